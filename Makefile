@@ -1,0 +1,32 @@
+# Two commands do all the set-up on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+RUNS ?= runs/demo
+DEMO_STEPS ?= 600
+DEMO := ctc ottc joint
+
+.PHONY: demo test lint env clean
+
+env: $(VENV)/.ready
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/pip install --quiet --editable ".[synth]" --group test --group lint
+	touch $@
+
+# Synthesise a corpus, train three models on it, compare them: table, TextGrids, figures, one HTML page.
+demo: env
+	set -e; for model in $(DEMO); do \
+	  $(BIN)/python recipes/timit/run.py $$model data=synthetic train.steps=$(DEMO_STEPS) output=$(RUNS)/$$model; \
+	done
+	$(BIN)/isotone report $(addprefix $(RUNS)/,$(DEMO)) --out $(RUNS)/report
+
+test: env
+	$(BIN)/python -m pytest
+
+lint: env
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info src/*.egg-info

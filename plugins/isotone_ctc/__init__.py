@@ -1,0 +1,1 @@
+"""Connectionist temporal classification: a head, losses, forced alignment and greedy decoding."""

@@ -1,0 +1,98 @@
+"""Forced alignment with CTC: the best path through the blanks and tokens of a known sequence."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from isotone.alignment import AlignmentError
+from isotone.kernels import BlankRule, EdgeRule, check_blank_rules, coupling_from_paths, fill_blanks
+from isotone.kernels.viterbi import check_ctc, ctc_path
+from isotone.types import Coupling, Emissions, Targets
+from isotone_ctc.functional import collapse
+
+
+class CTCViterbi:
+    """The best CTC path, by isotone's own compiled Viterbi.
+
+    Args:
+        blanks: What becomes of blank frames between tokens: ``"leave"`` (tokens keep only the frames that
+            they won, which for CTC are few), ``"previous"`` or ``"split"``; see
+            :func:`isotone.kernels.fill_blanks`.
+        edges: Unless blanks are left: whether blanks before the first and after the last token go to that
+            token (``"fill"``) or stay blank (``"leave"``).
+    """
+
+    def __init__(self, *, blanks: BlankRule = "leave", edges: EdgeRule = "fill") -> None:
+        check_blank_rules(blanks, edges)
+        self.blanks: BlankRule = blanks
+        self.edges: EdgeRule = edges
+
+    def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:
+        """Align.
+
+        Args:
+            emissions: Logits ``(B, T, V)``, on any device.
+            targets: Labels ``(B, U)`` without blanks.
+
+        Returns:
+            Frames to tokens, mass 1; ``score`` is the path's log-probability in nats, blanks included.
+
+        Raises:
+            AlignmentError: a row has too few frames or is not finite; the message names it.
+        """
+        paths, scores = ctc_path(
+            emissions.log_probs(), targets.labels, emissions.lengths, targets.lengths, emissions.blank
+        )
+        paths = fill_blanks(paths, self.blanks, self.edges)
+        return coupling_from_paths(paths, emissions.lengths, targets.lengths, scores)
+
+
+class TorchaudioViterbi:
+    """The best CTC path, by ``torchaudio.functional.forced_align``: a second opinion, one row at a time.
+
+    Args:
+        blanks: As in :class:`CTCViterbi`.
+        edges: As in :class:`CTCViterbi`.
+    """
+
+    def __init__(self, *, blanks: BlankRule = "leave", edges: EdgeRule = "fill") -> None:
+        check_blank_rules(blanks, edges)
+        self.blanks: BlankRule = blanks
+        self.edges: EdgeRule = edges
+
+    def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:
+        """Align, one utterance at a time; arguments, result and errors as in :class:`CTCViterbi`."""
+        check_ctc(
+            targets.labels.cpu().numpy(),
+            emissions.lengths.cpu().numpy(),
+            targets.lengths.cpu().numpy(),
+            emissions.logits.shape[-1],
+            emissions.blank,
+        )
+        log_probs = emissions.log_probs().detach()
+        frame_labels = torch.full_like(log_probs[:, :, 0], emissions.blank, dtype=torch.long)
+        scores = log_probs.new_zeros(len(log_probs))
+        for row, (frames, tokens) in enumerate(zip(emissions.lengths.tolist(), targets.lengths.tolist())):
+            best, score = _forced_align(
+                log_probs[row, :frames], targets.labels[row, :tokens], emissions.blank
+            )
+            if not torch.isfinite(score):
+                raise AlignmentError(
+                    f"Row {row} cannot be aligned: its log-probabilities are not finite ({float(score)})."
+                )
+            frame_labels[row, :frames] = best
+            scores[row] = score
+        _, _, paths = collapse(frame_labels, emissions.lengths, emissions.blank)
+        paths = fill_blanks(paths, self.blanks, self.edges)
+        return coupling_from_paths(paths, emissions.lengths, targets.lengths, scores)
+
+
+def _forced_align(log_probs: Tensor, labels: Tensor, blank: int) -> tuple[Tensor, Tensor]:
+    """Labels ``(T,)`` and log-probability of the best path of one utterance ``(T, V)``."""
+    if len(labels) == 0:  # torchaudio refuses
+        return labels.new_full((len(log_probs),), blank), log_probs[:, blank].sum()
+    from torchaudio.functional import forced_align  # slow to import, and only this aligner needs it
+
+    best, scores = forced_align(log_probs[None], labels[None].to(log_probs.device), blank=blank)
+    return best[0].long(), scores[0].sum()

@@ -1,0 +1,40 @@
+"""Greedy CTC decoding."""
+
+from __future__ import annotations
+
+from isotone.kernels import BlankRule, EdgeRule, check_blank_rules, coupling_from_paths, fill_blanks
+from isotone.types import Coupling, Emissions, Targets, length_mask
+from isotone_ctc.functional import collapse
+
+
+class GreedyCTC:
+    """The most likely label of every frame, repeats merged and blanks removed.
+
+    Args:
+        blanks: What becomes of blank frames between tokens: ``"leave"``, ``"previous"`` or ``"split"``; see
+            :func:`isotone.kernels.fill_blanks`.
+        edges: Unless blanks are left: whether blanks before the first and after the last token go to that
+            token (``"fill"``) or stay blank (``"leave"``).
+    """
+
+    def __init__(self, *, blanks: BlankRule = "leave", edges: EdgeRule = "fill") -> None:
+        check_blank_rules(blanks, edges)
+        self.blanks: BlankRule = blanks
+        self.edges: EdgeRule = edges
+
+    def __call__(self, emissions: Emissions) -> tuple[Targets, Coupling]:
+        """Decode.
+
+        Args:
+            emissions: Logits ``(B, T, V)``.
+
+        Returns:
+            The tokens, and frames to tokens with mass 1; ``score`` is the log-probability in nats of the path
+            of most likely labels.
+        """
+        best, frame_labels = emissions.log_probs().detach().max(-1)
+        labels, counts, paths = collapse(frame_labels, emissions.lengths, emissions.blank)
+        valid = length_mask(emissions.lengths, best.shape[1])
+        scores = best.masked_fill(~valid, 0.0).sum(1)
+        paths = fill_blanks(paths, self.blanks, self.edges)
+        return Targets(labels, counts), coupling_from_paths(paths, emissions.lengths, counts, scores)

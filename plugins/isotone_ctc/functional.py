@@ -1,0 +1,109 @@
+"""The maths of CTC: tensors in, tensors out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from isotone.types import length_mask
+
+
+def ctc(
+    logits: Tensor,
+    labels: Tensor,
+    frame_lengths: Tensor,
+    label_lengths: Tensor,
+    blank: int,
+    *,
+    zero_infinity: bool = True,
+) -> Tensor:
+    r"""The negative log-likelihood :math:`-\log \sum_\pi \prod_t p_t(\pi_t)` over all CTC paths.
+
+    Args:
+        logits: ``(B, T, V)``, of any scale: they are normalised here, in float32 at least.
+        labels: ``(B, U)`` int64.
+        frame_lengths: ``(B,)`` int64, frames.
+        label_lengths: ``(B,)`` int64, tokens.
+        blank: Label number of the blank.
+        zero_infinity: Where the labels need more frames than a row has, give 0 and no gradient, not infinity.
+
+    Returns:
+        ``(B,)`` nats an utterance. Frames and labels past their lengths have no influence and no gradient.
+
+    References: Graves et al., ICML 2006; the sum over paths is inside the logarithm.
+    """
+    valid = length_mask(frame_lengths, logits.shape[1])
+    # NaN in the padding would come back through the gradient of the normalisation
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).masked_fill(~valid[:, :, None], 0.0)
+    return torch.nn.functional.ctc_loss(
+        torch.log_softmax(logits, dim=-1).transpose(0, 1),
+        labels,
+        frame_lengths,
+        label_lengths,
+        blank=blank,
+        reduction="none",
+        zero_infinity=zero_infinity,
+    )
+
+
+def frame_cross_entropy(logits: Tensor, labels: Tensor, valid: Tensor) -> Tensor:
+    r"""The cross-entropy :math:`\log \sum_v e^{x_{tv}} - x_{t y_t}` of every frame.
+
+    Keeps the logits and one number a frame; the only ``(B, T, V)`` tensor of its own is the gradient.
+
+    Args:
+        logits: ``(B, T, V)``.
+        labels: ``(B, T)`` int64 from 0 to V - 1, one a frame.
+        valid: ``(B, T)`` bool; the other frames give 0 and get no gradient whatever they hold.
+
+    Returns:
+        ``(B, T)`` nats, float32 at least.
+    """
+    return _FrameCrossEntropy.apply(logits, labels, valid)
+
+
+class _FrameCrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, labels: Tensor, valid: Tensor) -> Tensor:
+        dtype = torch.promote_types(logits.dtype, torch.float32)
+        total = torch.logsumexp(logits.to(dtype), -1)
+        ctx.save_for_backward(logits, labels, valid, total)
+        return (total - logits.gather(-1, labels[..., None])[..., 0]).masked_fill(~valid, 0.0)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        logits, labels, valid, total = ctx.saved_tensors
+        out = (logits - total[..., None]).exp_()
+        out.scatter_add_(-1, labels[..., None], out.new_full((1,), -1.0).expand(*labels.shape, 1))
+        out.mul_(grad[..., None]).masked_fill_(~valid[..., None], 0.0)
+        return out.to(logits.dtype), None, None
+
+
+def collapse(frame_labels: Tensor, frame_lengths: Tensor, blank: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Merge repeats and remove blanks: CTC's map from a label a frame to a sequence of tokens.
+
+    Args:
+        frame_labels: ``(B, T)`` int64.
+        frame_lengths: ``(B,)`` int64, frames.
+        blank: Label number of the blank.
+
+    Returns:
+        The tokens' labels ``(B, U)`` padded with the blank (U at least 1), their number ``(B,)``, and paths
+        ``(B, T)``: for every frame its token's number, -1 for blank, -2 past the end.
+    """
+    valid = length_mask(frame_lengths, frame_labels.shape[1])
+    carried = valid & (frame_labels != blank)
+    begins = carried.clone()
+    begins[:, 1:] &= frame_labels[:, 1:] != frame_labels[:, :-1]
+    number = begins.cumsum(1) - 1
+    paths = torch.where(carried, number, -1).masked_fill(~valid, -2)
+    counts = begins.sum(1)
+    size = max(1, int(counts.max()) if counts.numel() else 1)
+    # every frame that begins a token writes its label; the others write to a place that is cut off
+    labels = frame_labels.new_full((len(frame_labels), size + 1), blank)
+    labels.scatter_(1, torch.where(begins, number, size), frame_labels)
+    return labels[:, :size].contiguous(), counts, paths

@@ -1,0 +1,50 @@
+"""The CTC head."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from isotone.interfaces import Head
+from isotone.types import Emissions, Frames, length_mask
+
+
+class CTCHead(Head):
+    """One linear layer over dropout. Its state is that of ``lm_head`` in transformers' ``Wav2Vec2ForCTC``.
+
+    Args:
+        input_size: Features D of the frames.
+        vocab_size: Labels V, the blank among them.
+        blank: Label number of the blank.
+        reads: What it reads: ``"features"``, ``"last"`` or a layer number.
+        dropout: Share of the features dropped in training.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        vocab_size: int,
+        blank: int = 0,
+        *,
+        reads: str | int = "last",
+        dropout: float = 0.1,
+    ) -> None:
+        super().__init__()
+        if not 0 <= blank < vocab_size:
+            raise ValueError(f"CTCHead expects a blank from 0 to {vocab_size - 1}; got {blank}.")
+        self.reads = reads
+        self.blank = blank
+        self.dropout = nn.Dropout(dropout)
+        self.lm_head = nn.Linear(input_size, vocab_size)
+
+    def forward(self, frames: Frames) -> Emissions:
+        """Score the labels of every frame.
+
+        Args:
+            frames: ``values (B, T, D)``.
+
+        Returns:
+            Logits ``(B, T, V)``; lengths and grid are those of the frames.
+        """
+        mask = length_mask(frames.lengths, frames.values.shape[1])
+        values = frames.values.masked_fill(~mask[..., None], 0.0)
+        return Emissions(self.lm_head(self.dropout(values)), frames.lengths, frames.grid, self.blank)

@@ -1,0 +1,1 @@
+"""Optimal Temporal Transport Classification: a head, a loss, forced alignment and decoding."""

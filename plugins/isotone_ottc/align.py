@@ -1,0 +1,160 @@
+"""Forced alignment: by the transport of the OT weights, and by Viterbi without blanks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from isotone.alignment import AlignmentError
+from isotone.kernels import coupling_from_paths
+from isotone.kernels.coupling import couple
+from isotone.types import Coupling, Emissions, Targets, length_mask
+from isotone_ottc.functional import insert_blanks, insert_silence, ottc_loss, share_repeats
+from isotone_ottc.weights import own_weights, paths_where, spread_optional, token_weights, uniform_weights
+
+
+class Transport:
+    """The coupling of the OT weights with label weights: the one soft alignment that OTTC is trained with.
+
+    Args:
+        beta: The label weights: ``"uniform"``, ``"durations"`` (from ``targets.durations``) or ``"self"``
+            (the frames of each label in the emissions' own best alignment without blanks). Best as in
+            training.
+        smoothing: Frames given to every label beyond its own, for ``"durations"`` and ``"self"``.
+        min_alpha: Frames whose OT weight is below so many times the uniform 1 / n carry nothing.
+
+    Raises:
+        ValueError: an option outside its range.
+    """
+
+    def __init__(
+        self,
+        *,
+        beta: Literal["uniform", "durations", "self"] = "uniform",
+        smoothing: float = 0.5,
+        min_alpha: float = 0.0,
+    ) -> None:
+        if beta not in ("uniform", "durations", "self"):
+            raise ValueError(f"Transport expects beta 'uniform', 'durations' or 'self'; got {beta!r}.")
+        if not (smoothing > 0 and 0 <= min_alpha < 1):
+            raise ValueError(
+                f"Transport expects smoothing > 0 and min_alpha in [0, 1); got {smoothing} and {min_alpha}."
+            )
+        self.beta = beta
+        self.smoothing = smoothing
+        self.min_alpha = min_alpha
+
+    @torch.no_grad()
+    def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:
+        """Align.
+
+        Args:
+            emissions: Logits ``(B, T, V)``; uniform OT weights where it has none.
+            targets: Labels ``(B, U)`` without blanks.
+
+        Returns:
+            Frames to tokens, soft; the mass of blanks inserted between repeats, and of frames below
+            ``min_alpha``, is set to 0, so that a row sums to at most 1. ``score`` is minus the OTTC loss,
+            nats a unit of mass.
+
+        Raises:
+            AlignmentError: a row has fewer frames than tokens and blanks between repeats; or is not finite.
+        """
+        frames = emissions.lengths
+        labels, lengths, origin = insert_blanks(targets.labels, targets.lengths, emissions.blank)
+        _check_rows(emissions, lengths)
+        if self.beta == "durations":
+            beta = token_weights(targets.durations, origin, lengths, frames, self.smoothing)
+        elif self.beta == "self":
+            optional = spread_optional(targets.optional, origin, inserted=False)
+            beta = own_weights(emissions, labels, lengths, self.smoothing, optional)
+        else:
+            beta = uniform_weights(lengths, labels.shape[1])
+        alpha = emissions.weights()
+        coupling = couple(alpha, beta, frames, lengths)
+        kept = origin.gather(1, coupling.target) >= 0
+        if alpha.shape[1]:
+            light = alpha * frames[:, None] < self.min_alpha
+            kept &= ~light.gather(1, coupling.source)
+        # an inserted blank follows its token: its entries, of mass 0, are filed under it
+        token = torch.cummax(origin, 1).values.gather(1, coupling.target).clamp(min=0)
+        return replace(
+            coupling,
+            target=token,
+            mass=torch.where(kept, coupling.mass, 0.0),
+            target_lengths=targets.lengths,
+            score=-ottc_loss(emissions.logits, alpha, labels, beta, frames, lengths),
+        )
+
+
+class SegmentalViterbi:
+    """The best alignment without CTC's blanks: every token takes the frames from its start to the next one's.
+
+    Args:
+        silence: Label that may stand before, between and after the tokens, where it scores better; the
+            blank's number makes blanks silence. Default: none, so that the tokens share all frames, but
+            for the blank that may stand between equal neighbours.
+        min_frames: Frames that a token takes at least.
+    """
+
+    def __init__(self, *, silence: int | None = None, min_frames: int = 1) -> None:
+        if min_frames < 1:
+            raise ValueError(f"SegmentalViterbi expects min_frames >= 1; got {min_frames}.")
+        self.silence = silence
+        self.min_frames = min_frames
+
+    @torch.no_grad()
+    def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:
+        """Align.
+
+        Args:
+            emissions: Logits ``(B, T, V)``, on any device.
+            targets: Labels ``(B, U)`` without blanks.
+
+        Returns:
+            Frames to tokens, mass 1; ``score`` is the path's log-probability in nats, silence included. A row
+            without tokens has an empty coupling.
+
+        Raises:
+            AlignmentError: a row has fewer frames than its tokens need, or is not finite; the message
+            names it. ValueError: there is no such label for silence.
+        """
+        labels, blank = targets.labels, emissions.blank
+        if self.silence is None:
+            labels, lengths, origin = insert_blanks(labels, targets.lengths, blank)
+        elif not 0 <= self.silence < emissions.logits.shape[2]:
+            raise ValueError(
+                f"SegmentalViterbi expects silence from 0 to {emissions.logits.shape[2] - 1}; got {self.silence}."
+            )
+        else:
+            labels, lengths, origin = insert_silence(labels, targets.lengths, blank, self.silence)
+        optional = spread_optional(targets.optional, origin, inserted=True)
+        required = (~optional & length_mask(lengths, optional.shape[1])).sum(1)
+        _check_rows(emissions, required * self.min_frames)
+        paths, scores = paths_where(
+            targets.lengths > 0, emissions.log_probs(), labels, emissions.lengths, lengths, optional,
+            self.min_frames,
+        )  # fmt: skip
+        paths = torch.where(paths >= 0, origin.gather(1, paths.clamp(min=0)), paths)
+        paths = share_repeats(paths, targets.labels)
+        return coupling_from_paths(paths, emissions.lengths, targets.lengths, scores)
+
+
+def _check_rows(emissions: Emissions, needed: Tensor) -> None:
+    """Raise AlignmentError for the first row with too few frames, or with logits or OT weights that are not finite."""
+    short = (needed > emissions.lengths).nonzero()[:, 0]
+    if len(short):
+        row = int(short[0])
+        raise AlignmentError(
+            f"Row {row}: its tokens (and blanks between repeats) need at least {int(needed[row])} frames, got "
+            f"{int(emissions.lengths[row])}. Lower the stride, or leave the utterance out."
+        )
+    bad = torch.isnan(torch.logsumexp(emissions.logits.float(), -1))
+    if emissions.weight_logits is not None:
+        bad |= torch.isnan(emissions.weight_logits)
+    broken = (bad & length_mask(emissions.lengths, bad.shape[1])).any(1).nonzero()[:, 0]
+    if len(broken):
+        raise AlignmentError(f"Row {int(broken[0])} cannot be aligned: its emissions hold NaN.")

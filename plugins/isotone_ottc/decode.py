@@ -1,0 +1,86 @@
+"""Decoding of OTTC emissions."""
+
+from __future__ import annotations
+
+import torch
+
+from isotone.kernels import coupling_from_paths
+from isotone.kernels.viterbi import segmental_decode
+from isotone.types import Coupling, Emissions, Targets, length_mask
+from isotone_ottc.functional import collapse_frames
+
+
+class GreedyOTTC:
+    """The most likely label of every frame that has weight, repeats merged and blanks removed.
+
+    Args:
+        min_alpha: Frames whose OT weight is below so many times the uniform 1 / n are left out before
+            repeats are merged.
+
+    Raises:
+        ValueError: ``min_alpha`` outside [0, 1).
+    """
+
+    def __init__(self, *, min_alpha: float = 0.0) -> None:
+        if not 0 <= min_alpha < 1:
+            raise ValueError(f"GreedyOTTC expects min_alpha in [0, 1), in units of 1 / n; got {min_alpha}.")
+        self.min_alpha = min_alpha
+
+    @torch.no_grad()
+    def __call__(self, emissions: Emissions) -> tuple[Targets, Coupling]:
+        """Decode.
+
+        Args:
+            emissions: Logits ``(B, T, V)``; uniform OT weights where it has none.
+
+        Returns:
+            The tokens, and frames to tokens with mass 1; ``score`` is the log-probability in nats of the
+            labels of the frames that were not left out.
+        """
+        best, frame_labels = emissions.log_probs().max(-1)
+        kept = length_mask(emissions.lengths, best.shape[1])
+        if self.min_alpha > 0:
+            kept &= emissions.weights() * emissions.lengths[:, None] >= self.min_alpha
+        labels, counts, paths = collapse_frames(frame_labels, kept, emissions.blank)
+        scores = torch.where(kept, best, 0.0).sum(1)
+        return Targets(labels, counts), coupling_from_paths(paths, emissions.lengths, counts, scores)
+
+
+class SegmentalDecoder:
+    """The best label sequence where every change of label costs something: greedy decoding without flicker.
+
+    Args:
+        change_penalty: Nats a change of label, at least 0 (then it is greedy decoding).
+        min_frames: Frames that a segment takes at least.
+
+    Raises:
+        ValueError: an option outside its range.
+    """
+
+    def __init__(self, *, change_penalty: float = 2.0, min_frames: int = 1) -> None:
+        if not change_penalty >= 0 or min_frames < 1:
+            raise ValueError(
+                "SegmentalDecoder expects change_penalty >= 0 and min_frames >= 1; "
+                f"got {change_penalty} and {min_frames}."
+            )
+        self.change_penalty = change_penalty
+        self.min_frames = min_frames
+
+    @torch.no_grad()
+    def __call__(self, emissions: Emissions) -> tuple[Targets, Coupling]:
+        """Decode.
+
+        Args:
+            emissions: Logits ``(B, T, V)``, on any device.
+
+        Returns:
+            The tokens, without blanks, and frames to tokens with mass 1.
+
+        Raises:
+            AlignmentError: a row is not finite; the message names it.
+        """
+        rows, paths = segmental_decode(
+            emissions.log_probs(), emissions.lengths, self.change_penalty, emissions.blank, self.min_frames
+        )
+        targets = Targets.from_lists(rows).to(paths.device)
+        return targets, coupling_from_paths(paths, emissions.lengths, targets.lengths)

@@ -1,0 +1,115 @@
+"""The OTTC head: label scores and the OT weights of the frames."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from torch import Tensor, nn
+
+from isotone.interfaces import Head
+from isotone.types import Emissions, Frames, length_mask
+
+
+class OTTCHead(Head):
+    """Label scores, and the OT weight alpha of every frame: one learned alignment.
+
+    The paper's head has no front: logits are dropout and a linear layer, OT weights dropout, a linear
+    layer, GELU and a linear layer, both on the encoder's last hidden states. With ``layers`` it gets a
+    narrow front of its own: a linear layer, GELU and so many convolutions, for reading times where the
+    receptive field is small.
+
+    Args:
+        input_size: D of the frames.
+        vocab_size: V, blank included.
+        blank: Label number of the blank.
+        reads: ``"features"``, ``"last"`` or a layer number.
+        dropout: Before each of the two outputs, and after the front's linear layer.
+        hidden: Width between the two layers of the OT weights. Default: that of what they read.
+        alpha: ``"learned"``, or ``"uniform"`` for the same weight on every frame (no OT weights).
+        detach_after: Share of training from which the OT weights are frozen (the paper: 30 of 40 epochs,
+            0.75): no gradient reaches their layers, or the encoder through them. Default: never.
+        layers: Convolutions of the front; 0 for none.
+        width: Channels of the front.
+        kernel: Frames that each convolution sees, odd.
+        dilation: Frames between the frames it sees; multiplied by itself from layer to layer.
+
+    Raises:
+        ValueError: an option outside its range.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        vocab_size: int,
+        blank: int = 0,
+        *,
+        reads: str | int = "last",
+        dropout: float = 0.1,
+        hidden: int | None = None,
+        alpha: Literal["learned", "uniform"] = "learned",
+        detach_after: float | None = None,
+        layers: int = 0,
+        width: int = 256,
+        kernel: int = 3,
+        dilation: int = 1,
+    ) -> None:
+        super().__init__()
+        if alpha not in ("learned", "uniform"):
+            raise ValueError(f"OTTCHead expects alpha 'learned' or 'uniform'; got {alpha!r}.")
+        if not 0 <= blank < vocab_size:
+            raise ValueError(f"OTTCHead expects a blank from 0 to {vocab_size - 1}; got {blank}.")
+        if layers < 0 or kernel < 1 or kernel % 2 == 0 or dilation < 1:
+            raise ValueError(
+                "OTTCHead expects layers >= 0, an odd kernel and dilation >= 1; "
+                f"got {layers}, {kernel} and {dilation}."
+            )
+        self.blank = blank
+        self.reads = reads
+        self.detach_after = detach_after
+        self.front = _Front(input_size, width, layers, kernel, dilation, dropout) if layers else None
+        size = width if layers else input_size
+        self.labels = nn.Sequential(nn.Dropout(dropout), nn.Linear(size, vocab_size))
+        self.weights: nn.Sequential | None = None
+        if alpha == "learned":
+            last = nn.Linear(hidden or size, 1)
+            # alpha starts uniform
+            nn.init.zeros_(last.weight)
+            nn.init.zeros_(last.bias)
+            self.weights = nn.Sequential(
+                nn.Dropout(dropout), nn.Linear(size, hidden or size), nn.GELU(), last
+            )
+
+    def forward(self, frames: Frames) -> Emissions:
+        """Logits ``(B, T, V)`` and weight logits ``(B, T)``; padding is never read."""
+        mask = length_mask(frames.lengths, frames.values.shape[1])
+        values = frames.values.masked_fill(~mask[..., None], 0.0)
+        if self.front is not None:
+            values = self.front(values, mask)
+        weight_logits = None
+        if self.weights is not None:
+            weight_logits = self.weights(values).squeeze(-1)
+            if self.training and self.detach_after is not None and self.progress >= self.detach_after:
+                weight_logits = weight_logits.detach()
+        return Emissions(self.labels(values), frames.lengths, frames.grid, self.blank, weight_logits)
+
+
+class _Front(nn.Module):
+    """A linear layer, GELU, and convolutions over time with residual connections."""
+
+    def __init__(
+        self, input_size: int, width: int, layers: int, kernel: int, dilation: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.project = nn.Sequential(nn.Linear(input_size, width), nn.GELU(), nn.Dropout(dropout))
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(layers))
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(width, width, kernel, padding=dilation**i * (kernel // 2), dilation=dilation**i)
+            for i in range(layers)
+        )
+
+    def forward(self, values: Tensor, mask: Tensor) -> Tensor:
+        x = self.project(values)
+        for norm, convolution in zip(self.norms, self.convolutions):
+            padded = norm(x).masked_fill(~mask[..., None], 0.0)
+            x = x + nn.functional.gelu(convolution(padded.mT).mT)
+        return x

@@ -1,0 +1,106 @@
+"""The Sequence Optimal Transport Distance, for given OT weights and for the best ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from isotone.kernels.coupling import couple, ordered_minimum
+from isotone.types import Coupling
+
+
+class SOTD(NamedTuple):
+    """What :func:`sotd` finds.
+
+    Attributes:
+        value: Scalar, in the unit of the cost.
+        alpha: ``(p,)`` the weights of the longer sequence.
+        coupling: A batch of one: longer sequence to shorter.
+        path: ``(q,)`` int64, for every element of the shorter sequence the one of the longer that carries
+            all of it, where ``exact``.
+    """
+
+    value: Tensor
+    alpha: Tensor
+    coupling: Coupling
+    path: Tensor | None
+
+
+def euclidean(a: Tensor, b: Tensor) -> Tensor:
+    """Distance of vectors along the last axis."""
+    return torch.linalg.vector_norm(a - b, dim=-1)
+
+
+def sotd(
+    x: Tensor,
+    y: Tensor,
+    cost: Callable[[Tensor, Tensor], Tensor] = euclidean,
+    r: float = 1.0,
+    *,
+    alpha: Tensor | None = None,
+    beta: Tensor | None = None,
+    exact: bool = False,
+) -> SOTD:
+    r"""The transport :math:`(\sum_{ij} \gamma(\alpha, \beta)_{ij} C(x_i, y_j)^r)^{1/r}` between two
+    sequences.
+
+    The longer sequence carries alpha and the shorter beta (at equal lengths x carries alpha). The
+    distance of the paper, its equation 6, is the minimum over alpha: ``exact=True``. For fixed beta that
+    minimum is a dynamic programme, :math:`\min_{i_1 \le .. \le i_q} \sum_j \beta_j C(i_j, j)^r`, since
+    alpha is free to put :math:`\beta_j` wherever it wants, in order.
+
+    The value for given weights of both sequences is a pseudo-metric when C is a metric. The minimum over
+    alpha is not, whatever the paper's proposition 3 says: x = (a, b) is at distance 0 of both (a) and
+    (b), by dropping an element, but these are C(a, b) apart.
+
+    Args:
+        x: ``(n, ...)`` elements.
+        y: ``(m, ...)`` elements.
+        cost: C, non-negative, of elements broadcast against each other: ``(K, ...), (K, ...) -> (K,)``; with
+            ``exact`` also ``(n, 1, ...), (1, m, ...) -> (n, m)``. Called as ``cost(of x, of y)``.
+        r: Exponent, at least 1.
+        alpha: Weights of the longer sequence, ``(max(n, m),)``; they are divided by their sum.
+        beta: Weights of the shorter, ``(min(n, m),)``. Default: uniform.
+        exact: Minimise over alpha, in O(nm) time. Otherwise O(n + m).
+
+    Returns:
+        The value, differentiable in x and y (and alpha and beta where they are given); with ``exact`` the
+        gradient is that at the best path.
+
+    Raises:
+        ValueError: an empty sequence, weights of another size, r < 1, or not exactly one of alpha and exact.
+    """
+    p, q = max(len(x), len(y)), min(len(x), len(y))
+    if q == 0 or r < 1:
+        raise ValueError(
+            f"sotd expects sequences of at least one element and r >= 1; got {q} elements, r = {r}."
+        )
+    if (alpha is not None) == exact:
+        raise ValueError("sotd expects either alpha, the weights of the longer sequence, or exact=True.")
+    if alpha is not None and alpha.shape != (p,) or beta is not None and beta.shape != (q,):
+        raise ValueError(
+            f"sotd expects {p} weights alpha and {q} weights beta; got {_shape(alpha)}, {_shape(beta)}."
+        )
+    if beta is None:
+        beta = x.new_ones(q) if x.is_floating_point() else torch.ones(q, device=x.device)
+    beta = beta / beta.sum()
+    swapped = len(x) < len(y)
+    path = None
+    if alpha is None:
+        costs = (cost(x[:, None], y[None]) ** r).detach()
+        path = ordered_minimum(costs.mT if swapped else costs, beta.detach())
+        alpha = beta.new_zeros(p).index_add(0, path, beta)
+        pairs, mass = (path, torch.arange(q, device=path.device)), beta
+    coupling = couple(alpha[None], beta[None])
+    if path is None:
+        pairs, mass = (coupling.source[0], coupling.target[0]), coupling.mass[0]
+    of_x, of_y = pairs[::-1] if swapped else pairs
+    total = (mass * cost(x[of_x], y[of_y]) ** r).sum()
+    return SOTD(total ** (1 / r), alpha, coupling, path)
+
+
+def _shape(weights: Tensor | None) -> tuple[int, ...] | None:
+    return None if weights is None else tuple(weights.shape)

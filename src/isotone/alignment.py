@@ -1,0 +1,158 @@
+"""Alignments as people read and write them: labelled segments on tiers, in seconds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+
+class AlignmentError(ValueError):
+    """A sequence cannot be aligned, or segments do not make a valid tier; the message says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A label between two times.
+
+    Attributes:
+        label: Word, phone or character; an empty label is silence.
+        start, end: Seconds, ``0 <= start <= end``.
+        score: Mean log-probability a frame of the label over its segment (<= 0), where known.
+    """
+
+    label: str
+    start: float
+    end: float
+    score: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.start) and math.isfinite(self.end) and 0 <= self.start <= self.end):
+            raise AlignmentError(
+                f"Segment {self.label!r} expects 0 <= start <= end in seconds; got {self.start} .. {self.end}."
+            )
+
+    @property
+    def duration(self) -> float:
+        """Seconds."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """A named row of segments in order of time that do not overlap; gaps are silence.
+
+    Raises:
+        AlignmentError: segments overlap or run backwards.
+    """
+
+    name: str
+    segments: tuple[Segment, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "segments", tuple(self.segments))
+        for a, b in zip(self.segments, self.segments[1:]):
+            if b.start < a.end:
+                raise AlignmentError(
+                    f"Tier {self.name!r}: {b.label!r} starts at {b.start} s, before {a.label!r} ends at {a.end} s."
+                )
+
+    def __len__(self) -> int:
+        return len(self.segments)
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self.segments)
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels in order."""
+        return [s.label for s in self.segments]
+
+    def filled(self, duration: float) -> Tier:
+        """The tier with every gap up to ``duration`` (seconds) made an empty-labelled segment, as TextGrids have it."""
+        out: list[Segment] = []
+        now = 0.0
+        for s in self.segments:
+            if s.start > now:
+                out.append(Segment("", now, s.start))
+            out.append(s)
+            now = s.end
+        if now < duration:
+            out.append(Segment("", now, duration))
+        return Tier(self.name, tuple(out))
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """What was said when: tiers over one recording.
+
+    Attributes:
+        id: Utterance id.
+        duration: Seconds of audio.
+        tiers: In order of display: words first, then phones or characters.
+
+    Raises:
+        AlignmentError: two tiers share a name, a segment runs past the audio, or the duration is negative.
+    """
+
+    id: str
+    duration: float
+    tiers: tuple[Tier, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tiers", tuple(self.tiers))
+        if not (math.isfinite(self.duration) and self.duration >= 0):
+            raise AlignmentError(
+                f"Alignment {self.id!r} expects a duration of 0 s or more; got {self.duration}."
+            )
+        names = [t.name for t in self.tiers]
+        if len(set(names)) < len(names):
+            raise AlignmentError(f"Alignment {self.id!r}: two tiers share a name: {names}.")
+        for tier in self.tiers:
+            if tier.segments and tier.segments[-1].end > self.duration + 1e-6:
+                last = tier.segments[-1]
+                raise AlignmentError(
+                    f"Alignment {self.id!r}, tier {tier.name!r}: {last.label!r} ends at {last.end} s, "
+                    f"after the audio ({self.duration} s)."
+                )
+
+    def tier(self, name: str) -> Tier:
+        """The tier of that name.
+
+        Raises:
+            KeyError: no such tier; the message lists what there is.
+        """
+        for tier in self.tiers:
+            if tier.name == name:
+                return tier
+        raise KeyError(f"Alignment {self.id!r} has no tier {name!r}; it has {[t.name for t in self.tiers]}.")
+
+    def has(self, name: str) -> bool:
+        """Whether there is a tier of that name."""
+        return any(t.name == name for t in self.tiers)
+
+
+def tier_from_spans(
+    name: str, spans: Iterable[tuple[str, float, float, float | None]], duration: float
+) -> Tier:
+    """A valid tier from (label, start, end, score) in seconds, clipped to ``[0, duration]`` and kept in order.
+
+    Overlaps by rounding are cut where the later segment starts; nothing is dropped.
+
+    Raises:
+        AlignmentError: a time is not a number.
+    """
+    spans = list(spans)
+    if bad := next((span for span in spans if math.isnan(span[1]) or math.isnan(span[2])), None):
+        raise AlignmentError(f"Tier {name!r} expects times in seconds; {bad[0]!r} has {bad[1]} .. {bad[2]}.")
+    rows = [(lab, min(max(0.0, s), duration), min(max(0.0, e), duration), score) for lab, s, e, score in spans]
+    segments: list[Segment] = []
+    floor = 0.0
+    for i, (label, start, end, score) in enumerate(rows):
+        start = max(start, floor)
+        if i + 1 < len(rows):
+            end = min(end, max(rows[i + 1][1], start))
+        end = max(start, end)
+        segments.append(Segment(label, start, end, score))
+        floor = end
+    return Tier(name, tuple(segments))

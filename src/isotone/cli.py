@@ -1,0 +1,222 @@
+"""The command line: thin, over functions that Python code can call as well."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.logging import RichHandler
+from rich.table import Table
+
+app = typer.Typer(
+    help="Speech recognition whose time stamps can be trusted, and alignment of any sequence to any other.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+out = Console()
+err = Console(stderr=True)
+
+Model_ = Annotated[str, typer.Option("--model", "-m", help="Model or run folder, or a hub id of a CTC model (Wav2Vec2ForCTC ...).")]
+Format_ = Annotated[list[str], typer.Option("--format", "-f", help="File format; repeat for several. `isotone plugins` lists them.")]
+Out_ = Annotated[Path, typer.Option("--out", "-o", help="Folder the files are written to.")]
+Device_ = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps ...")]
+
+
+def fail(error: BaseException | str, code: int = 2) -> NoReturn:
+    """Say what was wrong and leave."""
+    err.print(f"[bold red]error:[/] {_plain(error)}", highlight=False, soft_wrap=True)
+    raise typer.Exit(code)
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turn the errors that users can mend into one line; others keep their traceback."""
+    try:
+        yield
+    except (OSError, ValueError, LookupError, ImportError, TypeError) as error:
+        if logging.getLogger().isEnabledFor(logging.DEBUG):
+            raise
+        fail(error)
+
+
+def _plain(error: BaseException | str) -> str:
+    text = error.args[0] if isinstance(error, KeyError) and error.args else error
+    return str(text).replace("[", r"\[") or type(error).__name__
+
+
+@app.callback()
+def main(verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what is done, and tracebacks.")] = False) -> None:
+    """Set up logging."""
+    logging.basicConfig(
+        level=logging.DEBUG if verbose else logging.WARNING,
+        format="%(message)s",
+        handlers=[RichHandler(console=err, show_time=False, show_path=False)],
+        force=True,
+    )
+    for noisy in ("numba", "matplotlib", "urllib3", "fsspec", "filelock", "datasets", "accelerate"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+@app.command()
+def align(
+    audio: Annotated[list[Path], typer.Argument(help="Audio files or folders.")],
+    model: Model_,
+    text: Annotated[Path | None, typer.Option(help="Transcript of the one audio file.")] = None,
+    text_dir: Annotated[Path | None, typer.Option(help="Folder of transcripts named like the audio (.txt or .lab). Default: beside the audio.")] = None,
+    aligner: Annotated[str | None, typer.Option(help="Aligner, instead of the model's own. `isotone plugins` lists them.")] = None,
+    times: Annotated[str | None, typer.Option(help="Head the times are read from, instead of the model's own.")] = None,
+    format: Format_ = ["textgrid"],  # noqa: B006 - typer copies it
+    out_dir: Out_ = Path("alignments"),
+    device: Device_ = "cpu",
+) -> None:
+    """Find when each word and phone of a known text was said.
+
+    One bad file does not stop the others: it is listed in OUT/errors.jsonl and the exit code is 1.
+
+    Example: isotone align speech/*.wav --model runs/timit/joint --format textgrid --format ctm
+    """
+    from isotone.batch import align_files
+
+    with explained():
+        report = align_files(
+            audio, model, text=text, text_dir=text_dir, aligner=aligner, times=times, formats=format, out=out_dir, device=device
+        )
+    _finish(report, out_dir)
+
+
+@app.command()
+def transcribe(
+    audio: Annotated[list[Path], typer.Argument(help="Audio files or folders.")],
+    model: Model_,
+    aligner: Annotated[str | None, typer.Option(help="Aligner for the times, instead of the model's own.")] = None,
+    times: Annotated[str | None, typer.Option(help="Head the times are read from, instead of the model's own.")] = None,
+    format: Format_ = ["textgrid"],  # noqa: B006
+    out_dir: Out_ = Path("transcripts"),
+    device: Device_ = "cpu",
+) -> None:
+    """Recognise speech, with the time of every word and phone.
+
+    Example: isotone transcribe interview.wav --model runs/timit/joint --format srt
+    """
+    from isotone.batch import transcribe_files
+
+    with explained():
+        report = transcribe_files(audio, model, aligner=aligner, times=times, formats=format, out=out_dir, device=device)
+    _finish(report, out_dir)
+
+
+def _finish(report: Any, out_dir: Path) -> None:
+    out.print(f"{report.done} of {report.done + len(report.errors)} files written to {out_dir}")
+    if report.errors:
+        first = report.errors[0]
+        fail(f"{len(report.errors)} failed ({out_dir / 'errors.jsonl'} lists them); first: {first['file']}: {first['error']}", 1)
+
+
+@app.command(context_settings={"allow_extra_args": False})
+def train(
+    recipe: Annotated[Path, typer.Argument(help="The experiment's YAML, such as recipes/timit/joint.yaml.")],
+    overrides: Annotated[list[str] | None, typer.Argument(help="key=value pairs: data=synthetic data.root=/corpora/TIMIT train.lr=1e-4 output=runs/x")] = None,
+) -> None:
+    """Train from a recipe, evaluate and export; the same command goes on with an interrupted run.
+
+    Example: isotone train recipes/timit/ottc.yaml data=synthetic output=runs/ottc
+    """
+    from isotone.training.config import load_recipe
+    from isotone.training.run import run
+
+    with explained():
+        folder = run(load_recipe(recipe, overrides or []))
+    out.print(f"Run folder: {folder}")
+
+
+@app.command()
+def evaluate(
+    hyp: Annotated[Path, typer.Argument(help="Hypothesis: a file, a folder of files, or a run folder.")],
+    ref: Annotated[Path, typer.Argument(help="Reference: a file or a folder (TextGrid, CTM, JSON, .phn/.wrd ...).")],
+    tier: Annotated[str, typer.Option(help="Tier to score: phones or words.")] = "phones",
+    collar: Annotated[float | None, typer.Option(help="Collar of the start F1 in milliseconds. Default: 20 for phones, 200 for words.")] = None,
+    any_label: Annotated[bool, typer.Option("--any-label", help="Match boundaries whatever their labels.")] = False,
+    against: Annotated[Path | None, typer.Option(help="A second hypothesis: paired tests of the difference.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write everything as JSON to this file.")] = None,
+) -> None:
+    """Score alignments against a reference: boundary errors, start F1, IDR, error rate, with confidence intervals.
+
+    Example: isotone evaluate runs/timit/joint /corpora/TIMIT/TEST --tier phones --json scores.json
+    """
+    from isotone.batch import evaluate_files
+
+    with explained():
+        evaluate_files(hyp, ref, tier=tier, collar_s=None if collar is None else collar / 1000, strict=not any_label, against=against, json_file=json_file, console=out)
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Finished run folders with the same test split.")],
+    out_dir: Out_ = Path("report"),
+    tier: Annotated[str, typer.Option(help="Tier to score: phones or words.")] = "phones",
+) -> None:
+    """Compare finished runs: a table, figures, and one self-contained page to look at and to listen to.
+
+    Example: isotone report runs/timit/ctc runs/timit/joint --out runs/timit/report
+    """
+    from isotone.report.runs import COLUMNS, report_runs
+
+    with explained():
+        found = report_runs(runs, out_dir, tier=tier)
+    table = Table("model", *COLUMNS)
+    for run in found:
+        table.add_row(run.name, *("-" if v is None else f"{v:.1f}" for v in run.values()))
+    out.print(table)
+    out.print(f"Page: {out_dir / 'report.html'}")
+
+
+@app.command()
+def synth(
+    folder: Annotated[Path, typer.Argument(help="Where the corpus goes.")],
+    hours: Annotated[float, typer.Option(help="Hours of training speech.")] = 1.0,
+    test_hours: Annotated[float, typer.Option(help="Hours of test speech, by other voices.")] = 0.2,
+    layout: Annotated[str, typer.Option(help="Layout of the files: timit.")] = "timit",
+    seed: Annotated[int, typer.Option(help="Of voices and sentences.")] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a corpus made with other options.")] = False,
+) -> None:
+    """Make a corpus of synthetic speech with exact phone and word times (needs the extra: isotone\\[synth])."""
+    from isotone.corpus.synth import generate
+
+    with explained():
+        generate(folder, layout=layout, hours=hours, test_hours=test_hours, seed=seed, overwrite=overwrite)
+    out.print(f"Corpus: {folder}")
+
+
+@app.command()
+def plugins(
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    kind: Annotated[str | None, typer.Option(help="One kind only: loss, aligner, head, decoder, format ...")] = None,
+) -> None:
+    """List every plugin: name, kind, distribution, version; and of those that do not import, why."""
+    from dataclasses import asdict
+
+    from isotone.registries import ALL
+
+    rows = [row for registry in ALL if kind in (None, registry.kind) for row in registry.describe()]
+    if kind and kind not in {registry.kind for registry in ALL}:
+        fail(f"No kind {kind!r}; there are: {', '.join(r.kind for r in ALL)}.")
+    if as_json:
+        sys.stdout.write(json.dumps([asdict(r) for r in rows], indent=2, ensure_ascii=False) + "\n")
+        return
+    table = Table("Kind", "Name", "Distribution", "Version", "What it is")
+    for r in rows:
+        summary = f"[red]{_plain(r.error)}[/]" if r.error else _plain(r.summary)
+        table.add_row(r.kind, r.name, r.distribution, r.version, summary)
+    out.print(table)
+
+
+if __name__ == "__main__":
+    app()

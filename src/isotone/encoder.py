@@ -1,0 +1,202 @@
+"""Speech encoders by transformers: from a hub name, a local folder, a preset or a configuration."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from isotone.frontend import LogMel, Waveform
+from isotone.interfaces import Encoder
+from isotone.registry import nearest
+from isotone.types import Encoded, Frames, Grid, length_mask
+
+#: Small encoders that train on two CPU cores, by name: ``transformers`` configurations.
+PRESETS: dict[str, dict[str, Any]] = {
+    "wav2vec2-bert-tiny": {  # 1.6M parameters on log-mel features, 20 ms frames
+        "model_type": "wav2vec2-bert", "hidden_size": 144, "num_hidden_layers": 4, "num_attention_heads": 4,
+        "intermediate_size": 432, "conv_depthwise_kernel_size": 15, "feature_projection_input_dim": 160,
+        "position_embeddings_type": "relative_key", "left_max_position_embeddings": 32,
+        "right_max_position_embeddings": 8, "layerdrop": 0.0, "apply_spec_augment": False,
+    },
+    "wav2vec2-tiny": {  # 1.0M parameters on the wave form, 20 ms frames
+        "model_type": "wav2vec2", "hidden_size": 144, "num_hidden_layers": 4, "num_attention_heads": 4,
+        "intermediate_size": 432, "conv_dim": [64, 64, 64, 64, 64, 64, 64], "do_stable_layer_norm": True,
+        "feat_extract_norm": "layer", "conv_bias": True, "num_conv_pos_embeddings": 32,
+        "num_conv_pos_embedding_groups": 4, "layerdrop": 0.0, "apply_spec_augment": False,
+    },
+}  # fmt: skip
+
+
+class SpeechEncoder(Encoder):
+    """Any transformers speech encoder: Wav2Vec2, HuBERT, WavLM, Data2Vec, UniSpeech, Wav2Vec2-BERT ...
+
+    Args:
+        source: A preset of :data:`PRESETS`, a local folder, a hub id, or a configuration as a mapping with
+            ``model_type``.
+        config: Changes to the encoder's configuration, such as ``mask_time_prob`` (SpecAugment), ``layerdrop`` or
+            ``hidden_dropout``. Unknown names are errors.
+        freeze_features: Keep the convolutional wave front end fixed, as is usual in fine-tuning.
+        pretrained: Load weights. False makes a new encoder of the same shape, with fresh weights.
+
+    Raises:
+        ValueError: not a speech encoder, or a configuration it does not have.
+        OSError: no such folder or hub id.
+    """
+
+    def __init__(
+        self,
+        source: str | Mapping[str, Any] = "wav2vec2-bert-tiny",
+        *,
+        config: Mapping[str, Any] | None = None,
+        freeze_features: bool = False,
+        pretrained: bool = True,
+    ) -> None:
+        super().__init__()
+        from transformers import AutoModel
+
+        settings, folder = _resolve(source)
+        _apply(settings, dict(config or {}))
+        self.model = AutoModel.from_pretrained(folder, config=settings) if folder and pretrained else AutoModel.from_config(settings)
+        self.front_end = _front_end(settings, folder)
+        self.sample_rate = self.front_end.sample_rate
+        self.freeze_features = freeze_features
+        if freeze_features and hasattr(self.model, "freeze_feature_encoder"):
+            self.model.freeze_feature_encoder()
+
+    @property
+    def exact_padding(self) -> bool:
+        """Whether an utterance gives the same frames alone and in a padded batch (not with group normalisation)."""
+        return getattr(self.model.config, "feat_extract_norm", "layer") != "group"
+
+    def forward(self, audio: Tensor, lengths: Tensor) -> Encoded:
+        """See :meth:`isotone.interfaces.Encoder.forward`."""
+        values, lengths = self.front_end(audio, lengths)
+        if isinstance(self.front_end, LogMel):
+            features = Frames(values, lengths, self.front_end.grid)
+            mask = length_mask(lengths, values.shape[1])
+            output = self.model(values, attention_mask=mask.long(), output_hidden_states=True)
+        else:
+            features, output = self._from_wave(values, lengths)
+        hidden = [Frames(h, features.lengths, features.grid) for h in output.hidden_states]
+        last = output.last_hidden_state
+        if last.shape[1] != features.values.shape[1]:  # an adapter that subsamples
+            ratio = round(features.values.shape[1] / last.shape[1])
+            grid = Grid(features.grid.hop_s * ratio, features.grid.offset_s)
+            lengths = torch.as_tensor(self._adapted(features.lengths)).clamp(max=last.shape[1])
+            return Encoded(features, (*hidden, Frames(last, lengths, grid)))
+        return Encoded(features, (*hidden[:-1], Frames(last, features.lengths, features.grid)))
+
+    def _from_wave(self, values: Tensor, lengths: Tensor) -> tuple[Frames, Any]:
+        captured: list[Tensor] = []
+        hook = self.model.feature_extractor.register_forward_hook(lambda _m, _i, out: captured.append(out))
+        try:
+            # models with group normalisation were trained without a mask and must be used so
+            mask = length_mask(lengths, values.shape[1]).long() if self.exact_padding else None
+            output = self.model(values, attention_mask=mask, output_hidden_states=True)
+        finally:
+            hook.remove()
+        features = captured[0].transpose(1, 2)
+        return Frames(features, self._conv_frames(lengths).clamp(max=features.shape[1]), self._conv_grid()), output
+
+    def _conv_frames(self, samples: Tensor) -> Tensor:
+        for kernel, stride in zip(self.model.config.conv_kernel, self.model.config.conv_stride):
+            samples = (samples - kernel).div(stride, rounding_mode="floor") + 1
+        return samples.clamp(min=0)
+
+    def _conv_grid(self) -> Grid:
+        field, hop = 1, 1
+        for kernel, stride in zip(self.model.config.conv_kernel, self.model.config.conv_stride):
+            field += (kernel - 1) * hop
+            hop *= stride
+        return Grid(hop / self.sample_rate, (field - hop) / 2 / self.sample_rate)
+
+    def _adapted(self, frames: Tensor) -> Tensor:
+        config = self.model.config
+        padding = config.adapter_kernel_size // 2 if config.model_type == "wav2vec2-bert" else 0
+        kernel = config.adapter_kernel_size if config.model_type == "wav2vec2-bert" else 1
+        for _ in range(config.num_adapter_layers):
+            frames = (frames + 2 * padding - kernel).div(config.adapter_stride, rounding_mode="floor") + 1
+        return frames
+
+    def size(self, source: str | int) -> int:
+        """See :meth:`isotone.interfaces.Encoder.size`."""
+        config = self.model.config
+        if source == "features":
+            return config.feature_projection_input_dim if isinstance(self.front_end, LogMel) else config.conv_dim[-1]
+        if source == "last" and getattr(config, "add_adapter", False):
+            return config.output_hidden_size
+        return config.hidden_size
+
+    def frames(self, samples: int) -> int:
+        """See :meth:`isotone.interfaces.Encoder.frames`."""
+        count = torch.tensor(samples)
+        front = self.front_end.frames(count) if isinstance(self.front_end, LogMel) else self._conv_frames(count)
+        return int(self._adapted(front) if getattr(self.model.config, "add_adapter", False) else front)
+
+    def save(self, folder: Path) -> None:
+        """Write ``config.json`` and ``preprocessor_config.json``; the weights are saved by the model around it."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.model.config.save_pretrained(folder)
+        if isinstance(self.front_end, LogMel):
+            bands = self.front_end.get_buffer("filters").shape[1]
+            processor = {
+                "feature_extractor_type": "SeamlessM4TFeatureExtractor", "feature_size": bands,
+                "num_mel_bins": bands, "stride": self.front_end.stack, "sampling_rate": self.sample_rate,
+                "padding_value": 0.0, "return_attention_mask": True, "padding_side": "right",
+            }  # fmt: skip
+        else:
+            processor = {
+                "feature_extractor_type": "Wav2Vec2FeatureExtractor", "feature_size": 1, "padding_side": "right",
+                "sampling_rate": self.sample_rate, "padding_value": 0.0, "do_normalize": self.front_end.normalize,
+                "return_attention_mask": self.exact_padding,
+            }  # fmt: skip
+        (folder / "preprocessor_config.json").write_text(json.dumps(processor, indent=2) + "\n")
+
+
+def _resolve(source: str | Mapping[str, Any]) -> tuple[Any, str | None]:
+    """The configuration, and where weights and the preprocessor lie (None for a new encoder)."""
+    from transformers import AutoConfig
+
+    if isinstance(source, str) and source not in PRESETS:
+        try:
+            return AutoConfig.from_pretrained(source), source
+        except OSError as error:
+            raise OSError(
+                f"No encoder {source!r}: not a preset ({', '.join(PRESETS)}), not a local folder with a config.json, "
+                f"and not to be had from the hub.{nearest(source, list(PRESETS))}"
+            ) from error
+    settings = dict(PRESETS[source] if isinstance(source, str) else source)
+    if "model_type" not in settings:
+        raise ValueError(f"An encoder configuration needs a 'model_type' (wav2vec2, hubert ...); got {settings}.")
+    return AutoConfig.for_model(settings.pop("model_type"), **settings), None
+
+
+def _apply(config: Any, changes: dict[str, Any]) -> None:
+    known = sorted(config.to_dict())
+    for name, value in changes.items():
+        if name not in known:
+            raise ValueError(f"A {config.model_type} encoder has no setting {name!r}.{nearest(name, known)}")
+        setattr(config, name, value)
+
+
+def _front_end(config: Any, folder: str | None) -> Waveform | LogMel:
+    processor: dict[str, Any] = {}
+    if folder is not None:
+        from transformers import AutoFeatureExtractor
+
+        try:
+            processor = AutoFeatureExtractor.from_pretrained(folder).to_dict()
+        except (OSError, ValueError):  # weights without a preprocessor: the defaults of the class
+            processor = {}
+    rate = processor.get("sampling_rate", 16_000)
+    if hasattr(config, "feature_projection_input_dim"):
+        bands = processor.get("num_mel_bins", 80)
+        return LogMel(rate, bands, processor.get("stride", config.feature_projection_input_dim // bands))
+    if not hasattr(config, "conv_stride"):
+        raise ValueError(f"{config.model_type!r} is not a speech encoder that isotone knows how to feed.")
+    return Waveform(rate, processor.get("do_normalize", True))

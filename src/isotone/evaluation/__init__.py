@@ -1,0 +1,15 @@
+"""Evaluation: how good are the labels, and how good are the times?
+
+Two families of measures from one run: those of the papers on alignment-aware recognisers (start-boundary F1
+at a stated collar, intersection duration ratio, peakiness, error rates), and those phoneticians use (boundary
+errors in ms, bias, shares within thresholds, R-value), each with a confidence interval; and paired tests
+between two systems. :mod:`isotone.evaluation.formulas` has every definition.
+"""
+
+from isotone.evaluation.comparison import Comparison, compare
+from isotone.evaluation.peakiness import peaky
+from isotone.evaluation.report import Metric, Report
+from isotone.evaluation.scoring import score
+from isotone.evaluation.tables import markdown, table
+
+__all__ = ["Comparison", "Metric", "Report", "compare", "markdown", "peaky", "score", "table"]

@@ -1,0 +1,82 @@
+"""Phone, word and character error rates, counted by jiwer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import jiwer
+import numpy as np
+
+from isotone.evaluation.tracks import Ints
+
+
+@dataclass(frozen=True)
+class EditCounts:
+    """What it takes to turn references into hypotheses, added up.
+
+    Attributes:
+        substitutions, deletions, insertions: Edits.
+        length: Labels in the reference.
+    """
+
+    substitutions: int
+    deletions: int
+    insertions: int
+    length: int
+
+    @property
+    def rate(self) -> float | None:
+        """Error rate in percent; ``None``, undefined, where the reference is empty."""
+        if self.length == 0:
+            return None
+        return 100.0 * (self.substitutions + self.deletions + self.insertions) / self.length
+
+
+def count_edits(hyp: Sequence[Sequence[int]], ref: Sequence[Sequence[int]]) -> Ints:
+    """Edits of every utterance over label codes.
+
+    Codes, not labels, go to jiwer: a label may hold a space, and no transform may touch it.
+
+    Args:
+        hyp, ref: Label codes, one sequence an utterance.
+
+    Returns:
+        ``(U, 4)``: substitutions, deletions, insertions, reference length.
+
+    Raises:
+        ValueError: not as many hypotheses as references.
+    """
+    _check_lengths(hyp, ref)
+    if not ref:
+        return np.zeros((0, 4), dtype=np.int64)
+    return _counts(jiwer.process_words([_join(r) for r in ref], [_join(h) for h in hyp]))
+
+
+def count_character_edits(hyp: Sequence[str], ref: Sequence[str]) -> Ints:
+    """Edits of every utterance over characters, spaces between words included: as :func:`count_edits`."""
+    _check_lengths(hyp, ref)
+    if not ref:
+        return np.zeros((0, 4), dtype=np.int64)
+    return _counts(jiwer.process_characters(list(ref), list(hyp)))
+
+
+def _join(codes: Sequence[int]) -> str:
+    return " ".join(map(str, codes))
+
+
+def _counts(output: jiwer.WordOutput | jiwer.CharacterOutput) -> Ints:
+    columns = {"substitute": 0, "delete": 1, "insert": 2}
+    out = np.zeros((len(output.references), 4), dtype=np.int64)
+    for u, (chunks, reference) in enumerate(zip(output.alignments, output.references)):
+        out[u, 3] = len(reference)
+        for chunk in chunks:
+            if chunk.type in columns:
+                length = max(chunk.ref_end_idx - chunk.ref_start_idx, chunk.hyp_end_idx - chunk.hyp_start_idx)
+                out[u, columns[chunk.type]] += length
+    return out
+
+
+def _check_lengths(hyp: Sequence[object], ref: Sequence[object]) -> None:
+    if len(hyp) != len(ref):
+        raise ValueError(f"Error rates need one hypothesis a reference; got {len(hyp)} and {len(ref)}.")

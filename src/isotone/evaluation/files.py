@@ -1,0 +1,247 @@
+"""Scoring what lies on disk: files, folders of files, and the folders that runs write."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isotone.alignment import Alignment
+from isotone.corpus import SILENCE
+from isotone.evaluation.report import Report
+from isotone.evaluation.scoring import score
+from isotone.files import atomic_write
+from isotone.format import FormatError, ManyUtterances, file_name, read, read_folder
+from isotone.format.reading import decode
+from isotone.registries import formats
+
+#: What a run writes: alignments in a folder, and a line of JSON an utterance.
+RUN_ALIGNMENTS, RUN_PREDICTIONS = "alignments", "predictions.jsonl"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A report on files, and the files it does not cover.
+
+    Attributes:
+        report: The scores of the utterances that both sides have.
+        missing_hyp: References without a prediction. They are *not* in the scores.
+        missing_ref: Predictions without a reference.
+        skipped: (id or path, why) of files that could not be read and pairs without the tier.
+        renamed: (id of the prediction, id of the reference) of the pairs whose ids differ by more than case.
+    """
+
+    report: Report
+    missing_hyp: tuple[str, ...]
+    missing_ref: tuple[str, ...]
+    skipped: tuple[tuple[str, str], ...]
+    renamed: tuple[tuple[str, str], ...]
+
+    def to_json(self, per_utterance: bool = True) -> str:
+        """The report as JSON text, with what it does not cover."""
+        uncovered = {
+            "missing_hyp": list(self.missing_hyp),
+            "missing_ref": list(self.missing_ref),
+            "skipped": [{"file": name, "reason": reason} for name, reason in self.skipped],
+            "renamed": [{"hyp": hyp, "ref": ref} for hyp, ref in self.renamed],
+        }
+        out = {**uncovered, **self.report.to_dict(per_utterance)}
+        return json.dumps(out, indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def evaluate_paths(
+    hyp: Path | str,
+    ref: Path | str,
+    tier: str = "phones",
+    *,
+    collar_s: float | None = None,
+    strict: bool = True,
+    seed: int = 0,
+    silence: Collection[str] = SILENCE,
+    relabel: Mapping[str, str] | None = None,
+    classes: Mapping[str, str] | None = None,
+    tolerance_s: float = 0.02,
+    resamples: int = 1000,
+    out: Path | str | None = None,
+) -> Evaluation:
+    """Compare predicted with reference alignments on disk, in any format that isotone reads.
+
+    Utterances are matched by id, whatever its case: the path below the folder, or the file's name, without
+    its ending. Of the others, an id that ends like exactly one of the other side is matched with it
+    (``fvmh0_sa1`` with ``dr1-fvmh0/sa1``), and reported. Two single files are a pair whatever their names.
+
+    Args:
+        hyp: A file, a folder of them, or the folder of a run: its ``alignments`` are read, and the blank
+            frames of ``predictions.jsonl``, for the peakiness.
+        ref: A file or a folder of them.
+        tier: Name of the tier to compare.
+        collar_s, strict, seed, silence, relabel, classes, tolerance_s, resamples: As in
+            :func:`isotone.evaluation.scoring.score`.
+        out: Where to write the result as JSON.
+
+    Raises:
+        FileNotFoundError: ``hyp`` or ``ref`` is not there.
+        ValueError: the two sides share no utterance that has the tier, ids that differ only in case, or a
+            broken ``predictions.jsonl``.
+    """
+    hyp, ref = Path(hyp), Path(ref)
+    predicted, unread_hyp = read_alignments(hyp, tier)
+    references, unread_ref = read_alignments(ref, tier)
+    skipped = [(str(path), str(error)) for path, error in (*unread_hyp, *unread_ref)]
+    if hyp.is_file() and ref.is_file() and len(predicted) == len(references) == 1:
+        matches = list(zip(predicted, references))
+    else:
+        matches = match_ids(predicted, references)
+    pairs = []
+    for a, b in matches:
+        sides = (("prediction", predicted[a]), ("reference", references[b]))
+        if lacking := [side for side, alignment in sides if not alignment.has(tier)]:
+            skipped.append((b, f"The {' and the '.join(lacking)} has no tier {tier!r}."))
+        else:
+            pairs.append((predicted[a], references[b]))
+    if not pairs:
+        raise ValueError(
+            f"{hyp} and {ref} share no utterance with a tier {tier!r}: "
+            f"ids {_some(predicted)} and {_some(references)}"
+            f"{''.join(f'; {name}: {why}' for name, why in skipped[:3])}."
+        )
+    report = score(
+        pairs, tier, collar_s, strict, _blank_counts(hyp, pairs), seed,
+        silence=silence, relabel=relabel, classes=classes, tolerance_s=tolerance_s, resamples=resamples,
+    )  # fmt: skip
+    evaluation = Evaluation(
+        report,
+        missing_hyp=tuple(sorted(set(references) - {b for _, b in matches})),
+        missing_ref=tuple(sorted(set(predicted) - {a for a, _ in matches})),
+        skipped=tuple(skipped),
+        renamed=tuple((a, b) for a, b in matches if _key(a) != _key(b)),
+    )
+    if out is not None:
+        with atomic_write(out) as file:
+            file.write(evaluation.to_json() + "\n")
+    return evaluation
+
+
+def read_alignments(
+    path: Path, tier: str = "phones"
+) -> tuple[dict[str, Alignment], list[tuple[Path, Exception]]]:
+    """The alignments of a file, a folder or a run, by id, and the files that could not be read.
+
+    Args:
+        path: Where they are. A CTM file may hold many.
+        tier: What the one tier of a single CTM file, which does not say, is called.
+
+    Raises:
+        FileNotFoundError: there is nothing of that name.
+    """
+    if is_run(path):
+        path = path / RUN_ALIGNMENTS
+    if path.is_dir():
+        found, errors = read_folder(path)
+        return found, list(errors)
+    if not path.exists():
+        raise FileNotFoundError(f"Expected a file or a folder of alignments; there is no {path}.")
+    if path.suffix.lower() == ".ctm":
+        ctm = formats.build("ctm", tier=tier)
+        if isinstance(ctm, ManyUtterances):
+            try:
+                return {a.id: a for a in ctm.loads_all(decode(path.read_bytes()))}, []
+            except FormatError as error:
+                raise FormatError(f"{path}: {error}") from error
+    alignment = read(path)
+    return {alignment.id: alignment}, []
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder was written by a run."""
+    return (path / RUN_ALIGNMENTS).is_dir()
+
+
+def read_blank_counts(path: Path) -> dict[str, tuple[int, int]]:
+    """Blank frames and all frames of each utterance, from the lines of a run's ``predictions.jsonl``.
+
+    Lines without ``frames`` and ``blank_frames`` are passed over: not every decoder counts them.
+
+    Raises:
+        ValueError: a line is no JSON object or has no ``id``; the message has its number.
+    """
+    counts = {}
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                row: dict[str, Any] = json.loads(line)
+                if row.get("blank_frames") is not None and row.get("frames") is not None:
+                    counts[str(row["id"])] = (int(row["blank_frames"]), int(row["frames"]))
+            except (ValueError, TypeError, AttributeError, KeyError) as error:
+                raise ValueError(
+                    f"{path}, line {number}: expected a JSON object with id, frames and blank_frames; "
+                    f"{type(error).__name__}: {error}."
+                ) from error
+    return counts
+
+
+def _blank_counts(hyp: Path, pairs: list[tuple[Alignment, Alignment]]) -> dict[str, tuple[int, int]] | None:
+    """The blank counts of a run by reference id; ``None`` where there are none."""
+    if not (hyp / RUN_PREDICTIONS).is_file():
+        return None
+    counts = {_key(id): count for id, count in read_blank_counts(hyp / RUN_PREDICTIONS).items()}
+    found = {r.id: counts[_key(h.id)] for h, r in pairs if _key(h.id) in counts}
+    return found or None
+
+
+def match_ids(hyp: Iterable[str], ref: Iterable[str]) -> list[tuple[str, str]]:
+    """Which ids of two sides mean the same utterance: see :func:`evaluate_paths`.
+
+    Returns:
+        Pairs of ids, sorted.
+
+    Raises:
+        ValueError: two ids of a side differ only in case.
+    """
+    a, b = _by_key(hyp), _by_key(ref)
+    matches = [(a.pop(key), b.pop(key)) for key in sorted(a.keys() & b.keys())]
+    for id_a, id_b in _match_endings(a.values(), b.values()):
+        matches.append((id_a, id_b))
+        del a[_key(id_a)], b[_key(id_b)]
+    matches += [(id_a, id_b) for id_b, id_a in _match_endings(b.values(), a.values())]
+    return sorted(matches)
+
+
+def _match_endings(short: Iterable[str], long: Iterable[str]) -> list[tuple[str, str]]:
+    """Pairs of ids of which the first is how the second ends, where each has one such partner only."""
+    endings: dict[tuple[str, ...], list[str]] = {}
+    for id in long:
+        parts = _parts(id)
+        for k in range(len(parts)):
+            endings.setdefault(parts[k:], []).append(id)
+    found = [(id, endings.get(_parts(id), [])) for id in short]
+    claims = Counter(id for _, partners in found for id in partners)
+    return [(id, partners[0]) for id, partners in found if len(partners) == 1 and claims[partners[0]] == 1]
+
+
+def _by_key(ids: Iterable[str]) -> dict[str, str]:
+    out: dict[str, str] = {}
+    for id in ids:
+        if out.setdefault(_key(id), id) != id:
+            raise ValueError(f"Two alignments on one side have one id: {out[_key(id)]!r} and {id!r}.")
+    return out
+
+
+def _key(id: str) -> str:
+    # what an id is called once it was written to a file
+    return file_name(id).casefold()
+
+
+def _parts(id: str) -> tuple[str, ...]:
+    return tuple(part for part in re.split(r"[/_\-]+", id.casefold()) if part)
+
+
+def _some(ids: Iterable[str]) -> str:
+    names = sorted(map(repr, ids))
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "") or "none"

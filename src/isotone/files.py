@@ -1,0 +1,90 @@
+"""Writing files so that nobody ever sees half of one."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+
+@contextmanager
+def atomic_write(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
+    """Open a temporary file beside ``path`` and rename it into place when the block ends without an error.
+
+    Args:
+        path: Where the file goes; its folder is made if need be.
+        mode: ``"w"`` (UTF-8, newlines as they are) or ``"wb"``.
+
+    Raises:
+        ValueError: another mode.
+    """
+    if mode not in ("w", "wb"):
+        raise ValueError(f"A file is written whole, with mode 'w' or 'wb'; got {mode!r}.")
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".tmp")
+    temporary = Path(name)
+    try:
+        text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
+        with os.fdopen(handle, mode, **text) as file:  # type: ignore[call-overload]
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def atomic_folder(path: Path | str) -> Iterator[Path]:
+    """A temporary folder beside ``path`` that takes its place when the block ends without an error."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".tmp"))
+    try:
+        yield temporary
+        temporary.chmod(0o777 & ~_umask())
+        old = None
+        if path.exists():
+            old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name[:40]}.old.")) / path.name
+            path.rename(old)
+        try:
+            temporary.rename(path)
+        except BaseException:
+            if old is not None:
+                old.rename(path)
+                old.parent.rmdir()
+            raise
+        if old is not None:
+            shutil.rmtree(old.parent)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def safe_name(name: str) -> str:
+    """A file name made from an id that comes from data: it never leaves the folder it is written to.
+
+    Path separators, control characters and characters that some systems refuse become ``_``; names of dots
+    only and empty names become ``_``; names longer than 200 bytes of UTF-8 are cut. Ids that are safe already
+    come back unchanged.
+    """
+    cleaned = re.sub(r'[\x00-\x1f\x7f/\\:*?"<>|\ud800-\udfff]', "_", name).strip(" ")
+    if not cleaned.strip("."):
+        return "_"
+    cleaned = re.sub(r"^\.+", lambda dots: "_" * len(dots[0]), cleaned)
+    # file systems count bytes
+    return cleaned.encode()[:200].decode(errors="ignore").rstrip(" ")
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,74 @@
+"""Comma-separated values: one line a segment."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from isotone.alignment import Alignment, AlignmentError
+from isotone.format.reading import FormatError, Row, build_tier, parse_seconds
+from isotone.interfaces import Format
+
+_HEADER = ["tier", "label", "start", "end", "score"]
+
+
+class CSVFormat(Format):
+    """CSV with the columns ``tier,label,start,end,score``: every tier, times (s) and scores to the last bit.
+
+    Quotes, commas and line ends in labels are quoted as RFC 4180 has it. An unknown score is an empty
+    field. The length of the audio and tiers without segments are not kept: read back, the audio ends where
+    the last segment ends.
+    """
+
+    suffix = ".csv"
+
+    def dumps(self, alignment: Alignment) -> str:
+        """The file's text."""
+        out = io.StringIO()
+        # quoting every text: a carriage return alone would else go unquoted
+        writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+        out.write(",".join(_HEADER) + "\n")
+        for tier in alignment.tiers:
+            for s in tier:
+                score = "" if s.score is None else float(s.score)
+                writer.writerow([tier.name, str(s.label), float(s.start), float(s.end), score])
+        return out.getvalue()
+
+    def loads(self, text: str, id: str) -> Alignment:
+        """Read a file's text. Tiers are in order of their first lines.
+
+        Raises:
+            FormatError: another header, a line that is not a segment, or segments that overlap; the message
+                has the line.
+        """
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        tiers: dict[str, list[Row]] = {}
+        try:
+            header = next(reader, [])
+            if header != _HEADER:
+                raise FormatError(
+                    f"line 1: expected the header {','.join(_HEADER)!r}; got {','.join(header)!r}."
+                )
+            for fields in reader:
+                if fields:
+                    tiers.setdefault(fields[0], []).append(_row(fields, reader.line_num))
+        except csv.Error as error:
+            raise FormatError(f"line {reader.line_num}: expected CSV; {error}.") from None
+        built = tuple(build_tier(name, rows) for name, rows in tiers.items())
+        try:
+            return Alignment(id, max((t.segments[-1].end for t in built), default=0.0), built)
+        except AlignmentError as error:
+            raise FormatError(str(error)) from None
+
+
+def _row(fields: list[str], line: int) -> Row:
+    if len(fields) != len(_HEADER):
+        raise FormatError(
+            f"line {line}: expected {len(_HEADER)} fields, {','.join(_HEADER)}; got {len(fields)}."
+        )
+    _, label, start, end, score = fields
+    try:
+        value = float(score) if score else None
+    except ValueError:
+        raise FormatError(f"line {line}: expected a score, a number or nothing; got {score!r}.") from None
+    return Row(line, label, parse_seconds(start, line, "a start"), parse_seconds(end, line, "an end"), value)

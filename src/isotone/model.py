@@ -1,0 +1,166 @@
+"""One encoder, any number of heads by name, a tokenizer, and how text and times are read from them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from isotone.files import atomic_folder
+from isotone.interfaces import Encoder, Head, Scheduled
+from isotone.registries import encoders, heads
+from isotone.text import tokenizer as tokenizers
+from isotone.text.tokenizer import Tokenizer
+from isotone.types import Emissions
+
+CONFIG, WEIGHTS = "isotone.json", "model.safetensors"
+
+
+class ModelError(ValueError):
+    """A model folder cannot be used; the message says what is missing or does not fit."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Where text and times come from.
+
+    Attributes:
+        text: Name of the head that text is decoded from.
+        decoder: Decoder of the text: name and options.
+        times: Name of the head whose forced alignment of the decoded text gives the times. Empty: the decoder's own.
+        aligner: Aligner of the times: name and options; also used when the text is given.
+    """
+
+    text: str
+    decoder: dict[str, Any]
+    times: str = ""
+    aligner: dict[str, Any] = field(default_factory=dict)
+
+
+class Model(nn.Module):
+    """An encoder with heads.
+
+    Args:
+        encoder: Audio to frames.
+        head_specs: Head name to its configuration (``name`` and options).
+        tokenizer: Text to labels.
+        reading: Which heads give text and times.
+
+    Raises:
+        ModelError: ``reading`` names a head that is not there.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        head_specs: Mapping[str, Mapping[str, Any]],
+        tokenizer: Tokenizer,
+        reading: Reading,
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head_specs = {name: dict(spec) for name, spec in head_specs.items()}
+        self.tokenizer = tokenizer
+        self.reading = reading
+        self.heads = nn.ModuleDict({name: _head(spec, encoder, tokenizer) for name, spec in head_specs.items()})
+        for name in (reading.text, reading.times):
+            if name and name not in self.heads:
+                raise ModelError(f"Text or times are read from a head {name!r}; the model has {list(self.heads)}.")
+
+    def forward(self, audio: Tensor, lengths: Tensor, only: set[str] | None = None) -> dict[str, Emissions]:
+        """Emissions of every head (or of those named), by name.
+
+        Args:
+            audio: ``(B, N)`` float32 at ``encoder.sample_rate``.
+            lengths: ``(B,)`` int64, samples.
+            only: Heads to run; all by default.
+        """
+        encoded = self.encoder(audio, lengths)
+        return {
+            name: head(encoded.read(head.reads))  # type: ignore[arg-type, operator]
+            for name, head in self.heads.items()
+            if only is None or name in only
+        }
+
+    def set_progress(self, progress: float) -> None:
+        """Tell every scheduled module which share of the training is done (0 to 1)."""
+        for module in self.modules():
+            if isinstance(module, Scheduled):
+                module.progress = progress
+
+    def save(self, folder: Path | str) -> None:
+        """Write the model as a folder (configuration, tokenizer, weights as safetensors), whole or not at all."""
+        with atomic_folder(folder) as target:
+            config = {
+                "format": 1,
+                "heads": self.head_specs,
+                "reading": asdict(self.reading),
+            }
+            (target / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            self.encoder.save(target / "encoder")
+            self.tokenizer.save(target / "tokenizer")
+            state = {k: v.detach().cpu().contiguous().clone() for k, v in self.state_dict().items()}
+            save_file(state, target / WEIGHTS, metadata={"format": "pt"})
+
+    @classmethod
+    def load(cls, source: Path | str) -> Model:
+        """Load a folder written by :meth:`save`, a run folder, or a ``*ForCTC`` model of transformers (folder or hub id).
+
+        Raises:
+            ModelError: the folder is not a model, or its weights do not fit.
+            OSError: no such folder or hub id.
+        """
+        folder = Path(source)
+        if (folder / "model" / CONFIG).is_file():
+            folder = folder / "model"
+        if (folder / CONFIG).is_file():
+            return cls._load_own(folder)
+        if folder.exists() and not (folder / "config.json").is_file():
+            raise ModelError(f"{folder} holds no model: expected {CONFIG} (isotone) or config.json (transformers).")
+        return _from_transformers(str(source))
+
+    @classmethod
+    def _load_own(cls, folder: Path) -> Model:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        if config.get("format") != 1:
+            raise ModelError(f"{folder / CONFIG}: format {config.get('format')!r} is not one this version reads (1).")
+        encoder = encoders.build("transformers", str(folder / "encoder"), pretrained=False)
+        model = cls(encoder, config["heads"], tokenizers.load(folder / "tokenizer"), Reading(**config["reading"]))
+        try:
+            model.load_state_dict(load_file(folder / WEIGHTS))
+        except (RuntimeError, OSError) as error:
+            raise ModelError(f"{folder / WEIGHTS} does not fit the model's configuration: {error}") from error
+        return model.eval()
+
+
+def _head(spec: Mapping[str, Any], encoder: Encoder, tokenizer: Tokenizer) -> Head:
+    head_class = heads.get(spec["name"])
+    reads = spec.get("reads", getattr(head_class, "reads", "last"))
+    return heads.create(
+        {**spec, "reads": reads}, input_size=encoder.size(reads), vocab_size=len(tokenizer), blank=tokenizer.blank
+    )
+
+
+def _from_transformers(source: str) -> Model:
+    from transformers import AutoConfig, AutoModelForCTC
+
+    config = AutoConfig.from_pretrained(source)
+    if not any(name.endswith("ForCTC") for name in config.architectures or ()):
+        raise ModelError(f"{source} is a {config.architectures} model: to align or transcribe, one '...ForCTC' is needed.")
+    theirs = AutoModelForCTC.from_pretrained(source)
+    encoder = encoders.build("transformers", source, pretrained=False)
+    encoder.model = theirs.base_model  # type: ignore[assignment]
+    head = {"name": "ctc", "reads": "last", "dropout": getattr(config, "final_dropout", 0.0)}
+    reading = Reading("ctc", {"name": "ctc-greedy"}, "ctc", {"name": "ctc"})
+    model = Model(encoder, {"ctc": head}, tokenizers.load(source), reading)
+    if len(model.tokenizer) > theirs.lm_head.out_features:
+        raise ModelError(
+            f"{source}: the tokenizer has {len(model.tokenizer)} labels, the model scores {theirs.lm_head.out_features}."
+        )
+    model.heads["ctc"].lm_head = theirs.lm_head
+    return model.eval()

@@ -1,0 +1,264 @@
+"""Audio and a model to an Alignment: forced alignment of a given text, and recognition with times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from isotone.alignment import Alignment, AlignmentError, tier_from_spans
+from isotone.corpus import SILENCE
+from isotone.interfaces import Aligner, Decoder
+from isotone.model import Model
+from isotone.registries import aligners, decoders
+from isotone.text.tokenizer import Tokenizer, Transcript, Word
+from isotone.types import Coupling, Emissions, Targets
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one utterance.
+
+    Attributes:
+        alignment: Tiers of words (where the text has words) and of the model's tokens.
+        text: The recognised text, or the given one.
+        frames: Frames of the head the text was read from.
+        blank_frames: Of these, the frames whose most likely label is the blank or the word delimiter.
+        score: Mean log-probability a frame of the aligned tokens.
+    """
+
+    alignment: Alignment
+    text: str
+    frames: int
+    blank_frames: int
+    score: float
+
+
+class Pipeline:
+    """A model with its decoder and aligner.
+
+    Args:
+        model: What hears.
+        aligner: Name or specification of an aligner, in place of the model's own.
+        times: Head the times are read from, in place of the model's own.
+        device: Where the model runs.
+
+    Raises:
+        LookupError: no such aligner, decoder or head.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        aligner: str | dict | None = None,
+        times: str | None = None,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.model = model.to(device).eval()
+        self.device = torch.device(device)
+        reading = model.reading
+        self.decoder: Decoder = decoders.create(reading.decoder)
+        self.times = times or reading.times or reading.text
+        if self.times not in model.heads:
+            raise LookupError(f"The model has no head {self.times!r}; it has: {', '.join(model.heads)}.")
+        self.aligner: Aligner = aligners.create(aligner or reading.aligner)
+
+    def align(self, id: str, audio: np.ndarray, transcript: Transcript) -> Result:
+        """Forced alignment of a known text.
+
+        Args:
+            id: Utterance id.
+            audio: ``(N,)`` float32 samples at the model's sample rate.
+            transcript: The text, tokenised by the model's tokenizer.
+
+        Raises:
+            AlignmentError: the text needs more frames than the audio has; nothing of the audio can be framed.
+        """
+        return self.align_batch([id], [audio], [transcript])[0]
+
+    def align_batch(
+        self, ids: Sequence[str], audio: Sequence[np.ndarray], transcripts: Sequence[Transcript]
+    ) -> list[Result]:
+        """Forced alignment of several utterances at once; see :meth:`align`."""
+        emissions = self._emit(ids, audio)
+        with_silence = [self._with_silence(t) for t in transcripts]
+        targets = Targets.from_lists([list(t.tokens) for t, _ in with_silence])
+        optional = torch.zeros_like(targets.labels, dtype=torch.bool)
+        for row, (_, flags) in zip(optional, with_silence):
+            row[: len(flags)] = torch.tensor(flags, dtype=torch.bool)
+        coupling = self._run_aligner(ids, emissions[self.times], replace(targets, optional=optional))
+        return self._results(
+            ids, audio, emissions, targets, coupling, [t for t, _ in with_silence], [spoken(t) for t in transcripts]
+        )
+
+    def transcribe(self, id: str, audio: np.ndarray) -> Result:
+        """Recognition: the text, and when each token was said. Arguments as :meth:`align`."""
+        return self.transcribe_batch([id], [audio])[0]
+
+    def transcribe_batch(self, ids: Sequence[str], audio: Sequence[np.ndarray]) -> list[Result]:
+        """Recognition of several utterances at once; see :meth:`transcribe`."""
+        emissions = self._emit(ids, audio)
+        reading = self.model.reading
+        targets, coupling = self.decoder(emissions[reading.text])
+        if reading.times and bool((targets.lengths > 0).any()):
+            coupling = self._realign(ids, emissions[self.times], targets)
+        tokenizer = self.model.tokenizer
+        transcripts = [recognised(tokenizer, tokens) for tokens in targets.tolist()]
+        texts = [tokenizer.decode(tokens) for tokens in targets.tolist()]
+        return self._results(ids, audio, emissions, targets, coupling, transcripts, texts)
+
+    def _realign(self, ids: Sequence[str], emissions: Emissions, targets: Targets) -> Coupling:
+        """Times of the decoded tokens from the timing head; rows without tokens stay empty."""
+        lengths = targets.lengths
+        # an empty hypothesis has nothing to align: give the aligner one token and drop what it says of it
+        safe = replace(targets, lengths=lengths.clamp(min=1))
+        coupling = self._run_aligner(ids, emissions, safe)
+        keep = (lengths > 0)[:, None].to(coupling.mass.device)
+        return replace(coupling, mass=coupling.mass * keep, target_lengths=lengths)
+
+    def _run_aligner(self, ids: Sequence[str], emissions: Emissions, targets: Targets) -> Coupling:
+        try:
+            return self.aligner(emissions, targets)
+        except AlignmentError as error:
+            if len(ids) == 1:
+                raise AlignmentError(f"{ids[0]}: {error}") from error
+            raise
+
+    def _emit(self, ids: Sequence[str], audio: Sequence[np.ndarray]) -> dict[str, Emissions]:
+        for name, samples in zip(ids, audio):
+            if self.model.encoder.frames(len(samples)) < 1:
+                seconds = len(samples) / self.model.encoder.sample_rate
+                raise AlignmentError(f"{name}: {seconds:.3f} s of audio is too short for a single frame.")
+        lengths = torch.tensor([len(a) for a in audio])
+        batch = torch.zeros(len(audio), int(lengths.max()))
+        for row, samples in zip(batch, audio):
+            row[: len(samples)] = torch.from_numpy(samples)
+        with torch.inference_mode():
+            out = self.model(batch.to(self.device), lengths.to(self.device), {self.model.reading.text, self.times})
+        return {name: e.to("cpu") for name, e in out.items()}
+
+    def _with_silence(self, transcript: Transcript) -> tuple[Transcript, list[bool]]:
+        """The transcript with a silence that may be skipped between words, and which tokens may be skipped."""
+        label = getattr(self.model.tokenizer, "silence", None)
+        if label is None:
+            return transcript, [False] * len(transcript.tokens)
+        silence = self.model.tokenizer.labels.index(label)
+        tokens: list[int] = []
+        owners: list[int | None] = []
+        before: int | None = -1
+        for token, owner in zip(transcript.tokens, transcript.token_words):
+            if token == silence:
+                continue
+            if owner != before or owner is None:
+                tokens.append(silence)
+                owners.append(None)
+            tokens.append(token)
+            owners.append(owner)
+            before = owner
+        tokens.append(silence)
+        owners.append(None)
+        return replace(transcript, tokens=tuple(tokens), token_words=tuple(owners)), [t == silence for t in tokens]
+
+    def _results(
+        self,
+        ids: Sequence[str],
+        audio: Sequence[np.ndarray],
+        emissions: dict[str, Emissions],
+        targets: Targets,
+        coupling: Coupling,
+        transcripts: Sequence[Transcript],
+        texts: Sequence[str],
+    ) -> list[Result]:
+        timing = emissions[self.times if self.model.reading.times else self.model.reading.text]
+        spans = coupling.spans()
+        scores = token_scores(timing, targets, coupling)
+        blanks = blank_frames(emissions[self.model.reading.text], delimiter_number(self.model.tokenizer))
+        out = []
+        for i, name in enumerate(ids):
+            duration = len(audio[i]) / self.model.encoder.sample_rate
+            rows = [
+                (timing.grid.seconds(s), timing.grid.seconds(e)) for s, e in spans[i, : len(transcripts[i].tokens)].tolist()
+            ]
+            alignment = self._tiers(name, duration, transcripts[i], rows, scores[i].tolist())
+            mean = float(scores[i, : len(rows)].mean()) if rows else 0.0
+            frames = int(emissions[self.model.reading.text].lengths[i])
+            out.append(Result(alignment, texts[i], frames, int(blanks[i]), mean))
+        return out
+
+    def _tiers(
+        self, id: str, duration: float, transcript: Transcript, times: list[tuple[float, float]], scores: list[float]
+    ) -> Alignment:
+        tokenizer = self.model.tokenizer
+        tokens = [
+            (label, s, e, score)
+            for label, (s, e), score, owner in zip(
+                (tokenizer.labels[t] for t in transcript.tokens), times, scores, transcript.token_words
+            )
+            if label not in SILENCE and label != getattr(tokenizer, "delimiter", None) and e > s
+        ]
+        tiers = [tier_from_spans(tokenizer.unit, tokens, duration)]
+        if transcript.words:
+            tiers.insert(0, tier_from_spans("words", _word_spans(transcript, times, scores), duration))
+        return Alignment(id, duration, tuple(tiers))
+
+
+def _word_spans(
+    transcript: Transcript, times: list[tuple[float, float]], scores: list[float]
+) -> list[tuple[str, float, float, float | None]]:
+    rows = []
+    for i, word in enumerate(transcript.words):
+        own = [j for j, owner in enumerate(transcript.token_words) if owner == i and times[j][1] > times[j][0]]
+        if own:
+            score = float(np.mean([scores[j] for j in own]))
+            rows.append((word.text, times[own[0]][0], times[own[-1]][1], score))
+    return rows
+
+
+def recognised(tokenizer: Tokenizer, tokens: Sequence[int]) -> Transcript:
+    """Recognised tokens as a transcript whose source is the words with spaces between them."""
+    words: list[Word] = []
+    owners: list[int | None] = [None] * len(tokens)
+    place = 0
+    for number, (label, first, last) in enumerate(tokenizer.words(tokens)):
+        words.append(Word(label, label, place, place + len(label)))
+        owners[first:last] = [number] * (last - first)
+        place += len(label) + 1
+    return Transcript(tuple(words), tuple(tokens), tuple(owners))
+
+
+def spoken(transcript: Transcript) -> str:
+    """The words of a transcript as they were given."""
+    return " ".join(word.text for word in transcript.words)
+
+
+def delimiter_number(tokenizer: Tokenizer) -> int | None:
+    """Label number of the word delimiter, where the vocabulary has one."""
+    label = getattr(tokenizer, "delimiter", None)
+    return tokenizer.labels.index(label) if label in tokenizer.labels else None
+
+
+def token_scores(emissions: Emissions, targets: Targets, coupling: Coupling) -> Tensor:
+    """Mean log-probability a frame of every token over the frames coupled to it: ``(B, U)``, <= 0; 0 where there are none."""
+    logits = emissions.logits.float()
+    normalizer = torch.logsumexp(logits, -1)
+    batch = torch.arange(len(logits))[:, None]
+    labels = targets.labels.gather(1, coupling.target.clamp(max=targets.labels.shape[1] - 1))
+    log_probs = logits[batch, coupling.source, labels] - normalizer.gather(1, coupling.source)
+    zeros = log_probs.new_zeros(targets.labels.shape)
+    mass = coupling.mass.to(log_probs.dtype)
+    total = zeros.scatter_add(1, coupling.target, mass)
+    return zeros.scatter_add(1, coupling.target, mass * log_probs) / total.clamp(min=1e-12)
+
+
+def blank_frames(emissions: Emissions, delimiter: int | None = None) -> Tensor:
+    """Frames whose most likely label is the blank or the word delimiter: ``(B,)`` int64."""
+    best = emissions.logits.argmax(-1)
+    blank = best == emissions.blank
+    if delimiter is not None:
+        blank |= best == delimiter
+    frames = torch.arange(best.shape[1]) < emissions.lengths[:, None]
+    return (blank & frames).sum(1)

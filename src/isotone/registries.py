@@ -1,0 +1,22 @@
+"""The registries, one a kind of part. Importing them imports no plugin and no torch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isotone.registry import Registry
+
+if TYPE_CHECKING:
+    from isotone import interfaces as api
+
+encoders: Registry[api.Encoder] = Registry("encoder", "isotone.encoders")
+heads: Registry[api.Head] = Registry("head", "isotone.heads")
+losses: Registry[api.Loss] = Registry("loss", "isotone.losses")
+aligners: Registry[api.Aligner] = Registry("aligner", "isotone.aligners")
+decoders: Registry[api.Decoder] = Registry("decoder", "isotone.decoders")
+relaxations: Registry[api.Relaxation] = Registry("relaxation", "isotone.relaxations")
+indexes: Registry[api.Index] = Registry("index", "isotone.indexes")
+corpora: Registry[api.Corpus] = Registry("corpus", "isotone.corpora")
+formats: Registry[api.Format] = Registry("format", "isotone.formats")
+
+ALL = (encoders, heads, losses, aligners, decoders, relaxations, indexes, corpora, formats)

@@ -1,0 +1,219 @@
+"""Names to classes: first-party plugins, other people's distributions and notebooks, through one door.
+
+Listing names reads package metadata only. A plugin's module is imported when it is first built, so a broken plugin
+harms nobody who does not ask for it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class UnknownPlugin(LookupError):
+    """No plugin of that name is installed."""
+
+
+class BrokenPlugin(ImportError):
+    """A plugin of that name is installed and does not import."""
+
+
+class DuplicatePlugin(LookupError):
+    """Two distributions, or code and a distribution, claim one name."""
+
+
+class OptionError(TypeError):
+    """A plugin was given an option it does not have, or not given one it needs."""
+
+
+@dataclass(frozen=True)
+class PluginInfo:
+    """One line of ``isotone plugins``."""
+
+    name: str
+    kind: str
+    target: str
+    distribution: str
+    version: str
+    summary: str
+    error: str | None
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """A sentence that suggests the nearest known name, or nothing."""
+    match = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f" Did you mean {match[0]!r}?" if match else ""
+
+
+class Registry(Generic[T]):
+    """Names of one kind of part (losses, aligners ...) and the classes behind them.
+
+    Args:
+        kind: The kind in the singular, for messages: ``"loss"``.
+        group: The entry-point group that other distributions declare: ``"isotone.losses"``.
+
+    Example:
+        >>> losses = Registry("loss", "isotone.losses")
+        >>> @losses.register("zero")
+        ... class Zero:
+        ...     def __init__(self, scale: float = 1.0): self.scale = scale
+        >>> losses.build("zero", scale=2.0).scale
+        2.0
+    """
+
+    def __init__(self, kind: str, group: str) -> None:
+        self.kind = kind
+        self.group = group
+        self._registered: dict[str, Callable[..., T]] = {}
+
+    def register(self, name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
+        """Decorator that adds a class under a name, in this process.
+
+        Raises:
+            DuplicatePlugin: the name is taken; nothing is overwritten.
+        """
+
+        def add(target: Callable[..., T]) -> Callable[..., T]:
+            taken = self._registered.get(name)
+            if taken is not None and not _same_definition(taken, target):
+                raise DuplicatePlugin(f"There is already a {self.kind} named {name!r} ({_path(taken)}): choose another.")
+            if entries := self._entries(name):
+                raise DuplicatePlugin(
+                    f"There is already a {self.kind} named {name!r} ({_claims(entries)}): choose another."
+                )
+            self._registered[name] = target
+            return target
+
+        return add
+
+    def names(self) -> list[str]:
+        """All names, sorted. Imports no plugin."""
+        return sorted({*self._registered, *(e.name for e in entry_points(group=self.group))})
+
+    def get(self, name: str) -> Callable[..., T]:
+        """The class of that name; imports its plugin.
+
+        Raises:
+            UnknownPlugin: no such name; the message lists what there is and the nearest match.
+            DuplicatePlugin: two distributions claim the name.
+            BrokenPlugin: the plugin does not import, or is nothing to call; the message says why.
+        """
+        if name in self._registered:
+            return self._registered[name]
+        entries = self._entries(name)
+        if not entries:
+            known = self.names()
+            raise UnknownPlugin(
+                f"No {self.kind} named {name!r}.{nearest(name, known)} Installed: {', '.join(known) or 'none'}."
+            )
+        if len(entries) > 1:
+            raise DuplicatePlugin(
+                f"The {self.kind} name {name!r} is claimed by {_claims(entries)}: uninstall one of them."
+            )
+        try:
+            target = entries[0].load()
+        except (Exception, SystemExit) as error:
+            raise BrokenPlugin(
+                f"The {self.kind} {name!r} ({_claims(entries)}) did not import: {type(error).__name__}: {error}"
+            ) from error
+        if not callable(target):
+            raise BrokenPlugin(
+                f"The {self.kind} {name!r} ({_claims(entries)}) is a {type(target).__name__}, which cannot be built."
+            )
+        return target
+
+    def build(self, name: str, /, *args: Any, **options: Any) -> T:
+        """An instance: the class of that name, called with these options.
+
+        Raises:
+            OptionError: an option that its constructor does not have, or one that is missing; the message lists
+                what it takes. Also what :meth:`get` raises.
+        """
+        target = self.get(name)
+        try:
+            signature = inspect.signature(target)
+            signature.bind(*args, **options)
+        except ValueError:  # a builtin without a signature
+            pass
+        except TypeError as error:
+            parameters = signature.parameters
+            known = [p.name for p in parameters.values() if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+            unknown = [o for o in options if o not in known]
+            if unknown:
+                raise OptionError(
+                    f"The {self.kind} {name!r} has no option {unknown[0]!r}.{nearest(unknown[0], known)} "
+                    f"It takes: {', '.join(known) or 'none'}."
+                ) from None
+            raise OptionError(f"The {self.kind} {name!r}: {error}. It takes: {', '.join(known) or 'none'}.") from None
+        return target(*args, **options)
+
+    def create(self, spec: str | Mapping[str, Any], /, *args: Any, **options: Any) -> T:
+        """Build from configuration: a name, or a mapping with ``name`` and options; ``options`` are added to it.
+
+        Raises:
+            OptionError: neither a name nor a mapping, a mapping without ``name``, or an option given twice.
+        """
+        if isinstance(spec, str):
+            return self.build(spec, *args, **options)
+        if not isinstance(spec, Mapping):
+            raise OptionError(f"A {self.kind} in a configuration is a name or a mapping; got {spec!r}.")
+        settings = {str(k): v for k, v in spec.items()}
+        if "name" not in settings:
+            raise OptionError(f"A {self.kind} in a configuration needs a 'name'; got {settings}.")
+        if twice := [o for o in options if o in settings]:
+            raise OptionError(
+                f"The {self.kind} option {twice[0]!r} is set by the program: leave it out of {settings}."
+            )
+        return self.build(settings.pop("name"), *args, **settings, **options)
+
+    def describe(self) -> list[PluginInfo]:
+        """Every plugin with its origin; imports each, and says of those that do not import why."""
+        rows = []
+        for name in self.names():
+            entries = self._entries(name)
+            target, error, summary = _claims(entries), None, ""
+            try:
+                found = self.get(name)
+                target = _path(found)
+                summary = (inspect.getdoc(found) or "").split("\n", 1)[0]
+            except (BrokenPlugin, DuplicatePlugin) as problem:
+                error = str(problem)
+            dist = entries[0].dist if entries else None
+            rows.append(
+                PluginInfo(
+                    name,
+                    self.kind,
+                    target,
+                    dist.name if dist else "(this process)",
+                    dist.version if dist else "",
+                    summary,
+                    error,
+                )
+            )
+        return rows
+
+    def _entries(self, name: str) -> list[EntryPoint]:
+        found = entry_points(group=self.group, name=name)
+        # one distribution can be seen twice (an editable install beside its build folder)
+        return list({(e.dist.name if e.dist else "", e.value): e for e in found}.values())
+
+
+def _path(target: Any) -> str:
+    return f"{getattr(target, '__module__', '?')}:{getattr(target, '__qualname__', target)}"
+
+
+def _same_definition(a: Any, b: Any) -> bool:
+    """Whether b is a re-run of the notebook cell that defined a."""
+    return _path(a) == _path(b) and getattr(a, "__module__", "") == "__main__"
+
+
+def _claims(entries: list[EntryPoint]) -> str:
+    return " and ".join(
+        f"{e.value}, from {e.dist.name} {e.dist.version}" if e.dist else e.value for e in entries
+    )

@@ -1,0 +1,128 @@
+"""A whole page that compares systems: scores, trade-off, collars, errors, training, and examples to hear."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.alignment import Alignment
+from isotone.report.curves import collar_figure, error_figure, frontier_figure, training_figure
+from isotone.report.html import write_report
+from isotone.report.sections import Heading, Image, Section, Table, Text
+from isotone.report.viewer import Viewer
+
+
+@dataclass(frozen=True)
+class Example:
+    """One utterance to look at and to hear.
+
+    Attributes:
+        title: Its id, and what is said.
+        audio: ``(N,)`` mono samples in [-1, 1].
+        sample_rate: Samples a second.
+        alignments: Alignment by system, the reference first.
+        note: What to look for.
+    """
+
+    title: str
+    audio: NDArray[np.floating]
+    sample_rate: int
+    alignments: Mapping[str, Alignment]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is known of some systems; a part that is empty is left out of the page.
+
+    Attributes:
+        scores: The headline table.
+        frontier: For every system, its error rate and IDR in percent.
+        collars: For every system, start F1 in percent by collar in seconds.
+        collar_bands: Confidence intervals of ``collars``, in percent.
+        errors: For every system, signed boundary errors in seconds.
+        history: For every system, what training logged.
+        examples: Utterances to hear.
+        tiers: Tiers shown of the examples.
+    """
+
+    scores: Table | None = None
+    frontier: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    collars: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
+    collar_bands: Mapping[str, Mapping[float, tuple[float, float]]] | None = None
+    errors: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
+    history: Mapping[str, Sequence[Mapping[str, float]]] = field(default_factory=dict)
+    examples: Sequence[Example] = ()
+    tiers: Sequence[str] = ("words", "phones")
+
+
+def comparison_sections(comparison: Comparison) -> list[Section]:
+    """The page's sections, for a page of one's own that holds more."""
+    parts: list[Section] = []
+    if comparison.scores is not None:
+        parts += [Heading("Results"), comparison.scores]
+    if comparison.frontier:
+        points = "; ".join(
+            f"{n}: {x:.2f} % errors, IDR {y:.2f} %" for n, (x, y) in comparison.frontier.items()
+        )
+        caption = "Error rate against intersection duration ratio (IDR). The upper left corner is best."
+        parts += [Heading("Text against times"), Image(frontier_figure(comparison.frontier), points, caption)]
+    if comparison.collars:
+        figure = collar_figure(comparison.collars, comparison.collar_bands)
+        caption = (
+            "Start F1: a start counts as found within the collar. Shaded: confidence interval, where known."
+        )
+        parts += [
+            Heading("Boundaries"),
+            Image(figure, "Start F1 by collar for " + _list(comparison.collars), caption),
+        ]
+    if comparison.errors:
+        medians = (
+            f"{name} {1000 * float(np.median(e)):+.1f} ms" for name, e in comparison.errors.items() if len(e)
+        )
+        caption = "Signed boundary errors (left) and the share of boundaries within a tolerance (right)."
+        alt = "Boundary errors; medians: " + "; ".join(medians)
+        if not comparison.collars:
+            parts.append(Heading("Boundaries"))
+        parts.append(Image(error_figure(comparison.errors), alt, caption))
+    if comparison.examples:
+        hint = "Click a segment to hear it. The thin lines are the boundaries of the first row's system."
+        parts += [Heading("Examples"), Text(hint)]
+    for example in comparison.examples:
+        parts.append(Heading(example.title, 3))
+        parts.append(
+            Viewer(example.audio, example.sample_rate, example.alignments, comparison.tiers, example.note)
+        )
+    if comparison.history:
+        alt = "Training curves of " + _list(comparison.history)
+        parts += [Heading("Training"), Image(training_figure(comparison.history), alt)]
+    return parts
+
+
+def comparison_report(
+    path: Path | str,
+    title: str,
+    comparison: Comparison,
+    *,
+    subtitle: str = "",
+    facts: Mapping[str, object] | None = None,
+) -> Path:
+    """Write the page that compares systems.
+
+    Args:
+        path: Where it goes.
+        title, subtitle, facts: As in :func:`isotone.report.html.write_report`.
+        comparison: What is known.
+
+    Returns:
+        The file written.
+    """
+    return write_report(path, title, comparison_sections(comparison), subtitle=subtitle, facts=facts)
+
+
+def _list(names: Mapping[str, object]) -> str:
+    return ", ".join(names)

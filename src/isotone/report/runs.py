@@ -1,0 +1,230 @@
+"""Finished runs side by side: the table, the figures, the page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from isotone import audio as sound
+from isotone import format as files
+from isotone.alignment import Alignment, Tier
+from isotone.evaluation import Report
+from isotone.evaluation.files import evaluate_paths
+from isotone.files import atomic_write
+from isotone.report.comparison import Comparison, Example, comparison_sections
+from isotone.report.evolution import evolution_figure
+from isotone.report.html import write_report
+from isotone.report.sections import Heading, Image, Section, Table
+from isotone.report.style import save
+from isotone.report.tiers import tiers_figure
+from isotone.report.weights import WeightSnapshot, weights_figure
+
+COLUMNS = {
+    "PER %": ("recognised", "per"),
+    "peaky %": ("recognised", "peaky"),
+    "start F1 20 ms": ("recognised", "start_f1@20ms"),
+    "start F1 50 ms": ("recognised", "start_f1@50ms"),
+    "IDR %": ("recognised", "idr"),
+    "forced F1 20 ms": ("forced", "start_f1@20ms"),
+    "forced F1 50 ms": ("forced", "start_f1@50ms"),
+    "forced IDR %": ("forced", "idr"),
+    "forced median error ms": ("forced", "error_median"),
+}
+BEST = {name: ("min" if name.startswith(("PER", "peaky", "forced median")) else "max") for name in COLUMNS}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run, read back.
+
+    Attributes:
+        name: Its folder's name.
+        folder: Where it is.
+        reports: ``recognised`` and ``forced``.
+    """
+
+    name: str
+    folder: Path
+    reports: Mapping[str, Report]
+
+    def predictions(self) -> dict[str, dict[str, Any]]:
+        """Lines of ``predictions.jsonl`` by utterance id."""
+        lines = (self.folder / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
+        return {row["id"]: row for row in map(json.loads, lines)}
+
+    def history(self) -> list[dict[str, float]]:
+        """Lines of ``metrics.jsonl`` that training wrote."""
+        lines = (self.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        return [row for row in map(json.loads, lines) if "loss" in row]
+
+    def snapshots(self, index: int = 0) -> list[tuple[int, dict[str, np.ndarray]]]:
+        """What was recorded of a watched utterance while training: (step, arrays)."""
+        out = []
+        for path in sorted((self.folder / "snapshots").glob(f"step-*-{index}.npz")):
+            with np.load(path) as stored:
+                out.append((int(path.stem.split("-")[1]), {k: stored[k] for k in stored.files}))
+        return out
+
+    def values(self) -> list[float | None]:
+        """The headline numbers, in the order of :data:`COLUMNS`."""
+        return [
+            self.reports[part].metrics[metric].value if metric in self.reports[part].metrics else None
+            for part, metric in COLUMNS.values()
+        ]
+
+
+def load_run(folder: Path, tier: str = "phones") -> Run:
+    """Read a run folder back and score it.
+
+    Raises:
+        FileNotFoundError: the run is not finished: it has no alignments or no reference.
+    """
+    folder = Path(folder)
+    for part in ("alignments", "reference"):
+        if not (folder / part).is_dir():
+            raise FileNotFoundError(f"{folder} is not a finished run: {folder / part} is not there. Train it to the end first.")
+    reports = {"recognised": evaluate_paths(folder, folder / "reference", tier).report}
+    reports["forced"] = evaluate_paths(folder / "forced", folder / "reference", tier).report
+    return Run(folder.name, folder, reports)
+
+
+def report_runs(folders: Sequence[Path], out: Path, *, tier: str = "phones", examples: int = 3) -> list[Run]:
+    """Compare finished runs: ``table.md``, ``table.csv``, ``scores.json``, figures and ``report.html``.
+
+    Args:
+        folders: Run folders with the same test split.
+        out: Where the files go.
+        tier: Tier that is scored.
+        examples: Utterances to look at and to hear.
+
+    Returns:
+        The runs, scored.
+    """
+    runs = [load_run(f, tier) for f in folders]
+    out.mkdir(parents=True, exist_ok=True)
+    rows = [[run.name, *run.values()] for run in runs]
+    _write_tables(out, runs)
+    table = Table(
+        ["model", *COLUMNS], rows, digits=1, best=BEST,
+        caption="Test split. Forced: on the reference transcript. F1 and IDR are label-strict; silence is left out.",
+    )  # fmt: skip
+    shown = _examples(runs, tier, examples)
+    comparison = Comparison(
+        scores=table,
+        frontier={r.name: (r.values()[0] or 0.0, r.values()[4] or 0.0) for r in runs},
+        collars={r.name: _curve(r.reports["recognised"]) for r in runs},
+        collar_bands={r.name: _bands(r.reports["recognised"]) for r in runs},
+        history={r.name: r.history() for r in runs},
+        examples=shown,
+        tiers=("words", tier) if any("words" in [t.name for t in a.tiers] for e in shown for a in e.alignments.values()) else (tier,),
+    )
+    sections = [*comparison_sections(comparison), *_training_sections(runs, out, shown, tier)]
+    facts = {"runs": ", ".join(str(r.folder) for r in runs), "utterances": len(runs[0].reports["recognised"].ids)}
+    write_report(out / "report.html", "Recognisers whose time stamps can be trusted", sections, facts=facts)
+    return runs
+
+
+def _write_tables(out: Path, runs: Sequence[Run]) -> None:
+    head = ["model", *COLUMNS]
+    cells = [[r.name, *("" if v is None else f"{v:.1f}" for v in r.values())] for r in runs]
+    with atomic_write(out / "table.md") as file:
+        for row in (head, ["---"] * len(head), *cells):
+            file.write("| " + " | ".join(row) + " |\n")
+    with atomic_write(out / "table.csv") as file:
+        for row in (head, *cells):
+            file.write(",".join(row) + "\n")
+    with atomic_write(out / "scores.json") as file:
+        scores = {r.name: {k: v.to_dict(per_utterance=False) for k, v in r.reports.items()} for r in runs}
+        json.dump(scores, file, indent=1, ensure_ascii=False)
+
+
+def _curve(report: Report) -> dict[float, float]:
+    return {c: m.value for c, m in _starts(report) if m.value is not None}
+
+
+def _bands(report: Report) -> dict[float, tuple[float, float]]:
+    return {c: (m.low, m.high) for c, m in _starts(report) if m.low is not None and m.high is not None}
+
+
+def _starts(report: Report) -> list[tuple[float, Any]]:
+    prefix = "start_f1@"
+    found = [(float(n[len(prefix) : -2]) / 1000, m) for n, m in report.metrics.items() if n.startswith(prefix)]
+    return sorted(found, key=lambda pair: pair[0])
+
+
+def _examples(runs: Sequence[Run], tier: str, count: int) -> list[Example]:
+    """Utterances spread over the split, whose audio is still where it was."""
+    predictions = runs[0].predictions()
+    ids = sorted(i for i, row in predictions.items() if Path(row["audio"]).is_file())
+    out = []
+    for id in ids[:: max(1, len(ids) // max(1, count))][:count]:
+        row = predictions[id]
+        samples = sound.load(row["audio"], 16_000, row["start"], row["end"])
+        alignments: dict[str, Alignment] = {"reference": _read(runs[0].folder / "reference", id)}
+        for run in runs:
+            alignments[run.name] = _read(run.folder / "alignments", id)
+        best = _read(runs[-1].folder / "forced", id)
+        alignments[f"{runs[-1].name}, text given"] = best
+        out.append(Example(f"{id}: {row['words'] or row['text']}", samples, 16_000, alignments))
+    return out
+
+
+def _read(folder: Path, id: str) -> Alignment:
+    return files.read(folder / files.file_name(id, ".TextGrid"))
+
+
+def _training_sections(runs: Sequence[Run], out: Path, examples: Sequence[Example], tier: str) -> list[Section]:
+    """The paper's figures: tiers (Fig. 4), OT weights (Fig. 5) and the evolution of an alignment (Fig. 7)."""
+    parts: list[Section] = [Heading("Figures")]
+    if examples:
+        first = examples[0]
+        shown = {k: v for k, v in first.alignments.items() if not k.endswith("text given")}
+        figure = tiers_figure(first.audio, first.sample_rate, shown, tier, end_s=min(2.5, len(first.audio) / first.sample_rate))
+        save(figure, out / "tiers.png")
+        parts.append(Image(figure, f"Tiers of {first.title}", "Wave, spectrogram, reference and what each model says."))
+    for run in runs:
+        snapshots = run.snapshots()
+        if not snapshots:
+            continue
+        last = snapshots[-1][1]
+        labels = _labels(run, last["labels"])
+        hop, offset = float(last["hop_s"]), float(last["offset_s"])
+        reference = _watched_reference(last, labels)
+        steps = [s for s, _ in snapshots]
+        figure = evolution_figure(
+            steps, np.stack([a["tokens"] for _, a in snapshots]), hop, offset_s=offset, unit="step", reference=reference,
+            title=f"{run.name}: alignment of one utterance while training",
+        )  # fmt: skip
+        save(figure, out / f"evolution_{run.name}.png")
+        parts.append(Image(figure, f"Alignment evolution of {run.name}", "Each row is an evaluation; groups of frames of one label share a colour, blank is white."))
+        if np.ptp(last["alpha"]) > 1e-6:
+            chosen = [snapshots[i] for i in sorted({0, len(snapshots) // 4, len(snapshots) // 2, len(snapshots) - 1})]
+            figure = weights_figure(
+                [WeightSnapshot(s, a["alpha"], a["tokens"]) for s, a in chosen], labels, hop, offset_s=offset,
+                end_s=min(1.6, offset + hop * len(last["alpha"])), reference=reference, title=f"{run.name}: OT weights while training",
+            )  # fmt: skip
+            save(figure, out / f"weights_{run.name}.png")
+            parts.append(Image(figure, f"OT weights of {run.name}", "Bullets are frames, their area the OT weight."))
+    return parts
+
+
+def _labels(run: Run, numbers: np.ndarray) -> list[str]:
+    from isotone.text import tokenizer
+
+    names = tokenizer.load(run.folder / "model" / "tokenizer").labels
+    return [names[i] for i in numbers]
+
+
+def _watched_reference(arrays: Mapping[str, np.ndarray], labels: Sequence[str]) -> Tier | None:
+    if "reference_start" not in arrays:
+        return None
+    from isotone.alignment import tier_from_spans
+
+    spans = zip(labels, arrays["reference_start"].tolist(), arrays["reference_end"].tolist())
+    end = float(arrays["reference_end"].max())
+    return tier_from_spans("reference", [(a, s, e, None) for a, s, e in spans], end)

@@ -1,0 +1,269 @@
+"""The parts of a report page: headings, text, tables, headline numbers, figures, listings and sound."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from isotone.report.markup import data_uri, escape, wav_uri
+from isotone.report.style import render
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its confidence interval, ``low <= value <= high``."""
+
+    value: float
+    low: float
+    high: float
+
+
+_DASH = "\u2013"
+
+#: What a cell of a table may hold.
+Cell: TypeAlias = str | int | float | Estimate | None
+
+
+@runtime_checkable
+class Section(Protocol):
+    """A part of the page."""
+
+    @property
+    def css(self) -> str:
+        """Style the page needs once for all sections of this kind; empty for most."""
+        ...
+
+    @property
+    def script(self) -> str:
+        """Script the page needs once for all sections of this kind; empty for most."""
+        ...
+
+    def markup(self, key: str) -> str:
+        """Its HTML; ``key`` is unique in the page, for ids."""
+        ...
+
+
+class Block:
+    """A section that needs neither style nor script of its own."""
+
+    css = ""
+    script = ""
+
+
+@dataclass(frozen=True)
+class Heading(Block):
+    """A heading; those of level 2 make the page's table of contents."""
+
+    title: str
+    level: Literal[2, 3] = 2
+
+    def markup(self, key: str) -> str:
+        """Its HTML."""
+        return f'<h{self.level} id="{key}">{escape(self.title)}</h{self.level}>'
+
+
+@dataclass(frozen=True)
+class Text(Block):
+    """Plain paragraphs, parted by empty lines; `` `code` `` between backticks."""
+
+    text: str
+
+    def markup(self, key: str) -> str:
+        """Its HTML."""
+        paragraphs = [p.strip() for p in re.split(r"\n\s*\n", self.text) if p.strip()]
+        marked = (re.sub("`([^`]+)`", r"<code>\1</code>", escape(p)) for p in paragraphs)
+        return "\n".join(f"<p>{p}</p>" for p in marked)
+
+
+@dataclass(frozen=True)
+class Table(Block):
+    """A table of results; its first column names the rows.
+
+    Attributes:
+        columns: Headings, with units.
+        rows: Cells; None and NaN are shown as a dash and are never best.
+        caption: What the table shows.
+        best: For the columns in which one direction is better, ``"min"`` or ``"max"``; every best cell is
+            bold.
+        digits: Decimals of floating-point numbers: one number for all columns, or by column (default 2).
+
+    Raises:
+        ValueError: a row of another length, or ``best`` or ``digits`` for a column there is not.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    caption: str = ""
+    best: Mapping[str, Literal["min", "max"]] = field(default_factory=dict)
+    digits: int | Mapping[str, int] = 2
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(
+                    f"A table of {len(self.columns)} columns got a row of {len(row)} cells: {list(row)}."
+                )
+        named = [*self.best, *(self.digits if isinstance(self.digits, Mapping) else ())]
+        for name in named:
+            if name not in self.columns:
+                raise ValueError(f"The table has no column {name!r}; it has {list(self.columns)}.")
+
+    def markup(self, key: str) -> str:
+        """Its HTML."""
+        columns = list(zip(*self.rows)) if self.rows else [()] * len(self.columns)
+        numeric = [_is_numeric(column) for column in columns]
+        winners = [_best(column, self.best.get(name)) for name, column in zip(self.columns, columns)]
+        head = "".join(
+            f'<th scope="col"{_class("number" if n else "")}>{escape(c)}</th>'
+            for c, n in zip(self.columns, numeric)
+        )
+        body = []
+        for i, row in enumerate(self.rows):
+            cells = []
+            for j, cell in enumerate(row):
+                text = self._cell(self.columns[j], cell)
+                best = i in winners[j]
+                kind = _class("number" if numeric[j] else "", "best" if best else "")
+                inner = f"<strong>{text}</strong>" if best else text
+                cells.append(f'<th scope="row"{kind}>{inner}</th>' if j == 0 else f"<td{kind}>{inner}</td>")
+            body.append(f"<tr>{''.join(cells)}</tr>\n")
+        caption = self.caption + (" Bold: the best of its column." if any(winners) else "")
+        title = f'<caption id="{key}"><span>{escape(caption.strip())}</span></caption>' if caption else ""
+        label = f'aria-labelledby="{key}"' if caption else 'aria-label="Table"'
+        return (
+            f'<div class="scroll" role="region" tabindex="0" {label}><table>{title}'
+            f"<thead><tr>{head}</tr></thead>\n<tbody>{''.join(body)}</tbody></table></div>"
+        )
+
+    def _cell(self, column: str, cell: Cell) -> str:
+        digits = self.digits if isinstance(self.digits, int) else self.digits.get(column, 2)
+        if isinstance(cell, Estimate):
+            interval = f"[{_number(cell.low, digits)}, {_number(cell.high, digits)}]"
+            return f'{_number(cell.value, digits)}<span class="interval">{interval}</span>'
+        if cell is None:
+            return _DASH
+        return escape(cell) if isinstance(cell, str) else _number(cell, digits)
+
+
+def _number(value: float, digits: int) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, (int, np.integer)):
+        return f"{int(value):,}".replace("-", "\u2212")
+    return _DASH if math.isnan(value) else f"{value:,.{digits}f}".replace("-", "\u2212")
+
+
+def _value(cell: Cell) -> float | None:
+    """The number a cell holds, or None."""
+    number = cell.value if isinstance(cell, Estimate) else cell
+    if number is None or isinstance(number, (str, bool, np.bool_)):
+        return None
+    return None if math.isnan(number) else float(number)
+
+
+def _is_numeric(column: Sequence[Cell]) -> bool:
+    return any(_value(c) is not None for c in column) and not any(isinstance(c, str) for c in column)
+
+
+def _best(column: Sequence[Cell], direction: str | None) -> set[int]:
+    """The rows that hold the best value; none where no direction is better, or nothing is there to beat."""
+    values = {i: v for i, c in enumerate(column) if (v := _value(c)) is not None}
+    if direction is None or len(values) < 2:
+        return set()
+    if direction not in ("min", "max"):
+        raise ValueError(f"The better direction of a column is 'min' or 'max'; got {direction!r}.")
+    top = min(values.values()) if direction == "min" else max(values.values())
+    return {i for i, v in values.items() if v == top}
+
+
+def _class(*names: str) -> str:
+    used = " ".join(n for n in names if n)
+    return f' class="{used}"' if used else ""
+
+
+@dataclass(frozen=True)
+class Tiles(Block):
+    """Headline numbers: (name, value with its unit, note) each."""
+
+    items: Sequence[tuple[str, str, str]]
+
+    def markup(self, key: str) -> str:
+        """Its HTML."""
+        tiles = (
+            f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd>"
+            + (f"<dd>{escape(note)}</dd></div>" if note else "</div>")
+            for name, value, note in self.items
+        )
+        return f'<dl class="tiles">{"".join(tiles)}</dl>'
+
+
+@dataclass(frozen=True)
+class Image(Block):
+    """A figure inside the page.
+
+    Attributes:
+        figure: What to show.
+        alt: What it shows, in words, for those who cannot see it.
+        caption: Shown under it.
+        kind: ``"svg"`` is sharp at any size; ``"png"`` is smaller for figures of very many marks.
+    """
+
+    figure: Figure
+    alt: str
+    caption: str = ""
+    kind: Literal["svg", "png"] = "svg"
+
+    def markup(self, key: str) -> str:
+        """Its HTML."""
+        source = data_uri(
+            "image/svg+xml" if self.kind == "svg" else "image/png", render(self.figure, self.kind)
+        )
+        width, height = (round(96 * float(inches)) for inches in self.figure.get_size_inches())
+        caption = f"<figcaption>{escape(self.caption)}</figcaption>" if self.caption else ""
+        return (
+            f'<figure><div class="paper"><img src="{source}" alt="{escape(self.alt)}" width="{width}" '
+            f'height="{height}" style="--width: {width}px"></div>{caption}</figure>'
+        )
+
+
+@dataclass(frozen=True)
+class Code(Block):
+    """A listing: a configuration, a command, a traceback."""
+
+    text: str
+    caption: str = ""
+
+    def markup(self, key: str) -> str:
+        """Its HTML."""
+        caption = f"<figcaption>{escape(self.caption)}</figcaption>" if self.caption else ""
+        return f'<figure><pre tabindex="0"><code>{escape(self.text)}</code></pre>{caption}</figure>'
+
+
+@dataclass(frozen=True)
+class Audio(Block):
+    """A player with the sound inside the page.
+
+    Attributes:
+        samples: ``(N,)`` mono, in [-1, 1].
+        sample_rate: Samples a second.
+        caption: Shown under it, and read out as its name.
+    """
+
+    samples: NDArray[np.floating]
+    sample_rate: int
+    caption: str = ""
+
+    def markup(self, key: str) -> str:
+        """Its HTML."""
+        name = escape(self.caption or "Recording")
+        caption = f"<figcaption>{name}</figcaption>" if self.caption else ""
+        source = wav_uri(self.samples, self.sample_rate)
+        player = f'<audio controls preload="auto" aria-label="{name}" src="{source}"></audio>'
+        return f"<figure>{player}{caption}</figure>"

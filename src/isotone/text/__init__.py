@@ -1,0 +1,1 @@
+"""Text: normalising, tokenizing, pronouncing, and phone sets."""

@@ -1,0 +1,157 @@
+"""Characters as labels, in the files of transformers' ``Wav2Vec2CTCTokenizer``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from isotone.text.normalize import Case, split_words
+from isotone.text.transcript import BLANK, CONFIG, Tokenizer, Transcript, Unit, read_json, write_json
+
+
+class CharacterTokenizer(Tokenizer):
+    """Characters, in the manner of transformers' ``Wav2Vec2CTCTokenizer``, whose files it reads and writes.
+
+    Args:
+        labels: Characters, the blank, and perhaps the delimiter and special labels such as ``<unk>``.
+        blank: The blank label.
+        delimiter: The label between words; where it is not among the labels there is nothing between them.
+        unknown: A label that is never used, kept because transformers asks for one.
+        case: Case of the characters; None finds it from the labels.
+        language: See :func:`isotone.text.normalize.split_words`.
+
+    Raises:
+        ValueError: the blank is not among the labels, or a label is there twice.
+    """
+
+    unit: Unit = "characters"
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        blank: str = BLANK,
+        delimiter: str = "|",
+        unknown: str = "<unk>",
+        case: Case | None = None,
+        language: str = "en",
+    ) -> None:
+        if blank not in labels:
+            raise ValueError(f"The blank {blank!r} is not among the labels {list(labels)}.")
+        super().__init__(labels, list(labels).index(blank))
+        self.delimiter = delimiter
+        self.unknown = unknown
+        self.case: Case = case or _case_of(labels)
+        self.language = language
+        self._space = self._numbers.get(delimiter)
+        special = {blank, delimiter, unknown}
+        self._characters = {c: i for c, i in self._numbers.items() if len(c) == 1 and c not in special}
+
+    def encode(self, text: str) -> Transcript:
+        """The characters of a text's words, with delimiters; raises as :meth:`Tokenizer.encode`."""
+        words = split_words(text, case=self.case, language=self.language)
+        tokens: list[tuple[int, int | None]] = []
+        unknown: list[str] = []
+        for i, word in enumerate(words):
+            known: list[tuple[int, int | None]] = []
+            for part in word.normal.split():
+                numbers = [self._characters[c] for c in part if c in self._characters]
+                unknown += [c for c in part if c not in self._characters]
+                if numbers and known and self._space is not None:
+                    known.append((self._space, i))
+                known += [(n, i) for n in numbers]
+            if known and tokens and self._space is not None:
+                tokens.append((self._space, None))
+            tokens += known
+        return self._transcript(words, tokens, unknown)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The words with spaces between them, in the case of the labels."""
+        return " ".join(word for word, _, _ in self.words(ids))
+
+    def words(self, ids: Sequence[int]) -> list[tuple[str, int, int]]:
+        """What stands between delimiters."""
+        out: list[tuple[str, int, int]] = []
+        inside = False
+        for i, number in enumerate(ids):
+            character = self.labels[number]
+            if number == self._space:
+                inside = False
+            elif character in self._characters:
+                word, first, _ = out.pop() if inside else ("", i, i)
+                out.append((word + character, first, i + 1))
+                inside = True
+        return out
+
+    def save(self, folder: Path) -> None:
+        """Write everything that :func:`load` needs, and ``Wav2Vec2CTCTokenizer.from_pretrained`` too."""
+        folder = Path(folder)
+        names = {"pad_token": self.labels[self.blank], "unk_token": self.unknown}
+        # None: transformers would otherwise add labels that the model does not have
+        sentence = {"bos_token": "<s>", "eos_token": "</s>"}
+        names_or_none = {k: v if v in self._numbers else None for k, v in (names | sentence).items()}
+        config = {
+            "tokenizer_class": "Wav2Vec2CTCTokenizer",
+            "word_delimiter_token": self.delimiter,
+            "replace_word_delimiter_char": " ",
+            "do_lower_case": False,
+        }
+        write_json(folder / "vocab.json", self._numbers)
+        write_json(folder / "tokenizer_config.json", {**config, **names_or_none})
+        write_json(folder / "special_tokens_map.json", {k: v for k, v in names_or_none.items() if v})
+        write_json(folder / CONFIG, {"kind": self.unit, "case": self.case, "language": self.language})
+
+    @classmethod
+    def from_transformers(
+        cls, folder: str | Path, case: Case | None = None, language: str = "en"
+    ) -> CharacterTokenizer:
+        """Read the files of a ``Wav2Vec2CTCTokenizer`` or ``Wav2Vec2Processor``.
+
+        Args:
+            folder: The folder, with ``vocab.json``.
+            case: See :class:`CharacterTokenizer`.
+            language: See :func:`isotone.text.normalize.split_words`.
+
+        Raises:
+            FileNotFoundError: no ``vocab.json``.
+            ValueError: the files do not describe a character tokenizer.
+        """
+        folder = Path(folder)
+        if not (folder / "vocab.json").is_file():
+            raise FileNotFoundError(f"No tokenizer in {folder}: expected {CONFIG} or vocab.json.")
+        config = read_json(folder / "special_tokens_map.json")
+        config |= read_json(folder / "tokenizer_config.json")
+        vocabulary = read_json(folder / "vocab.json")
+        if vocabulary and all(isinstance(v, dict) for v in vocabulary.values()):
+            spoken = config.get("target_lang")
+            if spoken not in vocabulary:
+                raise ValueError(
+                    f"{folder / 'vocab.json'} holds the vocabularies of {len(vocabulary)} languages: set "
+                    f"target_lang in tokenizer_config.json to one of {', '.join(sorted(vocabulary)[:20])} ..."
+                )
+            vocabulary = vocabulary[spoken]
+        numbers = read_json(folder / "added_tokens.json") | vocabulary
+        for number, token in config.get("added_tokens_decoder", {}).items():
+            numbers.setdefault(_content(token) or f"<unused{number}>", int(number))
+        by_number = {number: label for label, number in numbers.items()}
+        labels = [by_number.get(i, f"<unused{i}>") for i in range(max(by_number, default=-1) + 1)]
+        return cls(
+            labels,
+            blank=_content(config.get("pad_token")) or BLANK,
+            delimiter=_content(config.get("word_delimiter_token")) or "|",
+            unknown=_content(config.get("unk_token")) or "<unk>",
+            case=case,
+            language=language,
+        )
+
+
+def _case_of(labels: Sequence[str]) -> Case:
+    letters = "".join(label for label in labels if len(label) == 1)
+    if letters == letters.lower():
+        return "lower"
+    return "upper" if letters == letters.upper() else "keep"
+
+
+def _content(token: Any) -> str | None:
+    """The text of a token, which transformers writes as a string or as a mapping."""
+    return token.get("content") if isinstance(token, Mapping) else token

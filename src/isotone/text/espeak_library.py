@@ -1,0 +1,224 @@
+"""The C library espeak-ng through ctypes: sounds, samples and the names of voices.
+
+The library comes from the ``espeakng-loader`` wheel (``pip install "isotone[synth]"``) and is loaded when it
+is first used. Its C code keeps its state in static variables: it is not re-entrant, and the exact samples of
+what it says depend on what it said before. A :class:`Library` therefore opens a copy of the file for itself,
+seeds it, and holds a lock during every call: equal calls on two new ones give equal samples.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import difflib
+import functools
+import itertools
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Samples a second of everything espeak-ng says.
+SAMPLE_RATE = 22050
+
+# speak_lib.h
+_AUDIO_SYNCHRONOUS = 2
+_PHONEME_EVENTS, _DONT_EXIT = 0x0001, 0x8000
+_CHARS_UTF8 = 1
+_RATE, _PITCH, _RANGE = 1, 3, 4
+_END, _WORD, _PHONEME = 0, 1, 7
+_SEPARATED = ord("_") << 8  # TextToPhonemes: "_" between phonemes
+
+_STRESS_MARKS = "',%="
+
+
+class EspeakNotInstalled(ImportError):
+    """The optional wheel with the espeak-ng library is absent."""
+
+
+class EspeakError(RuntimeError):
+    """espeak-ng reported a failure."""
+
+
+class UnknownVoice(ValueError):
+    """espeak-ng has no such voice or variant."""
+
+
+class Sound(NamedTuple):
+    """A phoneme event.
+
+    Attributes:
+        label: Mnemonic without its stress mark.
+        sample: Where the synthesiser began to play it, at :data:`SAMPLE_RATE`.
+        position: Character of the text, from 1, where its word begins.
+    """
+
+    label: str
+    sample: int
+    position: int
+
+
+class _EventId(ctypes.Union):
+    _fields_ = (("number", ctypes.c_int), ("name", ctypes.c_char_p), ("string", ctypes.c_char * 8))
+
+
+class _Event(ctypes.Structure):
+    _fields_ = (
+        ("type", ctypes.c_int),
+        ("unique_identifier", ctypes.c_uint),
+        ("text_position", ctypes.c_int),
+        ("length", ctypes.c_int),
+        ("audio_position", ctypes.c_int),  # milliseconds
+        ("sample", ctypes.c_int),
+        ("user_data", ctypes.c_void_p),
+        ("id", _EventId),
+    )
+
+
+_Callback = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event)
+)
+
+
+class Library:
+    """One private espeak-ng: its samples follow from its seed and all it was asked before, and nothing else.
+
+    Args:
+        seed: For the breath noise of some voices.
+
+    Raises:
+        EspeakNotInstalled: ``espeakng-loader`` is absent.
+        EspeakError: the library does not start.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self._lock = threading.Lock()
+        self._chunks: list[NDArray[np.int16]] = []
+        self._sounds: list[Sound] = []
+        self._position = 1
+        self._library = _open_copy()
+        self._callback = _Callback(self._receive)  # must live as long as the library may call it
+        data = str(_loader().get_data_path())
+        rate = self._library.espeak_Initialize(
+            _AUDIO_SYNCHRONOUS, 0, data.encode(), _PHONEME_EVENTS | _DONT_EXIT
+        )
+        if rate != SAMPLE_RATE:
+            raise EspeakError(f"espeak-ng with data in {data}: expected {SAMPLE_RATE} Hz, got {rate}.")
+        self._library.espeak_ng_SetRandSeed(ctypes.c_long(seed + 1))
+        self._library.espeak_SetSynthCallback(self._callback)
+
+    def say(
+        self, text: str, voice: str, rate: int, pitch: int, pitch_range: int
+    ) -> tuple[NDArray[np.int16], list[Sound]]:
+        """Samples and phoneme events of a text.
+
+        Args:
+            text: Plain text; its control characters, if any, must be white space.
+            voice: Name of a language, with a variant after ``+`` where wanted: ``"en-us+f1"``.
+            rate: Words a minute, 80 to 450.
+            pitch, pitch_range: Base pitch and its liveliness, 0 to 99.
+
+        Raises:
+            UnknownVoice: no such voice or variant; the message names near ones.
+            ValueError: control characters, or a setting out of its range.
+            EspeakError: espeak-ng reports a failure.
+        """
+        _check(text, rate=(rate, 80, 450), pitch=(pitch, 0, 99), pitch_range=(pitch_range, 0, 99))
+        with self._lock:
+            self._select(voice)
+            for parameter, value in ((_RATE, rate), (_PITCH, pitch), (_RANGE, pitch_range)):
+                self._library.espeak_SetParameter(parameter, value, 0)
+            self._chunks, self._sounds, self._position = [], [], 1
+            data = text.encode()
+            status = self._library.espeak_Synth(
+                data, ctypes.c_size_t(len(data) + 1), 0, 0, 0, _CHARS_UTF8, None, None
+            )
+            if status:
+                raise EspeakError(f"espeak-ng could not say {text!r}: status {status}.")
+            samples = np.concatenate(self._chunks) if self._chunks else np.zeros(0, np.int16)
+            return samples, self._sounds
+
+    def pronounce(self, word: str, voice: str) -> list[str]:
+        """The mnemonics of a word said by itself, without stress marks; makes no sound."""
+        with self._lock:
+            self._select(voice)
+            convert = self._library.espeak_TextToPhonemes
+            convert.restype = ctypes.c_char_p
+            convert.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_int)
+            rest = ctypes.c_char_p(word.encode())
+            clauses = []
+            while rest.value:
+                clauses.append(convert(ctypes.byref(rest), _CHARS_UTF8, _SEPARATED).decode())
+        labels = (p.lstrip(_STRESS_MARKS) for p in re.split(r"[_ ]+", " ".join(clauses)))
+        return [label for label in labels if label]
+
+    def _select(self, voice: str) -> None:
+        language, plus, variant = voice.partition("+")
+        if language.lower() not in languages():
+            raise UnknownVoice(_unknown(language, languages(), "voice"))
+        if plus and variant not in variants():  # espeak-ng itself would say nothing and use none
+            raise UnknownVoice(_unknown(variant, variants(), "voice variant"))
+        if self._library.espeak_SetVoiceByName(voice.encode()):
+            raise EspeakError(f"espeak-ng could not load the voice {voice!r}.")
+
+    def _receive(self, wave: Any, count: int, events: Any) -> int:
+        if wave and count:
+            self._chunks.append(np.ctypeslib.as_array(wave, (count,)).copy())
+        for i in itertools.count():
+            event = events[i]
+            if event.type == _END:
+                break
+            if event.type == _WORD:
+                self._position = event.text_position
+            elif event.type == _PHONEME:
+                label = event.id.string.decode().lstrip(_STRESS_MARKS)
+                self._sounds.append(Sound(label, event.sample, self._position))
+        return 0
+
+
+@functools.cache
+def variants() -> tuple[str, ...]:
+    """Names of the voice variants, which go after a ``+``."""
+    return tuple(sorted(p.name for p in (Path(_loader().get_data_path()) / "voices" / "!v").iterdir()))
+
+
+@functools.cache
+def languages() -> tuple[str, ...]:
+    """Names of the languages, in lower case."""
+    files = (p for p in (Path(_loader().get_data_path()) / "lang").rglob("*") if p.is_file())
+    found = (re.findall(r"^language\s+(\S+)", p.read_text("utf-8"), re.MULTILINE) for p in files)
+    return tuple(sorted({name.lower() for names in found for name in names}))
+
+
+def _check(text: str, **settings: tuple[int, int, int]) -> None:
+    # espeak-ng reads some control characters as commands
+    if found := [c for c in text if ord(c) < 32 and not c.isspace()]:
+        raise ValueError(f"espeak-ng expects text without control characters; got {found[0]!r} in {text!r}.")
+    for name, (value, low, high) in settings.items():
+        if not low <= value <= high:
+            raise ValueError(f"espeak-ng expects {name} from {low} to {high}; got {value}.")
+
+
+def _unknown(name: str, known: Sequence[str], kind: str) -> str:
+    near = difflib.get_close_matches(name, known, n=5, cutoff=0.4) or known[:5]
+    return f"espeak-ng has no {kind} {name!r}. Near it are {', '.join(near)}, of {len(known)}."
+
+
+def _open_copy() -> ctypes.CDLL:
+    """A copy of the library, with static variables of its own."""
+    source = Path(_loader().get_library_path())
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        return ctypes.CDLL(str(shutil.copy(source, Path(folder) / source.name)))
+
+
+def _loader() -> Any:
+    try:
+        import espeakng_loader
+    except ImportError as error:
+        raise EspeakNotInstalled('Synthetic speech needs espeak-ng: pip install "isotone[synth]".') from error
+    return espeakng_loader

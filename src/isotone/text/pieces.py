@@ -1,0 +1,127 @@
+"""Pieces of words as labels, by SentencePiece."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from isotone.files import atomic_write
+from isotone.text.normalize import Case, normalize, split_words
+from isotone.text.transcript import BLANK, CONFIG, Tokenizer, Transcript, Unit, write_json
+
+_SPACE = "\u2581"  # what SentencePiece writes for the space before a word
+
+
+class PieceTokenizer(Tokenizer):
+    """Pieces of words, from a SentencePiece model (Kudo & Richardson, 2018); number 0 is the blank.
+
+    Args:
+        model: A serialised SentencePiece model.
+        case: Case of the text that it was made from.
+        language: See :func:`isotone.text.normalize.split_words`.
+    """
+
+    unit: Unit = "pieces"
+
+    def __init__(self, model: bytes, case: Case = "lower", language: str = "en") -> None:
+        import sentencepiece
+
+        self._model = model
+        self._pieces = sentencepiece.SentencePieceProcessor(model_proto=model)
+        pieces = [self._pieces.id_to_piece(i) for i in range(self._pieces.get_piece_size())]
+        super().__init__([BLANK, *(p if p != BLANK else f"{p}0" for p in pieces)], 0)
+        self.case = case
+        self.language = language
+
+    def encode(self, text: str) -> Transcript:
+        """The pieces of a text's words; raises as :meth:`Tokenizer.encode`."""
+        words = split_words(text, case=self.case, language=self.language)
+        tokens: list[tuple[int, int | None]] = []
+        unknown: list[str] = []
+        for i, word in enumerate(words):
+            known: list[str] = []
+            for piece in self._pieces.encode(word.normal, out_type=str):
+                if self._pieces.piece_to_id(piece) == self._pieces.unk_id():
+                    unknown += piece.replace(_SPACE, "")
+                else:
+                    known.append(piece)
+            if any(piece != _SPACE for piece in known):  # the space alone is nothing that is said
+                tokens += [(self._numbers[piece], i) for piece in known]
+        return self._transcript(words, tokens, unknown)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The words with spaces between them."""
+        return " ".join(word for word, _, _ in self.words(ids))
+
+    def words(self, ids: Sequence[int]) -> list[tuple[str, int, int]]:
+        """What begins with a piece that begins with a space."""
+        out: list[tuple[str, int, int]] = []
+        for i, number in enumerate(ids):
+            if (
+                number == self.blank
+                or self._pieces.is_unknown(number - 1)
+                or self._pieces.is_control(number - 1)
+            ):
+                continue
+            piece = self.labels[number]
+            if out and not piece.startswith(_SPACE):
+                word, first, _ = out.pop()
+                out.append((word + piece, first, i + 1))
+            else:
+                out.append((piece.removeprefix(_SPACE), i, i + 1))
+        return [(word, first, end) for word, first, end in out if word]
+
+    def save(self, folder: Path) -> None:
+        """Write everything that :func:`load` needs."""
+        with atomic_write(Path(folder) / "pieces.model", mode="wb") as file:
+            file.write(self._model)
+        write_json(Path(folder) / CONFIG, {"kind": self.unit, "case": self.case, "language": self.language})
+
+
+def train_pieces(
+    texts: Iterable[str],
+    size: int,
+    kind: Literal["unigram", "bpe"] = "unigram",
+    *,
+    case: Case = "lower",
+    language: str = "en",
+) -> PieceTokenizer:
+    """Train a SentencePiece model on texts.
+
+    Args:
+        texts: Texts as written; they are normalised first.
+        size: Number of pieces. Where the texts do not have so many, there are fewer.
+        kind: ``"unigram"`` (Kudo, 2018) or ``"bpe"`` (Sennrich et al., 2016).
+        case: Case of the pieces.
+        language: See :func:`isotone.text.normalize.split_words`.
+
+    Raises:
+        ValueError: the texts are empty, or have more characters than ``size``.
+    """
+    import sentencepiece
+
+    lines = [line for text in texts if (line := normalize(text, case=case, language=language))]
+    if not lines:
+        raise ValueError("Training pieces of words needs texts; there are no words in these.")
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=model,
+            vocab_size=size,
+            model_type=kind,
+            character_coverage=1.0,
+            normalization_rule_name="identity",
+            hard_vocab_limit=False,
+            num_threads=1,  # results do not depend on the machine
+            bos_id=-1,
+            eos_id=-1,
+            pad_id=-1,
+            unk_id=0,
+            minloglevel=2,
+        )
+    except (RuntimeError, OSError) as error:
+        raise ValueError(f"SentencePiece could not make {size} {kind} pieces: {error}") from None
+    return PieceTokenizer(model.getvalue(), case, language)

@@ -1,0 +1,196 @@
+"""Text to label numbers and back: phones, characters, and SentencePiece's pieces of words."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from isotone.text.characters import CharacterTokenizer
+from isotone.text.normalize import Case, TextError, Word, normalize, split_words
+from isotone.text.phones import SILENT
+from isotone.text.pieces import PieceTokenizer, train_pieces
+from isotone.text.pronounce import Pronouncer, load_pronouncer
+from isotone.text.transcript import BLANK, CONFIG, Tokenizer, Transcript, Unit, read_json, write_json
+
+__all__ = [
+    "CharacterTokenizer", "PhoneTokenizer", "PieceTokenizer", "TextError", "Tokenizer", "Transcript", "Unit",
+    "Word", "build_tokenizer", "load", "train_pieces",
+]  # fmt: skip
+
+
+class PhoneTokenizer(Tokenizer):
+    """Phones; text is pronounced word by word.
+
+    Args:
+        labels: Phones and the blank.
+        pronouncer: Words to phones; without one, texts are phones with spaces between them.
+        silence: A label put before the first and after the last word of a pronounced text; None puts none.
+        blank: The blank label.
+
+    Raises:
+        ValueError: the blank or the silence is not among the labels, or a label is there twice.
+    """
+
+    unit: Unit = "phones"
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        pronouncer: Pronouncer | None = None,
+        silence: str | None = None,
+        blank: str = BLANK,
+    ) -> None:
+        for name, label in (("blank", blank), ("silence", silence)):
+            if label is not None and label not in labels:
+                raise ValueError(f"The {name} {label!r} is not among the labels {list(labels)}.")
+        super().__init__(labels, list(labels).index(blank))
+        self.pronouncer = pronouncer
+        self.silence = silence
+
+    def encode(self, text: str) -> Transcript:
+        """The phones of a text, pronounced, or of a string of phones where there is no pronouncer.
+
+        Raises:
+            TextError: a word without pronunciation, without a pronouncer a label that is not in the
+                vocabulary, or nothing left.
+        """
+        if self.pronouncer is None:
+            return self._encode_phones(text)
+        words = split_words(text)
+        parts = [(i, part) for i, word in enumerate(words) for part in word.normal.split()]
+        phones: list[tuple[str, int | None]] = []
+        for (i, _), said in zip(parts, self.pronouncer([part for _, part in parts])):
+            phones += [(phone, i) for phone in said]
+        if self.silence and phones:
+            phones = [(self.silence, None), *phones, (self.silence, None)]
+        return self._known(words, phones)
+
+    def encode_row(self, row: Mapping[str, Any]) -> Transcript:
+        """The labels of a row's phone tier; its text is pronounced where it has none.
+
+        A phone belongs to the word of the row's word tier in which its middle lies. Silences that the
+        vocabulary does not have are left out.
+
+        Raises:
+            TextError: none of the phones is in the vocabulary.
+        """
+        tier, spans = row["phones"], row["words"]
+        if not tier["label"]:
+            if self.pronouncer is None:
+                raise TextError(
+                    f"Utterance {row['id']!r} has no phones, and the tokenizer has no pronouncer."
+                )
+            return super().encode_row(row)
+        phones: list[tuple[str, int | None]] = []
+        for label, start, end in zip(tier["label"], tier["start"], tier["end"]):
+            middle = (start + end) / 2
+            word = bisect.bisect_right(spans["start"], middle) - 1
+            phones.append((label, word if word >= 0 and middle < spans["end"][word] else None))
+        kept = [(label, word) for label, word in phones if label in self._numbers or label not in SILENT]
+        try:
+            return self._known(_joined(spans["label"]), kept)
+        except TextError as error:
+            raise TextError(f"Utterance {row['id']!r}: {error}") from None
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The phones with spaces between them."""
+        return " ".join(self.labels[i] for i in ids if i != self.blank)
+
+    def words(self, ids: Sequence[int]) -> list[tuple[str, int, int]]:
+        """Nothing: phones do not say where words begin."""
+        return []
+
+    def save(self, folder: Path) -> None:
+        """Write everything that :func:`load` needs, the pronouncer too."""
+        config = {
+            "kind": self.unit,
+            "labels": self.labels,
+            "blank": self.labels[self.blank],
+            "silence": self.silence,
+            "pronouncer": None if self.pronouncer is None else self.pronouncer.save(Path(folder)),
+        }
+        write_json(Path(folder) / CONFIG, config)
+
+    def _encode_phones(self, text: str) -> Transcript:
+        phones = text.split()
+        if unknown := [p for p in dict.fromkeys(phones) if self._numbers.get(p, self.blank) == self.blank]:
+            raise TextError(
+                f"{unknown[:10]} are no phones of this model, which has {self.labels}. "
+                f"To align words give the tokenizer a pronouncer."
+            )
+        return self._known((), [(phone, None) for phone in phones])
+
+    def _known(self, words: Iterable[Word], phones: list[tuple[str, int | None]]) -> Transcript:
+        tokens = [(self._numbers[p], w) for p, w in phones if p in self._numbers]
+        return self._transcript(words, tokens, (p for p, _ in phones if p not in self._numbers))
+
+
+def build_tokenizer(
+    unit: Unit,
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    case: Case = "lower",
+    language: str = "en",
+    size: int = 500,
+    kind: Literal["unigram", "bpe"] = "unigram",
+    pronouncer: Pronouncer | None = None,
+    silence: str | None = None,
+) -> Tokenizer:
+    """A tokenizer whose vocabulary is what a training set has; the blank is number 0.
+
+    Args:
+        unit: ``"phones"``, ``"characters"`` or ``"pieces"``.
+        rows: Rows of a corpus, see :data:`isotone.corpus.COLUMNS`.
+        case: Case of characters and pieces.
+        language: See :func:`isotone.text.normalize.split_words`.
+        size, kind: Of pieces, see :func:`train_pieces`.
+        pronouncer, silence: Of phones, see :class:`PhoneTokenizer`.
+
+    Raises:
+        ValueError: no such unit, or rows without text or phones.
+    """
+    if unit == "phones":
+        phones = sorted({label for row in rows for label in row["phones"]["label"]})
+        if not phones:
+            raise ValueError("A phone tokenizer needs rows with phones; there are none in these.")
+        return PhoneTokenizer([BLANK, *phones], pronouncer, silence)
+    if unit == "characters":
+        texts = (normalize(row["text"], case=case, language=language) for row in rows)
+        characters = sorted({c for text in texts for c in text if not c.isspace()})
+        if not characters:
+            raise ValueError("A character tokenizer needs rows with text; there is none in these.")
+        return CharacterTokenizer([BLANK, "<unk>", "|", *characters], case=case, language=language)
+    if unit == "pieces":
+        return train_pieces((row["text"] for row in rows), size, kind, case=case, language=language)
+    raise ValueError(f"A tokenizer's unit is 'phones', 'characters' or 'pieces'; got {unit!r}.")
+
+
+def load(folder: str | Path) -> Tokenizer:
+    """Load what :meth:`Tokenizer.save` wrote, or the files of transformers' ``Wav2Vec2CTCTokenizer``.
+
+    Raises:
+        FileNotFoundError: no tokenizer in the folder.
+        ValueError: its files do not describe one.
+    """
+    folder = Path(folder)
+    config = read_json(folder / CONFIG)
+    kind = config.get("kind", "characters")
+    if kind == "phones":
+        pronouncer = config["pronouncer"] and load_pronouncer(config["pronouncer"], folder)
+        return PhoneTokenizer(config["labels"], pronouncer, config["silence"], config["blank"])
+    if kind == "characters":
+        return CharacterTokenizer.from_transformers(folder, config.get("case"), config.get("language", "en"))
+    if kind == "pieces":
+        return PieceTokenizer((folder / "pieces.model").read_bytes(), config["case"], config["language"])
+    raise ValueError(f"{folder / CONFIG}: a tokenizer is of phones, characters or pieces; got {kind!r}.")
+
+
+def _joined(labels: Sequence[str]) -> tuple[Word, ...]:
+    """Words of a tier, as if the source were its labels with spaces between them."""
+    words, place = [], 0
+    for label in labels:
+        words.append(Word(label, label, place, place + len(label)))
+        place += len(label) + 1
+    return tuple(words)

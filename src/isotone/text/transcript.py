@@ -1,0 +1,121 @@
+"""What every tokenizer is and gives; :mod:`isotone.text.tokenizer` has them all."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from isotone.files import atomic_write
+from isotone.text.normalize import TextError, Word
+
+Unit = Literal["phones", "characters", "pieces"]
+
+#: The file that says of which kind a saved tokenizer is.
+CONFIG = "isotone_tokenizer.json"
+
+#: The blank of vocabularies that are built here.
+BLANK = "<pad>"
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """A text as a model is asked to align it.
+
+    Attributes:
+        words: The words, with their places in the source.
+        tokens: Label numbers; never empty, and never the blank.
+        token_words: For every token the number of its word; None for a delimiter or a silence.
+        unknown: Characters or phones outside the vocabulary, each once; they were left out.
+    """
+
+    words: tuple[Word, ...]
+    tokens: tuple[int, ...]
+    token_words: tuple[int | None, ...]
+    unknown: tuple[str, ...] = ()
+
+
+class Tokenizer(ABC):
+    """Text to labels and back.
+
+    Attributes:
+        labels: The vocabulary; a label's number is its place.
+        blank: Number of the blank label.
+        unit: ``"phones"``, ``"characters"`` or ``"pieces"``.
+    """
+
+    unit: Unit
+
+    def __init__(self, labels: Sequence[str], blank: int) -> None:
+        if len(set(labels)) < len(labels):
+            twice = sorted({x for x in labels if list(labels).count(x) > 1})
+            raise ValueError(f"The labels of a tokenizer differ from each other; {twice} are there twice.")
+        self.labels = list(labels)
+        self.blank = blank
+        self._numbers = {label: i for i, label in enumerate(labels)}
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @abstractmethod
+    def encode(self, text: str) -> Transcript:
+        """The labels of a text.
+
+        Raises:
+            TextError: nothing in the text is in the vocabulary, or it cannot be pronounced.
+        """
+
+    def encode_row(self, row: Mapping[str, Any]) -> Transcript:
+        """The labels of a corpus row (see :data:`isotone.corpus.COLUMNS`); raises as :meth:`encode`."""
+        try:
+            return self.encode(row["text"])
+        except TextError as error:
+            raise TextError(f"Utterance {row['id']!r}: {error}") from None
+
+    @abstractmethod
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of recognised labels, from which blanks and repetitions have been taken out."""
+
+    @abstractmethod
+    def words(self, ids: Sequence[int]) -> list[tuple[str, int, int]]:
+        """Words of recognised labels: (word, number of its first label in ``ids``, one past its last)."""
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write everything that :func:`load` needs."""
+
+    def _transcript(
+        self, words: Iterable[Word], tokens: list[tuple[int, int | None]], unknown: Iterable[str]
+    ) -> Transcript:
+        dropped = tuple(dict.fromkeys(unknown))
+        if not tokens:
+            what = (
+                f"none of {list(dropped)[:20]} is in the vocabulary"
+                if dropped
+                else "there are no words in it"
+            )
+            raise TextError(f"The text has nothing to align: {what}. The {self.unit} are {self.labels[:40]}.")
+        return Transcript(tuple(words), tuple(t for t, _ in tokens), tuple(w for _, w in tokens), dropped)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The file's contents; nothing where there is no file."""
+    if not path.is_file():
+        return {}
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: not JSON ({error}).") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"{path}: expected a JSON object; got {type(value).__name__}.")
+    return value
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write a JSON object for people to read too."""
+    with atomic_write(path) as file:
+        json.dump(value, file, ensure_ascii=False, indent=2)
+        file.write("\n")

@@ -1,0 +1,170 @@
+"""What a model does on a split: recognised and forced alignments, on disk and in numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.progress import track
+
+from isotone import format as files
+from isotone.alignment import Alignment, AlignmentError
+from isotone.corpus import reference
+from isotone.evaluation import Report, score
+from isotone.files import atomic_write
+from isotone.model import Model
+from isotone.pipeline import Pipeline, Result
+from isotone.registries import formats
+from isotone.training.data import Batch, Utterances
+
+#: Utterances decoded side by side; one at a time where padding would change what the encoder says.
+BATCH = 8
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """One utterance of a split: corpus row, reference, recognised and forced (None where the text does not fit)."""
+
+    row: dict[str, Any]
+    reference: Alignment
+    text: str
+    recognised: Result
+    forced: Result | None
+
+
+def decode(pipeline: Pipeline, data: Utterances, limit: int = 0, *, forced: bool = True) -> Iterator[Decoded]:
+    """Recognise, and align by force, the utterances of a split in their order.
+
+    Args:
+        pipeline: The model with its decoder and aligner.
+        data: The split.
+        limit: Utterances; 0: all.
+        forced: Whether to align the reference transcript as well.
+    """
+    size = BATCH if getattr(pipeline.model.encoder, "exact_padding", True) else 1
+    count = min(limit or len(data), len(data))
+    for start in range(0, count, size):
+        examples = [data[i] for i in range(start, min(start + size, count))]
+        ids = [e.id for e in examples]
+        results = pipeline.transcribe_batch(ids, [e.audio for e in examples])
+        for example, result in zip(examples, results):
+            aligned = None
+            if forced:
+                try:
+                    aligned = pipeline.align(example.id, example.audio, example.transcript)
+                except AlignmentError:
+                    aligned = None
+            row = data.rows[data.kept[example.row]]
+            yield Decoded(
+                row,
+                reference(row),
+                data.tokenizer.decode(list(example.transcript.tokens)),
+                result,
+                aligned,
+            )
+
+
+def assess(model: Model, data: Utterances, folder: Path, seed: int = 0) -> dict[str, Report]:
+    """Decode a split into a run folder and score it.
+
+    Writes ``alignments/`` and ``forced/`` (TextGrid), ``reference/`` (TextGrid), ``predictions.jsonl`` and
+    ``result.json``.
+
+    Returns:
+        Reports by name: ``recognised`` and ``forced``.
+    """
+    pipeline = Pipeline(model)
+    textgrid = formats.build("textgrid")
+    tier = model.tokenizer.unit if model.tokenizer.unit == "phones" else "words"
+    rows: list[Decoded] = []
+    with atomic_write(folder / "predictions.jsonl") as file:
+        for item in track(decode(pipeline, data), "Test split", total=len(data), transient=True):
+            rows.append(item)
+            files.write(item.reference, folder / "reference", textgrid)
+            files.write(item.recognised.alignment, folder / "alignments", textgrid)
+            if item.forced:
+                files.write(item.forced.alignment, folder / "forced", textgrid)
+            line = {
+                "id": item.reference.id, "audio": item.row["audio"], "start": item.row["start"], "end": item.row["end"],
+                "words": item.row["text"], "text": item.text, "recognised": item.recognised.text,
+                "frames": item.recognised.frames, "blank_frames": item.recognised.blank_frames,
+                "score": item.recognised.score, "forced_score": item.forced.score if item.forced else None,
+            }  # fmt: skip
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    timed = [r for r in rows if r.reference.has(tier)]
+    reports = {
+        "recognised": score(
+            [(r.recognised.alignment, r.reference) for r in timed],
+            tier=tier,
+            blank_counts={r.reference.id: (r.recognised.blank_frames, r.recognised.frames) for r in timed},
+            seed=seed,
+        ),
+        "forced": score(
+            [(r.forced.alignment, r.reference) for r in timed if r.forced], tier=tier, seed=seed
+        ),
+    }
+    with atomic_write(folder / "result.json") as file:
+        json.dump({name: report.to_dict(per_utterance=False) for name, report in reports.items()}, file, indent=1)
+    return reports
+
+
+def snapshot(model: Model, data: Utterances, folder: Path, step: int, settings: Any) -> dict[str, float]:
+    """Error rate on dev while training goes on; the alignments of the watched utterances are kept for the figures."""
+    was = model.training
+    pipeline = Pipeline(model)
+    try:
+        limit = settings.evaluate_limit
+        pairs = [(d.text, d.recognised.text) for d in decode(pipeline, data, limit, forced=False)]
+        for index in range(min(settings.watch, len(data))):
+            batch = data.collate([data[index]])
+            arrays = watch(pipeline, batch) | _reference_times(data, index)
+            np_save(folder / f"step-{step:06d}-{index}.npz", arrays)
+    finally:
+        model.train(was)
+    return {"dev_error_rate": error_rate(pairs)}
+
+
+def watch(pipeline: Pipeline, batch: Batch) -> dict[str, np.ndarray]:
+    """The OT weights and the forced alignment of one utterance, frame by frame."""
+    device = next(pipeline.model.parameters()).device
+    with torch.inference_mode():
+        emissions = pipeline.model(batch.audio.to(device), batch.lengths.to(device), {pipeline.times})
+    timing = emissions[pipeline.times].to("cpu")
+    coupling = pipeline.aligner(timing, batch.targets).hard()
+    tokens = np.full(int(timing.lengths[0]), -1, np.int64)
+    used = coupling.mass[0] > 0
+    tokens[coupling.source[0][used].numpy()] = coupling.target[0][used].numpy()
+    return {
+        "alpha": timing.weights()[0].numpy(),
+        "tokens": tokens,
+        "labels": batch.targets.labels[0].numpy(),
+        "hop_s": np.array(timing.grid.hop_s),
+        "offset_s": np.array(timing.grid.offset_s),
+    }
+
+
+def _reference_times(data: Utterances, index: int) -> dict[str, np.ndarray]:
+    """Start and end of every token in the corpus's own times, where there is one segment a token."""
+    tier = data.rows[data.kept[index]].get(data.tokenizer.unit)
+    if not tier or len(tier["start"]) != len(data.transcripts[index].tokens):
+        return {}
+    return {"reference_start": np.array(tier["start"]), "reference_end": np.array(tier["end"])}
+
+
+def error_rate(pairs: list[tuple[str, str]]) -> float:
+    """Word (or phone) error rate of (reference, hypothesis) texts, 0 to 1 and above."""
+    import jiwer
+
+    pairs = [(r, h) for r, h in pairs if r.strip()]
+    return float(jiwer.wer([r for r, _ in pairs], [h for _, h in pairs])) if pairs else float("nan")
+
+
+def np_save(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """Write an ``npz`` whole or not at all."""
+    with atomic_write(path, "wb") as file:
+        np.savez_compressed(file, **arrays)

@@ -1,0 +1,53 @@
+"""Checkpoints: everything that the next step depends on, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+STATE = "state.json"
+
+
+def save(accelerator: Any, folder: Path, state: dict[str, int], keep: int) -> Path:
+    """Write ``folder/step-NNNNNN`` and remove older checkpoints beyond ``keep``.
+
+    Weights are safetensors; optimiser, schedule and random states are accelerate's. All processes call it.
+
+    Args:
+        accelerator: Holds what is saved.
+        folder: The run's checkpoint folder.
+        state: ``step``, ``epoch`` and ``batch``: where the data stands.
+        keep: Checkpoints kept.
+    """
+    target = folder / f"step-{state['step']:06d}"
+    temporary = folder / f".{target.name}.tmp"
+    if accelerator.is_main_process:
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(parents=True)
+    accelerator.wait_for_everyone()
+    accelerator.save_state(str(temporary), safe_serialization=True)
+    accelerator.wait_for_everyone()
+    if accelerator.is_main_process:
+        (temporary / STATE).write_text(json.dumps(state) + "\n")
+        shutil.rmtree(target, ignore_errors=True)
+        temporary.rename(target)
+        for old in find(folder)[:-keep]:
+            shutil.rmtree(old)
+    accelerator.wait_for_everyone()
+    return target
+
+
+def find(folder: Path) -> list[Path]:
+    """Whole checkpoints, oldest first."""
+    return sorted(p for p in folder.glob("step-*") if (p / STATE).is_file())
+
+
+def load(accelerator: Any, folder: Path) -> dict[str, int] | None:
+    """Restore the newest checkpoint; None where there is none."""
+    found = find(folder)
+    if not found:
+        return None
+    accelerator.load_state(str(found[-1]))
+    return json.loads((found[-1] / STATE).read_text())

@@ -1,0 +1,233 @@
+"""Recipes: YAML with a typed schema, one file an experiment that states only its difference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from isotone.registry import nearest
+
+
+class RecipeError(ValueError):
+    """A recipe or an override cannot be used; the message says which key and what to do."""
+
+
+@dataclass
+class Term:
+    """One part of the objective.
+
+    Attributes:
+        head: Name of the head whose emissions it judges.
+        loss: The loss: ``name`` and its options.
+        weight: Factor in the sum.
+    """
+
+    head: str = MISSING
+    loss: dict[str, Any] = MISSING
+    weight: float = 1.0
+
+
+@dataclass
+class Freeze:
+    """Parameters that are not trained for a part of the time.
+
+    Attributes:
+        parameters: Patterns (shell style) of parameter names: ``heads.ottc.weight*``.
+        start, end: Share of the training, 0 to 1; the paper's "last 10 of 40 epochs" is ``start: 0.75``.
+    """
+
+    parameters: list[str] = MISSING
+    start: float = 0.0
+    end: float = 1.0
+
+
+@dataclass
+class Group:
+    """Parameters with a learning rate or weight decay of their own; the first group that matches counts."""
+
+    parameters: list[str] = MISSING
+    lr_scale: float = 1.0
+    weight_decay: float | None = None
+
+
+@dataclass
+class Splits:
+    """Names of the corpus's splits. An empty ``dev`` or ``test`` leaves that evaluation out."""
+
+    train: str = "train"
+    dev: str = "dev"
+    test: str = "test"
+
+
+@dataclass
+class Training:
+    """How the parameters move.
+
+    Attributes:
+        epochs: Passes over the data, where ``steps`` is not given.
+        steps: Optimiser steps; takes precedence over ``epochs``.
+        batch_size: Utterances a step and process, before ``accumulate``.
+        batch_seconds: Most audio in a batch, padding counted; longer batches are split. 0: no limit.
+        max_seconds: Longer utterances are left out of training, and counted. 0: no limit.
+        accumulate: Batches whose gradients are added up before a step.
+        lr, warmup_steps, warmup_share: Peak learning rate; linear warm-up by steps or by share, then linear decay to 0.
+        weight_decay, clip: AdamW's decay (matrices only) and the largest gradient norm.
+        precision: ``no``, ``fp16`` or ``bf16``.
+        groups, freeze: See :class:`Group` and :class:`Freeze`.
+        evaluate_every, save_every: Steps between evaluations on dev, and between checkpoints. 0: once an epoch.
+        evaluate_limit: Utterances of dev that are evaluated while training. 0: all.
+        keep: Checkpoints kept.
+        watch: Utterances of dev whose alignments are recorded at every evaluation, for the figures.
+        workers: Processes that load audio.
+        trackers: ``tensorboard``, ``wandb``, ``mlflow`` or ``none``, through accelerate.
+    """
+
+    epochs: int = 40
+    steps: int = 0
+    batch_size: int = 16
+    batch_seconds: float = 0.0
+    max_seconds: float = 0.0
+    accumulate: int = 1
+    lr: float = 2e-4
+    warmup_steps: int = 0
+    warmup_share: float = 0.0
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    precision: str = "no"
+    groups: list[Group] = field(default_factory=list)
+    freeze: list[Freeze] = field(default_factory=list)
+    evaluate_every: int = 0
+    evaluate_limit: int = 0
+    save_every: int = 0
+    keep: int = 2
+    watch: int = 1
+    workers: int = 0
+    trackers: list[str] = field(default_factory=lambda: ["tensorboard"])
+
+
+@dataclass
+class ReadingConfig:
+    """Which head gives the text and which the times; see :class:`isotone.model.Reading`."""
+
+    text: str = MISSING
+    decoder: dict[str, Any] = MISSING
+    times: str = ""
+    aligner: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Recipe:
+    """A whole experiment.
+
+    Attributes:
+        data: The corpus: ``name`` and its options (``root`` ...).
+        splits: The corpus's splits.
+        tokens: The unit the model writes (``unit``: phones, characters or pieces) and its options.
+        encoder: ``name`` and options of the encoder.
+        heads: Heads by name, each with ``name`` (of the head class) and options.
+        objective: Terms by name.
+        reading: Which head gives the text and which the times.
+        train: How the parameters move.
+        teacher: A finished run or model whose Viterbi paths are the fixed alignments that some losses need.
+        init: A finished run or model whose weights training starts from, wherever names and shapes agree.
+        seed: Of everything random.
+        output: Run folder.
+    """
+
+    data: dict[str, Any] = MISSING
+    splits: Splits = field(default_factory=Splits)
+    tokens: dict[str, Any] = field(default_factory=lambda: {"unit": "phones"})
+    encoder: dict[str, Any] = MISSING
+    heads: dict[str, Any] = MISSING
+    objective: dict[str, Term] = MISSING
+    reading: ReadingConfig = field(default_factory=ReadingConfig)
+    train: Training = field(default_factory=Training)
+    teacher: str = ""
+    init: str = ""
+    seed: int = 0
+    output: str = MISSING
+
+
+def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> DictConfig:
+    """Read an experiment: ``base.yaml`` of its folder, the file itself, presets, then dot-list overrides.
+
+    ``data=NAME`` merges the preset ``NAME.yaml`` of the recipe's folder after the experiment and before the other
+    overrides. The result is checked against :class:`Recipe`; the values of ``init``, ``teacher`` and ``output`` may
+    use other keys by interpolation.
+
+    Args:
+        path: The experiment's YAML.
+        overrides: ``key=value`` pairs with dotted keys.
+
+    Raises:
+        FileNotFoundError: no such file; the message lists the folder's experiments.
+        RecipeError: unknown or missing keys, values of the wrong type.
+    """
+    path = Path(path)
+    if not path.is_file():
+        near = sorted(p.stem for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
+        raise FileNotFoundError(f"No recipe {path}.{nearest(path.stem, near)} There is: {', '.join(near) or 'nothing'}.")
+    layers = [Path(path.parent / "base.yaml"), path] if path.name != "base.yaml" else [path]
+    plain = []
+    for item in overrides:
+        key, separator, value = item.partition("=")
+        if not separator:
+            raise RecipeError(f"An override is key=value; got {item!r}.")
+        if key == "data" and (path.parent / f"{value}.yaml").is_file():
+            layers.append(path.parent / f"{value}.yaml")
+        elif key == "data":
+            raise RecipeError(f"No preset {value!r}: {path.parent / (value + '.yaml')} is not there.")
+        else:
+            plain.append(item)
+    schema = OmegaConf.structured(Recipe)
+    try:
+        merged = OmegaConf.create({"output": f"runs/{path.parent.resolve().name}/{path.stem}"})
+        for layer in layers:
+            if layer.is_file():
+                merged = _merge(merged, OmegaConf.load(layer))
+        merged = OmegaConf.merge(merged, OmegaConf.from_dotlist(plain))
+        recipe = OmegaConf.merge(schema, merged)
+    except OmegaConfBaseException as error:
+        raise RecipeError(f"{path}: {_explain(error)}") from error
+    missing = sorted(k for k in OmegaConf.missing_keys(recipe))
+    if missing:
+        raise RecipeError(f"{path}: no value for {', '.join(missing)}. Give it as {missing[0]}=VALUE.")
+    if not isinstance(recipe, DictConfig):
+        raise RecipeError(f"{path}: expected a mapping at the top.")
+    return recipe
+
+
+def _merge(base: Any, change: Any) -> Any:
+    """Merge; a part whose ``name`` (the plugin) changes replaces the whole part, so that no option of another is left."""
+    for key in list(change):
+        if OmegaConf.is_missing(change, key):
+            base[key] = change._get_node(key)
+            continue
+        new = change[key]
+        old = base.get(key) if key in base and not OmegaConf.is_missing(base, key) else None
+        if isinstance(old, DictConfig) and isinstance(new, DictConfig):
+            replaced = "name" in new and "name" in old and new["name"] != old["name"]
+            base[key] = new if replaced else _merge(old, new)
+        else:
+            base[key] = new
+    return base
+
+
+def _explain(error: OmegaConfBaseException) -> str:
+    message = str(error).split("\n")[0]
+    key = getattr(error, "full_key", None)
+    known = {
+        "train": list(Training.__dataclass_fields__),
+        "splits": list(Splits.__dataclass_fields__),
+        "reading": list(ReadingConfig.__dataclass_fields__),
+        "": list(Recipe.__dataclass_fields__),
+    }
+    if key and "not in" in message:
+        parent, _, name = str(key).rpartition(".")
+        return f"unknown key {key!r}.{nearest(name, known.get(parent, []))}"
+    return f"{key}: {message}" if key else message

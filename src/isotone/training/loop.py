@@ -1,0 +1,247 @@
+"""The training loop: accelerate for devices, processes and precision; the rest is here to be read."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from accelerate import Accelerator, DistributedDataParallelKwargs
+from accelerate.utils import GradientAccumulationPlugin, set_seed
+from omegaconf import OmegaConf
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from torch.utils.data import DataLoader
+
+from isotone.training import checkpoint
+from isotone.training.data import Batch, LengthBatches, Utterances
+from isotone.training.objective import Objective
+from isotone.training.optim import Frozen, make_optimizer, make_schedule
+
+log = logging.getLogger(__name__)
+
+
+class Preempted(SystemExit):
+    """Training was asked to stop (SIGTERM), saved, and can be resumed by the same command; exit code 0."""
+
+
+def make_accelerator(recipe: Any, folder: Path) -> Accelerator:
+    """The accelerator of a run: precision, accumulation, trackers."""
+    settings = recipe.train
+    trackers = [t for t in settings.trackers if t != "none"]
+    accelerator = Accelerator(
+        mixed_precision=settings.precision,
+        gradient_accumulation_plugin=GradientAccumulationPlugin(
+            num_steps=settings.accumulate, sync_with_dataloader=False, adjust_scheduler=False
+        ),
+        log_with=trackers or None,
+        project_dir=str(folder),
+        step_scheduler_with_optimizer=False,
+        kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
+    )
+    if trackers:
+        flat = {k: str(v) for k, v in _flatten(OmegaConf.to_container(recipe, resolve=True))}
+        accelerator.init_trackers("logs", config=flat)
+    return accelerator
+
+
+class Trainer:
+    """Moves an objective's parameters until the steps are done.
+
+    Args:
+        objective: What is trained.
+        data: The training split.
+        recipe: The configuration, of :class:`isotone.training.config.Recipe`.
+        folder: Run folder: ``metrics.jsonl``, ``checkpoints`` and tracker logs go there.
+        evaluate: Called with the step at every evaluation, on the main process; gives metrics to record.
+        accelerator: From :func:`make_accelerator`.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        data: Utterances,
+        recipe: Any,
+        folder: Path,
+        evaluate: Callable[[int], dict[str, float]] | None,
+        accelerator: Accelerator,
+    ) -> None:
+        settings = recipe.train
+        self.settings, self.folder, self.evaluate, self.accelerator = settings, folder, evaluate, accelerator
+        self.data = data
+        world = accelerator.num_processes
+        self.sampler = LengthBatches(
+            data.seconds, settings.batch_size * world, settings.batch_seconds * world, recipe.seed
+        )
+        self.per_epoch = max(1, len(self.sampler) // settings.accumulate)
+        self.steps = settings.steps or settings.epochs * self.per_epoch
+        optimizer = make_optimizer(objective, settings)
+        self.schedule = make_schedule(optimizer, settings, self.steps)
+        self.frozen = Frozen(objective, settings.freeze)
+        self.raw = objective
+        self.objective, self.optimizer = accelerator.prepare(objective, optimizer)
+        accelerator.register_for_checkpointing(self.schedule)
+        set_seed(recipe.seed + accelerator.process_index)
+        self.step = self.epoch = self.batch = 0
+        self._stop = False
+
+    def fit(self) -> None:
+        """Train from the newest checkpoint, or from the start, to the last step.
+
+        Raises:
+            Preempted: SIGTERM arrived; a checkpoint was written first.
+            FloatingPointError: the loss is not finite; the message says at which step and for which utterances.
+        """
+        folder = self.folder / "checkpoints"
+        state = checkpoint.load(self.accelerator, folder)
+        if state:
+            self.step, self.epoch, self.batch = state["step"], state["epoch"], state["batch"]
+            log.info("Resuming at step %d of %d.", self.step, self.steps)
+        if self.accelerator.is_main_process:
+            _truncate(self.folder / "metrics.jsonl", self.step)
+        with self._progress() as advance, self._on_sigterm():
+            batches = self._batches()
+            while self.step < self.steps:
+                self._one_step(batches)
+                advance(self.step)
+                self._after_step(folder)
+        self.accelerator.end_training()
+
+    def _one_step(self, batches: Iterator[Batch]) -> None:
+        started = time.perf_counter()
+        self.raw.set_progress(self.step / self.steps)
+        self.objective.train()
+        sums: dict[str, float] = {}
+        utterances = 0
+        for _ in range(self.settings.accumulate):
+            batch = next(batches)
+            with self.accelerator.accumulate(self.objective):
+                total, parts = self.objective(
+                    batch.audio.to(self.accelerator.device),
+                    batch.lengths.to(self.accelerator.device),
+                    batch.targets.to(self.accelerator.device),
+                )
+                loss = self._mean(total)
+                if not torch.isfinite(loss):
+                    raise FloatingPointError(
+                        f"Step {self.step + 1}: the loss is {loss.item()} for {', '.join(batch.ids[:8])}. "
+                        "Lower train.lr, or look at these utterances."
+                    )
+                self.accelerator.backward(loss)
+                self.frozen.apply(self.step / self.steps)
+                norm = None
+                if self.accelerator.sync_gradients:
+                    norm = self.accelerator.clip_grad_norm_(self.objective.parameters(), self.settings.clip)
+                self.optimizer.step()
+                self.optimizer.zero_grad()
+            utterances += len(batch.ids) * self.accelerator.num_processes
+            for name, value in {"loss": total.detach(), **parts}.items():
+                sums[name] = sums.get(name, 0.0) + value.mean().item() / self.settings.accumulate
+        self.schedule.step()
+        self.step += 1
+        self._record(
+            {
+                "step": self.step,
+                "epoch": self.epoch,
+                **sums,
+                "grad_norm": float(norm) if norm is not None else 0.0,
+                "lr": self.schedule.get_last_lr()[0],
+                "utterances_per_s": utterances / (time.perf_counter() - started),
+            }
+        )
+
+    def _mean(self, total: torch.Tensor) -> torch.Tensor:
+        """Mean over the utterances of all processes, scaled so that averaging gradients over processes gives it."""
+        if self.accelerator.num_processes == 1:
+            return total.mean()
+        count = self.accelerator.reduce(torch.tensor(float(len(total)), device=total.device), "sum")
+        return total.sum() * self.accelerator.num_processes / count
+
+    def _after_step(self, folder: Path) -> None:
+        every = self.settings.evaluate_every or self.per_epoch
+        last = self.step == self.steps
+        if self.evaluate and (last or self.step % every == 0):
+            if self.accelerator.is_main_process:
+                self._record({"step": self.step, **self.evaluate(self.step)})
+            self.accelerator.wait_for_everyone()
+        if last or self._stop or self.step % (self.settings.save_every or self.per_epoch) == 0:
+            state = {"step": self.step, "epoch": self.epoch, "batch": self.batch}
+            checkpoint.save(self.accelerator, folder, state, self.settings.keep)
+        if self._stop and not last:
+            log.warning("Stopped at step %d of %d; the same command goes on from there.", self.step, self.steps)
+            raise Preempted(0)
+
+    def _batches(self) -> Iterator[Batch]:
+        """Batches from where the data stands, epoch after epoch; every process takes its share of each."""
+        rank, world = self.accelerator.process_index, self.accelerator.num_processes
+        while True:
+            self.sampler.epoch, self.sampler.start = self.epoch, self.batch
+            mine = [b[rank::world] for b in self.sampler if len(b) >= world]
+            # its own generator: making an iterator must not touch the random state that dropout uses
+            loader = DataLoader(
+                self.data,
+                batch_sampler=mine,
+                collate_fn=self.data.collate,
+                num_workers=self.settings.workers,
+                generator=torch.Generator().manual_seed(0),
+            )
+            for batch in loader:
+                self.batch += 1
+                yield batch
+            self.epoch, self.batch = self.epoch + 1, 0
+
+    def _record(self, row: dict[str, Any]) -> None:
+        if not self.accelerator.is_main_process:
+            return
+        with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+        self.accelerator.log({k: v for k, v in row.items() if k != "step"}, step=row["step"])
+
+    @contextmanager
+    def _progress(self) -> Iterator[Callable[[int], None]]:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, disable=not self.accelerator.is_main_process) as progress:
+            task = progress.add_task(f"Training {self.folder.name}", total=self.steps, completed=self.step)
+            yield lambda step: progress.update(task, completed=step)
+
+    @contextmanager
+    def _on_sigterm(self) -> Iterator[None]:
+        def stop(_signal: int, _frame: FrameType | None) -> None:
+            self._stop = True
+
+        old = signal.signal(signal.SIGTERM, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGTERM, old)
+
+
+def _truncate(path: Path, step: int) -> None:
+    """Forget what was recorded after the checkpoint that training goes on from."""
+    if not path.is_file():
+        return
+    kept = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            if json.loads(line)["step"] <= step:
+                kept.append(line)
+        except (json.JSONDecodeError, KeyError):
+            continue
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def _flatten(tree: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            yield from _flatten(value, f"{prefix}{key}.")
+    else:
+        yield prefix[:-1], tree

@@ -1,0 +1,92 @@
+"""AdamW with parameter groups, linear warm-up and decay, and parameters that are frozen for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from torch import nn
+from torch.optim import AdamW
+from torch.optim.lr_scheduler import LambdaLR
+
+
+def make_optimizer(module: nn.Module, settings: Any) -> AdamW:
+    """AdamW; biases and normalisation weights are not decayed.
+
+    Args:
+        module: Its parameters that require gradients are trained.
+        settings: :class:`isotone.training.config.Training`.
+
+    Raises:
+        ValueError: a group's pattern matches no parameter.
+    """
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    used: set[str] = set()
+    for name, parameter in module.named_parameters():
+        if not parameter.requires_grad:
+            continue
+        scale, decay = 1.0, settings.weight_decay
+        for group in settings.groups:
+            match = [p for p in group.parameters if fnmatchcase(name, p) or fnmatchcase(name, f"model.{p}")]
+            if match:
+                used.update(match)
+                scale = group.lr_scale
+                decay = settings.weight_decay if group.weight_decay is None else group.weight_decay
+                break
+        if parameter.ndim < 2:
+            decay = 0.0
+        groups.setdefault((scale, decay), []).append(parameter)
+    idle = [p for g in settings.groups for p in g.parameters if p not in used]
+    if idle:
+        raise ValueError(f"No trained parameter matches {idle[0]!r} of train.groups.")
+    return AdamW(
+        [{"params": p, "lr": settings.lr * scale, "weight_decay": decay} for (scale, decay), p in groups.items()],
+        lr=settings.lr,
+        betas=(0.9, 0.98),
+        fused=True,
+    )
+
+
+def make_schedule(optimizer: Any, settings: Any, steps: int) -> LambdaLR:
+    """Linear warm-up from 0 to the peak, then linear decay to 0 at ``steps``."""
+    warmup = settings.warmup_steps or round(settings.warmup_share * steps)
+    warmup = max(1, min(warmup, steps - 1))
+
+    def factor(step: int) -> float:
+        if step < warmup:
+            return (step + 1) / warmup
+        return max(0.0, (steps - step) / max(1, steps - warmup))
+
+    return LambdaLR(optimizer, factor)
+
+
+class Frozen:
+    """Which parameters rest at a point of the training.
+
+    A resting parameter gets no gradient, so that neither the step nor the weight decay moves it.
+
+    Args:
+        module: Whose parameters.
+        freezes: :class:`isotone.training.config.Freeze` entries.
+
+    Raises:
+        ValueError: a pattern matches no parameter.
+    """
+
+    def __init__(self, module: nn.Module, freezes: Sequence[Any]) -> None:
+        self.rules: list[tuple[float, float, list[nn.Parameter]]] = []
+        named = list(module.named_parameters())
+        for freeze in freezes:
+            for pattern in freeze.parameters:
+                found = [p for n, p in named if fnmatchcase(n, pattern) or fnmatchcase(n, f"model.{pattern}")]
+                if not found:
+                    raise ValueError(f"No parameter matches {pattern!r} of train.freeze.")
+                self.rules.append((freeze.start, freeze.end, found))
+
+    def apply(self, progress: float) -> None:
+        """Drop the gradients of the parameters that rest at this share of the training."""
+        for start, end, parameters in self.rules:
+            if start <= progress < end:
+                for parameter in parameters:
+                    parameter.grad = None

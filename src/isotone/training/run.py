@@ -1,0 +1,122 @@
+"""A recipe from configuration to run folder: train, evaluate, export."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import torch
+from omegaconf import DictConfig, OmegaConf
+from safetensors.torch import load_file
+
+from isotone.files import atomic_write
+from isotone.model import WEIGHTS, Model, Reading
+from isotone.registries import corpora, encoders
+from isotone.text.tokenizer import build_tokenizer
+from isotone.training.assess import assess, snapshot
+from isotone.training.config import RecipeError
+from isotone.training.data import Utterances
+from isotone.training.loop import Trainer, make_accelerator
+from isotone.training.objective import Objective
+from isotone.training.teacher import teacher_paths
+
+log = logging.getLogger(__name__)
+
+
+def run(recipe: DictConfig) -> Path:
+    """Run a recipe, or go on with one that was interrupted.
+
+    The run folder holds ``config.yaml``, ``metrics.jsonl``, ``logs`` (trackers), ``checkpoints``, ``snapshots``,
+    ``model``, ``skipped.jsonl``, and of the test split ``alignments``, ``forced``, ``predictions.jsonl`` and
+    ``result.json``.
+
+    Args:
+        recipe: From :func:`isotone.training.config.load_recipe`.
+
+    Returns:
+        The run folder.
+
+    Raises:
+        RecipeError: the folder holds a run with other settings.
+    """
+    folder = Path(recipe.output)
+    folder.mkdir(parents=True, exist_ok=True)
+    accelerator = make_accelerator(recipe, folder)
+    if accelerator.is_main_process:
+        _claim(folder, recipe)
+    with accelerator.main_process_first():  # one process prepares a corpus, the others find it ready
+        corpus = corpora.create(_plain(recipe.data))
+        splits = {n: corpus.load(s) for n, s in recipe.splits.items() if s}
+    torch.manual_seed(recipe.seed)
+    tokenizer = build_tokenizer(rows=splits["train"], **_plain(recipe.tokens))
+    model = Model(
+        encoders.create(_plain(recipe.encoder)), _plain(recipe.heads), tokenizer, Reading(**_plain(recipe.reading))
+    )
+    if recipe.init:
+        _start_from(model, recipe.init)
+    objective = Objective(model, _plain(recipe.objective))
+    rate = model.encoder.sample_rate
+    train = Utterances(splits["train"], tokenizer, rate, recipe.train.max_seconds)
+    held = {n: Utterances(splits[n], tokenizer, rate) for n in ("dev", "test") if n in splits}
+    if accelerator.is_main_process:
+        _report_skipped(folder, train, *held.values())
+    if recipe.teacher:
+        with accelerator.main_process_first():
+            train.paths = teacher_paths(recipe.teacher, train, folder / "teacher_paths.npz")
+
+    def evaluate(step: int) -> dict[str, float]:
+        return snapshot(model, held["dev"], folder / "snapshots", step, recipe.train) if "dev" in held else {}
+
+    Trainer(objective, train, recipe, folder, evaluate, accelerator).fit()
+    if accelerator.is_main_process:
+        model = model.cpu().eval()
+        model.save(folder / "model")
+        if "test" in held:
+            assess(model, held["test"], folder, seed=recipe.seed)
+    accelerator.wait_for_everyone()
+    return folder
+
+
+def _claim(folder: Path, recipe: DictConfig) -> None:
+    """Write the resolved configuration, or see that the run found here has the same."""
+    text = OmegaConf.to_yaml(recipe, resolve=True)
+    path = folder / "config.yaml"
+    if path.is_file() and path.read_text(encoding="utf-8") != text:
+        old = OmegaConf.load(path)
+        changed = sorted(k for k in recipe if old.get(k) != OmegaConf.create(text).get(k))
+        raise RecipeError(
+            f"{folder} holds a run with other settings ({', '.join(map(str, changed))}). "
+            "Choose another folder with output=..., or remove this one."
+        )
+    with atomic_write(path) as file:
+        file.write(text)
+
+
+def _start_from(model: Model, source: str) -> None:
+    """Copy every weight whose name and shape agree; say what was left fresh."""
+    folder = Path(source)
+    folder = folder / "model" if (folder / "model" / WEIGHTS).is_file() else folder
+    if not (folder / WEIGHTS).is_file():
+        raise RecipeError(f"init={source}: {folder / WEIGHTS} is not there.")
+    theirs, ours = load_file(folder / WEIGHTS), model.state_dict()
+    fit = {k: v for k, v in theirs.items() if k in ours and ours[k].shape == v.shape}
+    if not fit:
+        raise RecipeError(f"init={source}: no weight fits this recipe's model.")
+    model.load_state_dict(fit, strict=False)
+    fresh = sorted(set(ours) - set(fit))
+    log.warning("Started from %s: %d weights copied, %d fresh%s.", source, len(fit), len(fresh), f" ({fresh[0]} ...)" if fresh else "")
+
+
+def _report_skipped(folder: Path, *splits: Utterances) -> None:
+    rows = [(id, reason) for split in splits for id, reason in split.skipped]
+    with atomic_write(folder / "skipped.jsonl") as file:
+        for id, reason in rows:
+            file.write(json.dumps({"id": id, "reason": reason}, ensure_ascii=False) + "\n")
+    if rows:
+        log.warning("%d utterances are left out; %s says why.", len(rows), folder / "skipped.jsonl")
+
+
+def _plain(node: Any) -> Any:
+    return OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node

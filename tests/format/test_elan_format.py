@@ -1,0 +1,114 @@
+import logging
+import re
+from xml.etree import ElementTree
+
+import pytest
+from format_strategies import alignments
+from hypothesis import given, settings
+
+from isotone.alignment import Alignment, Segment, Tier
+from isotone.format.elan import ELANFormat
+
+# of EAFv3.0.xsd, those that we use: attributes an element must have, and may have, and its children in order
+SCHEMA = {
+    "ANNOTATION_DOCUMENT": (
+        {"AUTHOR", "DATE", "VERSION"},
+        {"FORMAT", "{http://www.w3.org/2001/XMLSchema-instance}noNamespaceSchemaLocation"},
+        ["HEADER", "TIME_ORDER", "TIER", "LINGUISTIC_TYPE"],
+    ),
+    "HEADER": (set(), {"MEDIA_FILE", "TIME_UNITS"}, ["MEDIA_DESCRIPTOR", "PROPERTY"]),
+    "MEDIA_DESCRIPTOR": ({"MEDIA_URL", "MIME_TYPE"}, set(), []),
+    "PROPERTY": (set(), {"NAME"}, []),
+    "TIME_ORDER": (set(), set(), ["TIME_SLOT"]),
+    "TIME_SLOT": ({"TIME_SLOT_ID"}, {"TIME_VALUE"}, []),
+    "TIER": ({"TIER_ID", "LINGUISTIC_TYPE_REF"}, set(), ["ANNOTATION"]),
+    "ANNOTATION": (set(), set(), ["ALIGNABLE_ANNOTATION"]),
+    "ALIGNABLE_ANNOTATION": ({"ANNOTATION_ID", "TIME_SLOT_REF1", "TIME_SLOT_REF2"}, set(), ["ANNOTATION_VALUE"]),
+    "ANNOTATION_VALUE": (set(), set(), []),
+    "LINGUISTIC_TYPE": ({"LINGUISTIC_TYPE_ID"}, {"TIME_ALIGNABLE", "GRAPHIC_REFERENCES"}, []),
+}  # fmt: skip
+
+
+def check_schema(element):
+    needs, may, children = SCHEMA[element.tag]
+    assert needs <= set(element.attrib) <= needs | may
+    order = [children.index(child.tag) for child in element]
+    assert order == sorted(order)
+    for child in element:
+        check_schema(child)
+
+
+def read(text):
+    """Tiers as (name, [(start_ms, end_ms, label)]), by the references in the document."""
+    root = ElementTree.fromstring(text.encode())
+    check_schema(root)
+    slots = [(s.get("TIME_SLOT_ID"), int(s.get("TIME_VALUE"))) for s in root.iter("TIME_SLOT")]
+    assert [t for _, t in slots] == sorted(t for _, t in slots)
+    times = dict(slots)
+    assert len(times) == len(slots)
+    ids = [a.get("ANNOTATION_ID") for a in root.iter("ALIGNABLE_ANNOTATION")]
+    assert len(set(ids)) == len(ids)
+    assert not set(ids) & set(times)
+    types = {t.get("LINGUISTIC_TYPE_ID") for t in root.iter("LINGUISTIC_TYPE")}
+    assert {t.get("LINGUISTIC_TYPE_REF") for t in root.iter("TIER")} <= types
+    return [
+        (
+            tier.get("TIER_ID"),
+            [
+                (
+                    times[a.get("TIME_SLOT_REF1")],
+                    times[a.get("TIME_SLOT_REF2")],
+                    a.findtext("ANNOTATION_VALUE"),
+                )
+                for a in tier.iter("ALIGNABLE_ANNOTATION")
+            ],
+        )
+        for tier in root.iter("TIER")
+    ]
+
+
+def as_xml(label):
+    label = re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", label)
+    return label.replace("\r\n", "\n").replace("\r", "\n")
+
+
+@given(alignments(silence=True))
+@settings(max_examples=100, deadline=None)
+def test_every_label_is_annotated_in_a_valid_document(alignment):
+    found = read(ELANFormat().dumps(alignment))
+    assert [name for name, _ in found] == ["words", "phones"]
+    for (_, rows), tier in zip(found, alignment.tiers):
+        spoken = [s for s in tier if s.label]
+        assert [label for _, _, label in rows] == [as_xml(s.label) for s in spoken]
+        assert all(start < end <= alignment.duration * 1000 + 1e-6 for start, end, _ in rows)
+        assert all(a[1] <= b[0] for a, b in zip(rows, rows[1:]))
+        moved = 0.5 + sum(s.duration == 0 for s in spoken)
+        for (start, end, _), segment in zip(rows, spoken):
+            assert abs(start - segment.start * 1000) <= moved + 1e-6
+            assert abs(end - segment.end * 1000) <= moved + 1e-6
+
+
+def test_media_names_the_recording():
+    text = ELANFormat(media="file:///corpus/{id}.flac").dumps(Alignment("speaker 1/utt", 1.0))
+    media = ElementTree.fromstring(text.encode()).find("HEADER/MEDIA_DESCRIPTOR")
+    assert media.get("MEDIA_URL") == "file:///corpus/speaker%201/utt.flac"
+    assert "flac" in media.get("MIME_TYPE")
+    assert "MEDIA_DESCRIPTOR" not in ELANFormat().dumps(Alignment("u", 1.0))
+
+
+def test_equal_alignments_make_equal_files():
+    alignment = Alignment("u", 1.0, (Tier("words", (Segment("a", 0.0, 1.0),)),))
+    assert ELANFormat().dumps(alignment) == ELANFormat().dumps(alignment)
+    assert 'DATE="2024-05-06T07:08:09Z"' in ELANFormat(date="2024-05-06T07:08:09Z").dumps(alignment)
+
+
+def test_a_label_without_duration_gets_a_millisecond_and_a_warning(caplog):
+    alignment = Alignment("u", 1.0, (Tier("words", (Segment("a", 1.0, 1.0),)),))
+    with caplog.at_level(logging.WARNING):
+        assert read(ELANFormat().dumps(alignment)) == [("words", [(999, 1000, "a")])]
+    assert "'a' at 1.0 s" in caplog.text
+
+
+def test_writes_only():
+    with pytest.raises(NotImplementedError, match="ELANFormat writes only"):
+        ELANFormat().loads("", "u")

@@ -1,0 +1,155 @@
+"""Pronunciations from dictionaries of both manners, from espeak-ng, and from one after the other."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isotone.text.normalize import TextError
+from isotone.text.phones import phone_set
+from isotone.text.pronounce import Chain, Dictionary, Espeak, Pronouncer, load_pronouncer, to_phone_set
+
+needs_espeak = pytest.mark.skipif(
+    importlib.util.find_spec("espeakng_loader") is None, reason="needs the optional package espeakng-loader"
+)
+
+CMU = """;;; comment
+HELLO  HH AH0 L OW1
+HELLO(1)  HH EH0 L OW1
+'TIS  T IH1 Z
+JUDGE  JH AH1 JH # a comment
+"""
+MFA = "hello\t0.99\t0.2\t1.0\t1.1\th ə l oʊ\nhello\t0.01\th ɛ l oʊ\ncat\tkʰ æ t\n"
+
+
+@pytest.fixture
+def cmu(tmp_path: Path) -> Path:
+    (tmp_path / "cmu.dict").write_text(CMU)
+    return tmp_path / "cmu.dict"
+
+
+def test_cmu(cmu: Path) -> None:
+    dictionary = Dictionary(cmu)
+    assert len(dictionary) == 3
+    assert dictionary(["Hello", "'tis", "JUDGE"]) == [
+        ["HH", "AH0", "L", "OW1"], ["T", "IH1", "Z"], ["JH", "AH1", "JH"],
+    ]  # fmt: skip
+
+
+def test_mfa(tmp_path: Path) -> None:
+    (tmp_path / "mfa.dict").write_text(MFA, encoding="utf-8-sig")
+    assert Dictionary(tmp_path / "mfa.dict")(["hello", "cat"]) == [["h", "ə", "l", "oʊ"], ["kʰ", "æ", "t"]]
+
+
+def test_phone_sets(cmu: Path) -> None:
+    words = ["hello", "'tis", "judge"]
+    assert Dictionary(cmu, phones=39)(words) == [
+        ["hh", "ah", "l", "ow"],
+        ["t", "ih", "z"],
+        ["jh", "ah", "jh"],
+    ]
+    assert Dictionary(cmu, phones=39, closures="sil")(words)[1:] == [
+        ["sil", "t", "ih", "z"], ["sil", "jh", "ah", "sil", "jh"],
+    ]  # fmt: skip
+    assert Dictionary(cmu, phones=61, closures="sil")(words)[1:] == [
+        ["tcl", "t", "ih", "z"], ["dcl", "jh", "ah", "dcl", "jh"],
+    ]  # fmt: skip
+
+
+def test_to_phone_set() -> None:
+    assert to_phone_set(["bcl", "b", "AO2", "q", "ax-h"], 39, "sil") == ["sil", "b", "aa", "ah"]
+    assert to_phone_set(["bcl", "b", "AO2", "q", "ax-h"], 39) == ["b", "aa", "ah"]
+    with pytest.raises(ValueError, match="'xx' is not one of TIMIT's 61"):
+        to_phone_set(["XX1"])
+
+
+def test_unknown_words_are_named(cmu: Path) -> None:
+    assert Dictionary(cmu).lookup(["hello", "zyx"]) == [["HH", "AH0", "L", "OW1"], None]
+    with pytest.raises(TextError, match="No pronunciation for 'zyx', 'wvu': add them"):
+        Dictionary(cmu)(["zyx", "hello", "wvu", "zyx"])
+    with pytest.raises(TextError, match="'w9' and 2 more"):
+        Dictionary(cmu)([f"w{i}" for i in range(12)])
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"hello HH AH\nworld\n", "line 2: expected a word and its phones; got 'world'"),
+        (b"hello 0.5\n", "line 1: expected a word and its phones"),
+        (b"hello HH AH\ncaf\xe9 K AE\n", "line 2: not UTF-8"),
+        (b";;; nothing\n\n", "the dictionary has no words"),
+        (b"", "the dictionary has no words"),
+    ],
+)
+def test_broken_dictionaries(tmp_path: Path, text: bytes, reason: str) -> None:
+    (tmp_path / "x.dict").write_bytes(text)
+    with pytest.raises(TextError, match=rf"x\.dict.*{reason}"):
+        Dictionary(tmp_path / "x.dict")
+
+
+def test_missing_and_foreign(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"No pronunciation dictionary .*absent\.dict"):
+        Dictionary(tmp_path / "absent.dict")
+    (tmp_path / "mfa.dict").write_text(MFA)
+    with pytest.raises(TextError, match=r"mfa\.dict: 'hello': 'h' is not one of TIMIT's 61"):
+        Dictionary(tmp_path / "mfa.dict", phones=39)
+
+
+class Spelled(Pronouncer):
+    """Every word of letters is its letters; notes what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
+        self.asked += words
+        return [list(word) if word.isalpha() else None for word in words]
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+def test_chain(cmu: Path) -> None:
+    spelled = Spelled()
+    chain = Chain(Dictionary(cmu), spelled)
+    assert chain(["hello", "ab", "judge", "c"]) == [
+        ["HH", "AH0", "L", "OW1"], ["a", "b"], ["JH", "AH1", "JH"], ["c"],
+    ]  # fmt: skip
+    assert spelled.asked == ["ab", "c"]
+    with pytest.raises(TextError, match="No pronunciation for '4'"):
+        chain(["hello", "4"])
+    for wrong in ((), (Dictionary(cmu), Dictionary(cmu))):
+        with pytest.raises(ValueError, match="A chain takes pronouncers"):
+            Chain(*wrong)
+
+
+def test_save_and_load(cmu: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    chain = Chain(Dictionary(cmu, phones=39, closures="sil"), Espeak(phones=48, closures="sil"))
+    config = chain.save(folder)
+    cmu.unlink()
+    loaded = load_pronouncer(config, folder)
+    assert isinstance(loaded, Chain)
+    assert loaded.pronouncers[0](["judge"]) == [["sil", "jh", "ah", "sil", "jh"]]
+    espeak = loaded.pronouncers[1]
+    assert isinstance(espeak, Espeak)
+    assert (espeak.voice, espeak.phones, espeak.closures) == ("en-us", 48, "sil")
+    with pytest.raises(ValueError, match="kind dictionary, espeak or chain; got 'oracle'"):
+        load_pronouncer({"kind": "oracle"}, folder)
+
+
+@needs_espeak
+def test_espeak() -> None:
+    words = ["judge", "water", "strengths", "qwrtk"]
+    merged = Espeak()(words)
+    assert merged[0] == ["jh", "ah", "jh"]
+    assert merged[1][0] == "w"
+    assert {p for said in merged for p in said} <= set(phone_set(39, closures="merge"))
+    with_closures = Espeak(closures="sil")(words)
+    assert with_closures[0] == ["sil", "jh", "ah", "sil", "jh"]
+    for a, b in zip(merged, with_closures):
+        assert [p for p in b if p != "sil"] == a
