@@ -91,7 +91,7 @@ def test_spans_are_clipped_and_cut_where_the_later_starts():
 
 
 def test_spans_without_a_time_are_an_error():
-    with pytest.raises(AlignmentError, match="Tier 't' expects times in seconds; 'b' has nan .. 1.0"):
+    with pytest.raises(AlignmentError, match=r"Tier 't' expects times in seconds; 'b' has nan \.\. 1\.0"):
         tier_from_spans("t", [("a", 0.0, 0.5, None), ("b", math.nan, 1.0, None)], 1.0)
 
 

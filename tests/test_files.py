@@ -80,16 +80,17 @@ def test_a_killed_process_leaves_no_half_file(tmp_path):
     script = """
         import os, signal, sys
         from isotone.files import atomic_write
-        for name in ("old.txt", "new.txt"):
-            file = atomic_write(sys.argv[1] + "/" + name).__enter__()
-            file.write("half" * 100_000)
-            file.flush()
-        os.kill(os.getpid(), signal.SIGKILL)
+        with atomic_write(sys.argv[1] + "/old.txt") as old, atomic_write(sys.argv[1] + "/new.txt") as new:
+            for file in (old, new):
+                file.write("half" * 100_000)
+                file.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
     """
     killed(script, tmp_path)
     assert (tmp_path / "old.txt").read_text() == "old"
     assert not (tmp_path / "new.txt").exists()
     left = set(names(tmp_path)) - {"old.txt"}
+    assert len(left) == 2
     assert all(n.startswith(".") and n.endswith(".tmp") for n in left)
 
 

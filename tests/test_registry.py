@@ -151,7 +151,7 @@ def test_an_error_inside_a_constructor_is_not_taken_for_a_bad_option(losses):
         def __init__(self, size=1):
             raise TypeError("from inside")
 
-    with pytest.raises(TypeError, match="^from inside$") as error:
+    with pytest.raises(TypeError, match=r"^from inside$") as error:
         losses.build("picky")
     assert not isinstance(error.value, OptionError)
 
@@ -183,7 +183,7 @@ def test_register_never_overwrites(install, losses):
         DuplicatePlugin, match=r"There is already a loss named 'mine' \(.*Mine\): choose another"
     ):
         losses.register("mine")(type("Other", (), {}))
-    with pytest.raises(DuplicatePlugin, match="There is already a loss named 'ottc' .*from good 1.0"):
+    with pytest.raises(DuplicatePlugin, match=r"There is already a loss named 'ottc' .*from good 1.0"):
         losses.register("ottc")(Mine)
     assert losses.get("mine") is Mine
     assert losses.get("ottc") is not Mine
@@ -236,7 +236,8 @@ def test_the_registries_import_neither_plugins_nor_torch():
         import isotone
         for registry in (isotone.formats, isotone.losses, isotone.aligners):
             assert registry.names() is not None
-        found = [m for m in sys.modules if m == "torch" or m.startswith(("isotone_ctc", "isotone_ottc", "isotone.format"))]
+        prefixes = ("isotone_ctc", "isotone_ottc", "isotone.format")
+        found = [m for m in sys.modules if m == "torch" or m.startswith(prefixes)]
         print(found)
     """
     run = subprocess.run(

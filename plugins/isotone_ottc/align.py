@@ -127,7 +127,8 @@ class SegmentalViterbi:
             labels, lengths, origin = insert_blanks(labels, targets.lengths, blank)
         elif not 0 <= self.silence < emissions.logits.shape[2]:
             raise ValueError(
-                f"SegmentalViterbi expects silence from 0 to {emissions.logits.shape[2] - 1}; got {self.silence}."
+                f"SegmentalViterbi expects silence from 0 to {emissions.logits.shape[2] - 1}; "
+                f"got {self.silence}."
             )
         else:
             labels, lengths, origin = insert_silence(labels, targets.lengths, blank, self.silence)
@@ -144,13 +145,13 @@ class SegmentalViterbi:
 
 
 def _check_rows(emissions: Emissions, needed: Tensor) -> None:
-    """Raise AlignmentError for the first row with too few frames, or with logits or OT weights that are not finite."""
+    """Raise AlignmentError for the first row with too few frames, or with NaN among its frames."""
     short = (needed > emissions.lengths).nonzero()[:, 0]
     if len(short):
         row = int(short[0])
         raise AlignmentError(
-            f"Row {row}: its tokens (and blanks between repeats) need at least {int(needed[row])} frames, got "
-            f"{int(emissions.lengths[row])}. Lower the stride, or leave the utterance out."
+            f"Row {row}: its tokens (and blanks between repeats) need at least {int(needed[row])} frames, "
+            f"got {int(emissions.lengths[row])}. Lower the stride, or leave the utterance out."
         )
     bad = torch.isnan(torch.logsumexp(emissions.logits.float(), -1))
     if emissions.weight_logits is not None:

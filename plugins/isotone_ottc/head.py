@@ -31,7 +31,7 @@ class OTTCHead(Head):
         layers: Convolutions of the front; 0 for none.
         width: Channels of the front.
         kernel: Frames that each convolution sees, odd.
-        dilation: Frames between the frames it sees; multiplied by itself from layer to layer.
+        dilation: Factor by which the distance of the frames it sees grows from one convolution to the next.
 
     Raises:
         ValueError: an option outside its range.

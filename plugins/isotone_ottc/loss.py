@@ -52,7 +52,7 @@ class OTTCLoss(Loss):
         self.smoothing = smoothing
 
     def forward(self, emissions: Emissions, targets: Targets) -> Tensor:
-        """The loss of each utterance ``(B,)``, nats; 0 where there are fewer frames than labels, or no labels.
+        """The loss of each utterance ``(B,)``, nats; 0 where frames are fewer than labels, or no labels.
 
         Raises:
             ValueError: the targets lack the durations or paths that ``beta`` asks for.

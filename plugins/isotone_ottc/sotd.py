@@ -53,8 +53,9 @@ def sotd(
     alpha is free to put :math:`\beta_j` wherever it wants, in order.
 
     The value for given weights of both sequences is a pseudo-metric when C is a metric. The minimum over
-    alpha is not, whatever the paper's proposition 3 says: x = (a, b) is at distance 0 of both (a) and
-    (b), by dropping an element, but these are C(a, b) apart.
+    alpha keeps the triangle inequality only in part, in spite of the paper's proposition 3: x = (a, b) is at
+    distance 0 of both (a) and (b), by dropping an element, but these are C(a, b) apart. At equal lengths it
+    is not symmetric either, for one side may drop elements and the other may not.
 
     Args:
         x: ``(n, ...)`` elements.
@@ -80,24 +81,23 @@ def sotd(
         )
     if (alpha is not None) == exact:
         raise ValueError("sotd expects either alpha, the weights of the longer sequence, or exact=True.")
-    if alpha is not None and alpha.shape != (p,) or beta is not None and beta.shape != (q,):
+    if (alpha is not None and alpha.shape != (p,)) or (beta is not None and beta.shape != (q,)):
         raise ValueError(
             f"sotd expects {p} weights alpha and {q} weights beta; got {_shape(alpha)}, {_shape(beta)}."
         )
     if beta is None:
         beta = x.new_ones(q) if x.is_floating_point() else torch.ones(q, device=x.device)
-    beta = beta / beta.sum()
     swapped = len(x) < len(y)
     path = None
     if alpha is None:
-        costs = (cost(x[:, None], y[None]) ** r).detach()
+        costs = cost(x[:, None], y[None]).detach() ** r
         path = ordered_minimum(costs.mT if swapped else costs, beta.detach())
-        alpha = beta.new_zeros(p).index_add(0, path, beta)
-        pairs, mass = (path, torch.arange(q, device=path.device)), beta
+        alpha = beta.new_zeros(p).index_add(0, path, beta / beta.sum())
     coupling = couple(alpha[None], beta[None])
-    if path is None:
-        pairs, mass = (coupling.source[0], coupling.target[0]), coupling.mass[0]
-    of_x, of_y = pairs[::-1] if swapped else pairs
+    longer, shorter, mass = coupling.source[0], coupling.target[0], coupling.mass[0]
+    if path is not None:  # the same masses, whole
+        longer, shorter, mass = path, torch.arange(q, device=path.device), beta / beta.sum()
+    of_x, of_y = (shorter, longer) if swapped else (longer, shorter)
     total = (mass * cost(x[of_x], y[of_y]) ** r).sum()
     return SOTD(total ** (1 / r), alpha, coupling, path)
 

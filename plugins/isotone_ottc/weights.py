@@ -60,7 +60,7 @@ def token_weights(
 def own_weights(
     emissions: Emissions, labels: Tensor, lengths: Tensor, smoothing: float, optional: Tensor | None = None
 ) -> Tensor:
-    """:func:`duration_weights` from the emissions' own best alignment without blanks; no gradient goes through.
+    """:func:`duration_weights` from the emissions' own best alignment without blanks; no gradient.
 
     Args:
         emissions: Of B rows.

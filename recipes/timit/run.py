@@ -8,5 +8,7 @@ from isotone.training.run import run
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
-        raise SystemExit(f"{__doc__}\nExperiments: {', '.join(sorted(p.stem for p in Path(__file__).parent.glob('*.yaml')))}")
+        raise SystemExit(
+            f"{__doc__}\nExperiments: {', '.join(sorted(p.stem for p in Path(__file__).parent.glob('*.yaml')))}"
+        )
     run(load_recipe(Path(__file__).with_name(f"{sys.argv[1]}.yaml"), sys.argv[2:]))

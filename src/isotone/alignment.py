@@ -145,7 +145,9 @@ def tier_from_spans(
     spans = list(spans)
     if bad := next((span for span in spans if math.isnan(span[1]) or math.isnan(span[2])), None):
         raise AlignmentError(f"Tier {name!r} expects times in seconds; {bad[0]!r} has {bad[1]} .. {bad[2]}.")
-    rows = [(lab, min(max(0.0, s), duration), min(max(0.0, e), duration), score) for lab, s, e, score in spans]
+    rows = [
+        (lab, min(max(0.0, s), duration), min(max(0.0, e), duration), score) for lab, s, e, score in spans
+    ]
     segments: list[Segment] = []
     floor = 0.0
     for i, (label, start, end, score) in enumerate(rows):

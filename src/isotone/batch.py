@@ -13,10 +13,13 @@ from rich.progress import track
 
 from isotone import audio as sound
 from isotone import format as files
+from isotone.evaluation import Comparison, compare
+from isotone.evaluation.files import Evaluation, evaluate_paths
 from isotone.files import atomic_write
 from isotone.model import Model
 from isotone.pipeline import Pipeline, Result
 from isotone.registries import formats as format_registry
+from isotone.text.phones import PHONE_CLASSES
 
 AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".sph", ".opus", ".aiff", ".aif")
 
@@ -165,12 +168,34 @@ def evaluate_files(
     hyp: Path,
     ref: Path,
     *,
-    tier: str,
-    collar_s: float | None,
-    strict: bool,
-    against: Path | None,
-    json_file: Path | None,
-    console: Any,
-) -> None:
-    """Score files against files and print the table."""
-    raise NotImplementedError
+    tier: str = "phones",
+    collar_s: float | None = None,
+    strict: bool = True,
+    against: Path | None = None,
+    json_file: Path | None = None,
+) -> tuple[dict[str, Evaluation], Comparison | None]:
+    """Score files against files, and two hypotheses against each other.
+
+    Args:
+        hyp, ref: See :func:`isotone.evaluation.files.evaluate_paths`.
+        tier, collar_s, strict: See :func:`isotone.evaluation.score`.
+        against: A second hypothesis.
+        json_file: Where everything is written as JSON.
+
+    Returns:
+        Evaluations by the name of the hypothesis, and the paired comparison where there are two.
+    """
+    options: dict[str, Any] = {"tier": tier, "collar_s": collar_s, "strict": strict}
+    options["classes"] = PHONE_CLASSES if tier == "phones" else None
+    names = [hyp.name] if against is None else [str(hyp), str(against)]
+    found = {
+        name: evaluate_paths(path, ref, **options) for name, path in zip(names, [p for p in (hyp, against) if p])
+    }
+    comparison = compare(*(e.report for e in found.values())) if against is not None else None
+    if json_file is not None:
+        whole: dict[str, Any] = {name: json.loads(e.to_json()) for name, e in found.items()}
+        if comparison is not None:
+            whole["comparison"] = comparison.rows()
+        with atomic_write(json_file) as file:
+            json.dump(whole, file, indent=1, ensure_ascii=False, allow_nan=False)
+    return found, comparison

@@ -24,8 +24,16 @@ app = typer.Typer(
 out = Console()
 err = Console(stderr=True)
 
-Model_ = Annotated[str, typer.Option("--model", "-m", help="Model or run folder, or a hub id of a CTC model (Wav2Vec2ForCTC ...).")]
-Format_ = Annotated[list[str], typer.Option("--format", "-f", help="File format; repeat for several. `isotone plugins` lists them.")]
+Model_ = Annotated[
+    str,
+    typer.Option(
+        "--model", "-m", help="Model or run folder, or a hub id of a CTC model (Wav2Vec2ForCTC ...)."
+    ),
+]
+Format_ = Annotated[
+    list[str],
+    typer.Option("--format", "-f", help="File format; repeat for several. `isotone plugins` lists them."),
+]
 Out_ = Annotated[Path, typer.Option("--out", "-o", help="Folder the files are written to.")]
 Device_ = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps ...")]
 
@@ -53,7 +61,11 @@ def _plain(error: BaseException | str) -> str:
 
 
 @app.callback()
-def main(verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what is done, and tracebacks.")] = False) -> None:
+def main(
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show what is done, and tracebacks.")
+    ] = False,
+) -> None:
     """Set up logging."""
     logging.basicConfig(
         level=logging.DEBUG if verbose else logging.WARNING,
@@ -70,9 +82,18 @@ def align(
     audio: Annotated[list[Path], typer.Argument(help="Audio files or folders.")],
     model: Model_,
     text: Annotated[Path | None, typer.Option(help="Transcript of the one audio file.")] = None,
-    text_dir: Annotated[Path | None, typer.Option(help="Folder of transcripts named like the audio (.txt or .lab). Default: beside the audio.")] = None,
-    aligner: Annotated[str | None, typer.Option(help="Aligner, instead of the model's own. `isotone plugins` lists them.")] = None,
-    times: Annotated[str | None, typer.Option(help="Head the times are read from, instead of the model's own.")] = None,
+    text_dir: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of transcripts named like the audio (.txt or .lab). Default: beside the audio."
+        ),
+    ] = None,
+    aligner: Annotated[
+        str | None, typer.Option(help="Aligner, instead of the model's own. `isotone plugins` lists them.")
+    ] = None,
+    times: Annotated[
+        str | None, typer.Option(help="Head the times are read from, instead of the model's own.")
+    ] = None,
     format: Format_ = ["textgrid"],  # noqa: B006 - typer copies it
     out_dir: Out_ = Path("alignments"),
     device: Device_ = "cpu",
@@ -87,7 +108,15 @@ def align(
 
     with explained():
         report = align_files(
-            audio, model, text=text, text_dir=text_dir, aligner=aligner, times=times, formats=format, out=out_dir, device=device
+            audio,
+            model,
+            text=text,
+            text_dir=text_dir,
+            aligner=aligner,
+            times=times,
+            formats=format,
+            out=out_dir,
+            device=device,
         )
     _finish(report, out_dir)
 
@@ -96,8 +125,12 @@ def align(
 def transcribe(
     audio: Annotated[list[Path], typer.Argument(help="Audio files or folders.")],
     model: Model_,
-    aligner: Annotated[str | None, typer.Option(help="Aligner for the times, instead of the model's own.")] = None,
-    times: Annotated[str | None, typer.Option(help="Head the times are read from, instead of the model's own.")] = None,
+    aligner: Annotated[
+        str | None, typer.Option(help="Aligner for the times, instead of the model's own.")
+    ] = None,
+    times: Annotated[
+        str | None, typer.Option(help="Head the times are read from, instead of the model's own.")
+    ] = None,
     format: Format_ = ["textgrid"],  # noqa: B006
     out_dir: Out_ = Path("transcripts"),
     device: Device_ = "cpu",
@@ -109,7 +142,9 @@ def transcribe(
     from isotone.batch import transcribe_files
 
     with explained():
-        report = transcribe_files(audio, model, aligner=aligner, times=times, formats=format, out=out_dir, device=device)
+        report = transcribe_files(
+            audio, model, aligner=aligner, times=times, formats=format, out=out_dir, device=device
+        )
     _finish(report, out_dir)
 
 
@@ -117,13 +152,21 @@ def _finish(report: Any, out_dir: Path) -> None:
     out.print(f"{report.done} of {report.done + len(report.errors)} files written to {out_dir}")
     if report.errors:
         first = report.errors[0]
-        fail(f"{len(report.errors)} failed ({out_dir / 'errors.jsonl'} lists them); first: {first['file']}: {first['error']}", 1)
+        fail(
+            f"{len(report.errors)} failed ({out_dir / 'errors.jsonl'} lists them); first: {first['file']}: {first['error']}",
+            1,
+        )
 
 
 @app.command(context_settings={"allow_extra_args": False})
 def train(
     recipe: Annotated[Path, typer.Argument(help="The experiment's YAML, such as recipes/timit/joint.yaml.")],
-    overrides: Annotated[list[str] | None, typer.Argument(help="key=value pairs: data=synthetic data.root=/corpora/TIMIT train.lr=1e-4 output=runs/x")] = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="key=value pairs: data=synthetic data.root=/corpora/TIMIT train.lr=1e-4 output=runs/x"
+        ),
+    ] = None,
 ) -> None:
     """Train from a recipe, evaluate and export; the same command goes on with an interrupted run.
 
@@ -140,21 +183,55 @@ def train(
 @app.command()
 def evaluate(
     hyp: Annotated[Path, typer.Argument(help="Hypothesis: a file, a folder of files, or a run folder.")],
-    ref: Annotated[Path, typer.Argument(help="Reference: a file or a folder (TextGrid, CTM, JSON, .phn/.wrd ...).")],
+    ref: Annotated[
+        Path, typer.Argument(help="Reference: a file or a folder (TextGrid, CTM, JSON, .phn/.wrd ...).")
+    ],
     tier: Annotated[str, typer.Option(help="Tier to score: phones or words.")] = "phones",
-    collar: Annotated[float | None, typer.Option(help="Collar of the start F1 in milliseconds. Default: 20 for phones, 200 for words.")] = None,
-    any_label: Annotated[bool, typer.Option("--any-label", help="Match boundaries whatever their labels.")] = False,
-    against: Annotated[Path | None, typer.Option(help="A second hypothesis: paired tests of the difference.")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write everything as JSON to this file.")] = None,
+    collar: Annotated[
+        float | None,
+        typer.Option(help="Collar of the start F1 in milliseconds. Default: 20 for phones, 200 for words."),
+    ] = None,
+    any_label: Annotated[
+        bool, typer.Option("--any-label", help="Match boundaries whatever their labels.")
+    ] = False,
+    against: Annotated[
+        Path | None, typer.Option(help="A second hypothesis: paired tests of the difference.")
+    ] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write everything as JSON to this file.")
+    ] = None,
 ) -> None:
     """Score alignments against a reference: boundary errors, start F1, IDR, error rate, with confidence intervals.
 
     Example: isotone evaluate runs/timit/joint /corpora/TIMIT/TEST --tier phones --json scores.json
     """
     from isotone.batch import evaluate_files
+    from isotone.evaluation import table
+    from isotone.evaluation.tables import comparison_markdown
 
     with explained():
-        evaluate_files(hyp, ref, tier=tier, collar_s=None if collar is None else collar / 1000, strict=not any_label, against=against, json_file=json_file, console=out)
+        found, comparison = evaluate_files(
+            hyp,
+            ref,
+            tier=tier,
+            collar_s=None if collar is None else collar / 1000,
+            strict=not any_label,
+            against=against,
+            json_file=json_file,
+        )
+        out.print(table({name: e.report for name, e in found.items()}))
+    if comparison is not None:
+        out.print(comparison_markdown(comparison, tuple(found)), highlight=False)  # type: ignore[arg-type]
+    failed = 0
+    for name, e in found.items():
+        for what, ids in (("without a prediction", e.missing_hyp), ("without a reference", e.missing_ref)):
+            if ids:
+                err.print(f"{name}: {len(ids)} {what}, not scored: {', '.join(ids[:5])}", highlight=False)
+        for file, reason in e.skipped[:5]:
+            err.print(f"{name}: {_plain(file)}: {_plain(reason)}", highlight=False)
+        failed += len(e.skipped)
+    if failed:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -185,7 +262,9 @@ def synth(
     test_hours: Annotated[float, typer.Option(help="Hours of test speech, by other voices.")] = 0.2,
     layout: Annotated[str, typer.Option(help="Layout of the files: timit.")] = "timit",
     seed: Annotated[int, typer.Option(help="Of voices and sentences.")] = 0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a corpus made with other options.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a corpus made with other options.")
+    ] = False,
 ) -> None:
     """Make a corpus of synthetic speech with exact phone and word times (needs the extra: isotone\\[synth])."""
     from isotone.corpus.synth import generate
@@ -198,7 +277,9 @@ def synth(
 @app.command()
 def plugins(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    kind: Annotated[str | None, typer.Option(help="One kind only: loss, aligner, head, decoder, format ...")] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="One kind only: loss, aligner, head, decoder, format ...")
+    ] = None,
 ) -> None:
     """List every plugin: name, kind, distribution, version; and of those that do not import, why."""
     from dataclasses import asdict

@@ -20,8 +20,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     "wav2vec2-bert-tiny": {  # 1.6M parameters on log-mel features, 20 ms frames
         "model_type": "wav2vec2-bert", "hidden_size": 144, "num_hidden_layers": 4, "num_attention_heads": 4,
         "intermediate_size": 432, "conv_depthwise_kernel_size": 15, "feature_projection_input_dim": 160,
-        "position_embeddings_type": "relative_key", "left_max_position_embeddings": 32,
-        "right_max_position_embeddings": 8, "layerdrop": 0.0, "apply_spec_augment": False,
+        "position_embeddings_type": None,  # the convolutions tell positions apart; a step is a third shorter
+        "layerdrop": 0.0, "apply_spec_augment": False,
     },
     "wav2vec2-tiny": {  # 1.0M parameters on the wave form, 20 ms frames
         "model_type": "wav2vec2", "hidden_size": 144, "num_hidden_layers": 4, "num_attention_heads": 4,
@@ -61,7 +61,11 @@ class SpeechEncoder(Encoder):
 
         settings, folder = _resolve(source)
         _apply(settings, dict(config or {}))
-        self.model = AutoModel.from_pretrained(folder, config=settings) if folder and pretrained else AutoModel.from_config(settings)
+        self.model = (
+            AutoModel.from_pretrained(folder, config=settings)
+            if folder and pretrained
+            else AutoModel.from_config(settings)
+        )
         self.front_end = _front_end(settings, folder)
         self.sample_rate = self.front_end.sample_rate
         self.freeze_features = freeze_features
@@ -101,7 +105,9 @@ class SpeechEncoder(Encoder):
         finally:
             hook.remove()
         features = captured[0].transpose(1, 2)
-        return Frames(features, self._conv_frames(lengths).clamp(max=features.shape[1]), self._conv_grid()), output
+        return Frames(
+            features, self._conv_frames(lengths).clamp(max=features.shape[1]), self._conv_grid()
+        ), output
 
     def _conv_frames(self, samples: Tensor) -> Tensor:
         for kernel, stride in zip(self.model.config.conv_kernel, self.model.config.conv_stride):
@@ -127,7 +133,11 @@ class SpeechEncoder(Encoder):
         """See :meth:`isotone.interfaces.Encoder.size`."""
         config = self.model.config
         if source == "features":
-            return config.feature_projection_input_dim if isinstance(self.front_end, LogMel) else config.conv_dim[-1]
+            return (
+                config.feature_projection_input_dim
+                if isinstance(self.front_end, LogMel)
+                else config.conv_dim[-1]
+            )
         if source == "last" and getattr(config, "add_adapter", False):
             return config.output_hidden_size
         return config.hidden_size
@@ -135,7 +145,9 @@ class SpeechEncoder(Encoder):
     def frames(self, samples: int) -> int:
         """See :meth:`isotone.interfaces.Encoder.frames`."""
         count = torch.tensor(samples)
-        front = self.front_end.frames(count) if isinstance(self.front_end, LogMel) else self._conv_frames(count)
+        front = (
+            self.front_end.frames(count) if isinstance(self.front_end, LogMel) else self._conv_frames(count)
+        )
         return int(self._adapted(front) if getattr(self.model.config, "add_adapter", False) else front)
 
     def save(self, folder: Path) -> None:
@@ -172,7 +184,9 @@ def _resolve(source: str | Mapping[str, Any]) -> tuple[Any, str | None]:
             ) from error
     settings = dict(PRESETS[source] if isinstance(source, str) else source)
     if "model_type" not in settings:
-        raise ValueError(f"An encoder configuration needs a 'model_type' (wav2vec2, hubert ...); got {settings}.")
+        raise ValueError(
+            f"An encoder configuration needs a 'model_type' (wav2vec2, hubert ...); got {settings}."
+        )
     return AutoConfig.for_model(settings.pop("model_type"), **settings), None
 
 

@@ -72,7 +72,9 @@ class LogMel(nn.Module):
 
     def frames(self, samples: Tensor) -> Tensor:
         """Number of stacked frames in so many samples."""
-        return (1 + (samples - self.window_size).div(self.hop, rounding_mode="floor")).clamp(min=0) // self.stack
+        return (1 + (samples - self.window_size).div(self.hop, rounding_mode="floor")).clamp(
+            min=0
+        ) // self.stack
 
     def forward(self, audio: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """``(B, N)`` samples to ``(B, T, stack * bands)`` features and their lengths."""

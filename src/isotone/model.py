@@ -67,10 +67,14 @@ class Model(nn.Module):
         self.head_specs = {name: dict(spec) for name, spec in head_specs.items()}
         self.tokenizer = tokenizer
         self.reading = reading
-        self.heads = nn.ModuleDict({name: _head(spec, encoder, tokenizer) for name, spec in head_specs.items()})
+        self.heads = nn.ModuleDict(
+            {name: _head(spec, encoder, tokenizer) for name, spec in head_specs.items()}
+        )
         for name in (reading.text, reading.times):
             if name and name not in self.heads:
-                raise ModelError(f"Text or times are read from a head {name!r}; the model has {list(self.heads)}.")
+                raise ModelError(
+                    f"Text or times are read from a head {name!r}; the model has {list(self.heads)}."
+                )
 
     def forward(self, audio: Tensor, lengths: Tensor, only: set[str] | None = None) -> dict[str, Emissions]:
         """Emissions of every head (or of those named), by name.
@@ -101,7 +105,9 @@ class Model(nn.Module):
                 "heads": self.head_specs,
                 "reading": asdict(self.reading),
             }
-            (target / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            (target / CONFIG).write_text(
+                json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+            )
             self.encoder.save(target / "encoder")
             self.tokenizer.save(target / "tokenizer")
             state = {k: v.detach().cpu().contiguous().clone() for k, v in self.state_dict().items()}
@@ -121,16 +127,22 @@ class Model(nn.Module):
         if (folder / CONFIG).is_file():
             return cls._load_own(folder)
         if folder.exists() and not (folder / "config.json").is_file():
-            raise ModelError(f"{folder} holds no model: expected {CONFIG} (isotone) or config.json (transformers).")
+            raise ModelError(
+                f"{folder} holds no model: expected {CONFIG} (isotone) or config.json (transformers)."
+            )
         return _from_transformers(str(source))
 
     @classmethod
     def _load_own(cls, folder: Path) -> Model:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         if config.get("format") != 1:
-            raise ModelError(f"{folder / CONFIG}: format {config.get('format')!r} is not one this version reads (1).")
+            raise ModelError(
+                f"{folder / CONFIG}: format {config.get('format')!r} is not one this version reads (1)."
+            )
         encoder = encoders.build("transformers", str(folder / "encoder"), pretrained=False)
-        model = cls(encoder, config["heads"], tokenizers.load(folder / "tokenizer"), Reading(**config["reading"]))
+        model = cls(
+            encoder, config["heads"], tokenizers.load(folder / "tokenizer"), Reading(**config["reading"])
+        )
         try:
             model.load_state_dict(load_file(folder / WEIGHTS))
         except (RuntimeError, OSError) as error:
@@ -142,7 +154,10 @@ def _head(spec: Mapping[str, Any], encoder: Encoder, tokenizer: Tokenizer) -> He
     head_class = heads.get(spec["name"])
     reads = spec.get("reads", getattr(head_class, "reads", "last"))
     return heads.create(
-        {**spec, "reads": reads}, input_size=encoder.size(reads), vocab_size=len(tokenizer), blank=tokenizer.blank
+        {**spec, "reads": reads},
+        input_size=encoder.size(reads),
+        vocab_size=len(tokenizer),
+        blank=tokenizer.blank,
     )
 
 
@@ -151,7 +166,9 @@ def _from_transformers(source: str) -> Model:
 
     config = AutoConfig.from_pretrained(source)
     if not any(name.endswith("ForCTC") for name in config.architectures or ()):
-        raise ModelError(f"{source} is a {config.architectures} model: to align or transcribe, one '...ForCTC' is needed.")
+        raise ModelError(
+            f"{source} is a {config.architectures} model: to align or transcribe, one '...ForCTC' is needed."
+        )
     theirs = AutoModelForCTC.from_pretrained(source)
     encoder = encoders.build("transformers", source, pretrained=False)
     encoder.model = theirs.base_model  # type: ignore[assignment]

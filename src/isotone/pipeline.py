@@ -92,7 +92,13 @@ class Pipeline:
             row[: len(flags)] = torch.tensor(flags, dtype=torch.bool)
         coupling = self._run_aligner(ids, emissions[self.times], replace(targets, optional=optional))
         return self._results(
-            ids, audio, emissions, targets, coupling, [t for t, _ in with_silence], [spoken(t) for t in transcripts]
+            ids,
+            audio,
+            emissions,
+            targets,
+            coupling,
+            [t for t, _ in with_silence],
+            [spoken(t) for t in transcripts],
         )
 
     def transcribe(self, id: str, audio: np.ndarray) -> Result:
@@ -138,7 +144,9 @@ class Pipeline:
         for row, samples in zip(batch, audio):
             row[: len(samples)] = torch.from_numpy(samples)
         with torch.inference_mode():
-            out = self.model(batch.to(self.device), lengths.to(self.device), {self.model.reading.text, self.times})
+            out = self.model(
+                batch.to(self.device), lengths.to(self.device), {self.model.reading.text, self.times}
+            )
         return {name: e.to("cpu") for name, e in out.items()}
 
     def _with_silence(self, transcript: Transcript) -> tuple[Transcript, list[bool]]:
@@ -161,7 +169,9 @@ class Pipeline:
             before = owner
         tokens.append(silence)
         owners.append(None)
-        return replace(transcript, tokens=tuple(tokens), token_words=tuple(owners)), [t == silence for t in tokens]
+        return replace(transcript, tokens=tuple(tokens), token_words=tuple(owners)), [
+            t == silence for t in tokens
+        ]
 
     def _results(
         self,
@@ -181,7 +191,8 @@ class Pipeline:
         for i, name in enumerate(ids):
             duration = len(audio[i]) / self.model.encoder.sample_rate
             rows = [
-                (timing.grid.seconds(s), timing.grid.seconds(e)) for s, e in spans[i, : len(transcripts[i].tokens)].tolist()
+                (timing.grid.seconds(s), timing.grid.seconds(e))
+                for s, e in spans[i, : len(transcripts[i].tokens)].tolist()
             ]
             alignment = self._tiers(name, duration, transcripts[i], rows, scores[i].tolist())
             mean = float(scores[i, : len(rows)].mean()) if rows else 0.0
@@ -190,7 +201,12 @@ class Pipeline:
         return out
 
     def _tiers(
-        self, id: str, duration: float, transcript: Transcript, times: list[tuple[float, float]], scores: list[float]
+        self,
+        id: str,
+        duration: float,
+        transcript: Transcript,
+        times: list[tuple[float, float]],
+        scores: list[float],
     ) -> Alignment:
         tokenizer = self.model.tokenizer
         tokens = [
@@ -209,9 +225,11 @@ class Pipeline:
 def _word_spans(
     transcript: Transcript, times: list[tuple[float, float]], scores: list[float]
 ) -> list[tuple[str, float, float, float | None]]:
-    rows = []
+    rows: list[tuple[str, float, float, float | None]] = []
     for i, word in enumerate(transcript.words):
-        own = [j for j, owner in enumerate(transcript.token_words) if owner == i and times[j][1] > times[j][0]]
+        own = [
+            j for j, owner in enumerate(transcript.token_words) if owner == i and times[j][1] > times[j][0]
+        ]
         if own:
             score = float(np.mean([scores[j] for j in own]))
             rows.append((word.text, times[own[0]][0], times[own[-1]][1], score))

@@ -82,7 +82,9 @@ class Registry(Generic[T]):
         def add(target: Callable[..., T]) -> Callable[..., T]:
             taken = self._registered.get(name)
             if taken is not None and not _same_definition(taken, target):
-                raise DuplicatePlugin(f"There is already a {self.kind} named {name!r} ({_path(taken)}): choose another.")
+                raise DuplicatePlugin(
+                    f"There is already a {self.kind} named {name!r} ({_path(taken)}): choose another."
+                )
             if entries := self._entries(name):
                 raise DuplicatePlugin(
                     f"There is already a {self.kind} named {name!r} ({_claims(entries)}): choose another."
@@ -143,14 +145,18 @@ class Registry(Generic[T]):
             pass
         except TypeError as error:
             parameters = signature.parameters
-            known = [p.name for p in parameters.values() if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+            known = [
+                p.name for p in parameters.values() if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)
+            ]
             unknown = [o for o in options if o not in known]
             if unknown:
                 raise OptionError(
                     f"The {self.kind} {name!r} has no option {unknown[0]!r}.{nearest(unknown[0], known)} "
                     f"It takes: {', '.join(known) or 'none'}."
                 ) from None
-            raise OptionError(f"The {self.kind} {name!r}: {error}. It takes: {', '.join(known) or 'none'}.") from None
+            raise OptionError(
+                f"The {self.kind} {name!r}: {error}. It takes: {', '.join(known) or 'none'}."
+            ) from None
         return target(*args, **options)
 
     def create(self, spec: str | Mapping[str, Any], /, *args: Any, **options: Any) -> T:

@@ -1,4 +1,4 @@
-"""What every plugin keeps to, as functions that raise AssertionError: for the tests of plugins, ours and yours.
+"""What every plugin keeps to, as functions that raise AssertionError: for the tests of any plugin.
 
 from isotone.testing import check_loss
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -24,7 +24,9 @@ from isotone.types import Coupling, Emissions, Frames, Grid, Targets, length_mas
 Batch = TypeVar("Batch", Frames, Emissions, Targets)
 
 #: Tolerances, relative and absolute, of two float32 computations of one value.
-FLOAT32 = {"rtol": 2e-4, "atol": 2e-5}
+FLOAT32 = (2e-4, 2e-5)
+#: Of a computation on half-precision input and one on the same numbers in float32.
+HALF = (0.02, 0.02)
 
 
 def sample_batch(
@@ -65,7 +67,7 @@ def sample_batch(
 
 
 def sample_alignment() -> Alignment:
-    """Words and phones over 2.5 s, with gaps, touching segments, scores, and labels that file formats trip over."""
+    """Words and phones over 2.5 s: gaps, touching segments, scores, labels that file formats trip over."""
     words = (
         Segment("it's", 0.1, 0.5, -0.25), Segment('"naïve"', 0.5, 0.9), Segment("a&b<c>", 1.0, 1.25, -1.5),
         Segment("one,two;", 1.5, 1.75), Segment("日本", 1.75, 2.25),
@@ -75,7 +77,7 @@ def sample_alignment() -> Alignment:
 
 
 def check_loss(loss: Loss) -> None:
-    """Check a loss: shape, gradients, padding, independence of the rows, extremes, rows that cannot be aligned."""
+    """Check a loss: shape, gradients, padding, independent rows, extremes, rows that cannot be aligned."""
     emissions, targets = sample_batch()
     value, grads = _value_and_grads(loss, emissions, targets)
     _require(value.shape == (5,), f"a loss gives one value an utterance, (5,); got {tuple(value.shape)}")
@@ -85,12 +87,10 @@ def check_loss(loss: Loss) -> None:
     _check_loss_padding(loss, emissions, targets, value, grads)
     for row in range(5):
         alone, _ = _value_and_grads(loss, _alone(emissions, row), _alone(targets, row))
-        torch.testing.assert_close(alone[0], value[row], **FLOAT32, msg=_because("a row is as it is alone"))
+        _close(alone[0], value[row], "a row is as it is alone")
     order = torch.tensor([3, 0, 4, 2, 1])
     shuffled, _ = _value_and_grads(loss, _rows(emissions, order), _rows(targets, order))
-    torch.testing.assert_close(
-        shuffled, value[order], **FLOAT32, msg=_because("order within a batch is nothing")
-    )
+    _close(shuffled, value[order], "order within a batch is nothing")
     extreme, grads = _value_and_grads(loss, replace(emissions, logits=emissions.logits * 1e4), targets)
     _require(bool(torch.isfinite(extreme).all()), f"finite on logits of 1e4; got {extreme.tolist()}")
     _require(all(bool(torch.isfinite(g).all()) for g in grads), "finite gradients on logits of 1e4")
@@ -100,9 +100,7 @@ def check_loss(loss: Loss) -> None:
         _require(rounded.dtype == torch.float32, f"values of {half} logits are float32; got {rounded.dtype}")
         emissions = _map_logits(emissions, Tensor.float)
         exact, _ = _value_and_grads(loss, emissions, targets)
-        torch.testing.assert_close(
-            rounded, exact, rtol=0.02, atol=0.02, msg=_because(f"{half} logits are summed")
-        )
+        _close(rounded, exact, f"{half} logits are summed", HALF)
     _check_infeasible_loss(loss)
     _check_gradient(loss)
 
@@ -160,15 +158,11 @@ def check_aligner(aligner: Aligner) -> None:
         alone = aligner(_alone(emissions, row), _alone(targets, row))
         n, m = int(emissions.lengths[row]), int(targets.lengths[row])
         expected = coupling.dense()[row, :n, :m]
-        torch.testing.assert_close(
-            alone.dense()[0], expected, **FLOAT32, msg=_because("a row is as it is alone")
-        )
+        _close(alone.dense()[0], expected, "a row is as it is alone")
     order = torch.tensor([3, 0, 4, 2, 1])
     shuffled = aligner(_rows(emissions, order), _rows(targets, order))
     expected = coupling.dense()[order]
-    torch.testing.assert_close(
-        shuffled.dense(), expected, **FLOAT32, msg=_because("order within a batch is nothing")
-    )
+    _close(shuffled.dense(), expected, "order within a batch is nothing")
     short = replace(emissions, lengths=torch.tensor([12, 2, 7, 4, 10]))
     _check_raises(lambda: aligner(short, targets), "3 tokens in 2 frames")
     broken = replace(emissions, logits=emissions.logits.clone())
@@ -271,10 +265,10 @@ def _check_loss_padding(
     loss: Loss, emissions: Emissions, targets: Targets, value: Tensor, grads: list[Tensor]
 ) -> None:
     poisoned, poisoned_grads = _value_and_grads(loss, _poisoned(emissions), _poisoned(targets))
-    torch.testing.assert_close(poisoned, value, **FLOAT32, msg=_because("padding is never read"))
+    _close(poisoned, value, "padding is never read")
     padding = ~length_mask(emissions.lengths, emissions.logits.shape[1])
     for got, expected in zip(poisoned_grads, grads):
-        torch.testing.assert_close(got, expected, **FLOAT32, msg=_because("padding is never read: gradient"))
+        _close(got, expected, "padding is never read: gradient")
         _require(not bool(got[padding].any()), "padding has no gradient")
 
 
@@ -328,21 +322,25 @@ def _require(holds: bool, law: str) -> None:
         raise AssertionError(f"Expected: {law}.")
 
 
-def _because(law: str) -> Callable[[str], str]:
-    return lambda message: f"Expected: {law}.\n{message}"
+def _close(got: Tensor, expected: Tensor, law: str, tolerance: tuple[float, float] = FLOAT32) -> None:
+    torch.testing.assert_close(
+        got,
+        expected,
+        rtol=tolerance[0],
+        atol=tolerance[1],
+        msg=lambda message: f"Expected: {law}.\n{message}",
+    )
 
 
 def _same_coupling(got: Coupling, expected: Coupling, law: str) -> None:
-    torch.testing.assert_close(got.dense(), expected.dense(), **FLOAT32, msg=_because(law))
+    _close(got.dense(), expected.dense(), law)
 
 
 def _same_emissions(got: Emissions, expected: Emissions, law: str) -> None:
     mask = length_mask(expected.lengths, expected.logits.shape[1])
-    torch.testing.assert_close(got.logits[mask], expected.logits[mask], **FLOAT32, msg=_because(law))
+    _close(got.logits[mask], expected.logits[mask], law)
     if expected.weight_logits is not None and got.weight_logits is not None:
-        torch.testing.assert_close(
-            got.weight_logits[mask], expected.weight_logits[mask], **FLOAT32, msg=_because(law)
-        )
+        _close(got.weight_logits[mask], expected.weight_logits[mask], law)
 
 
 def _weigh(emissions: Emissions) -> Tensor:
@@ -362,7 +360,9 @@ def _map_logits(emissions: Emissions, change: Callable[[Tensor], Tensor]) -> Emi
 
 
 def _rows(batch: Batch, index: Tensor) -> Batch:
-    taken = {f.name: v[index] for f in fields(batch) if isinstance(v := getattr(batch, f.name), Tensor)}
+    taken: dict[str, Any] = {
+        f.name: v[index] for f in fields(batch) if isinstance(v := getattr(batch, f.name), Tensor)
+    }
     return replace(batch, **taken)
 
 
@@ -371,7 +371,9 @@ def _alone(batch: Batch, row: int) -> Batch:
     one = _rows(batch, torch.tensor([row]))
     size = int(one.lengths[0])
     along_time = {"values", "logits", "weight_logits", "labels", "durations", "optional"}
-    cut = {n: v[:, :size] for n in along_time if isinstance(v := getattr(one, n, None), Tensor)}
+    cut: dict[str, Any] = {
+        n: v[:, :size] for n in along_time if isinstance(v := getattr(one, n, None), Tensor)
+    }
     if isinstance(paths := getattr(one, "paths", None), Tensor):
         cut["paths"] = paths[:, : int((paths > -2).sum())]
     return replace(one, **cut)
@@ -379,7 +381,7 @@ def _alone(batch: Batch, row: int) -> Batch:
 
 def _poisoned(batch: Batch) -> Batch:
     """The batch with NaN, or labels that no vocabulary has, in its padding."""
-    changed = {}
+    changed: dict[str, Any] = {}
     for name in ("values", "logits", "weight_logits", "labels", "durations"):
         value = getattr(batch, name, None)
         if isinstance(value, Tensor):

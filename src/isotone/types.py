@@ -218,7 +218,9 @@ class Coupling(_Movable):
         """
         m = max(1, int(self.target_lengths.max()))
         mass = self.mass.double()
-        total = mass.new_zeros(len(mass), max(1, int(self.source_lengths.max()))).scatter_add(1, self.source, mass)
+        total = mass.new_zeros(len(mass), max(1, int(self.source_lengths.max()))).scatter_add(
+            1, self.source, mass
+        )
         share = mass / total.gather(1, self.source).clamp(min=torch.finfo(torch.float64).tiny)
         before = torch.cumsum(share, 1) - share
         base = torch.full_like(total, torch.inf).scatter_reduce(1, self.source, before, "amin")

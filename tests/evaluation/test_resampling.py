@@ -154,18 +154,27 @@ def test_permutation_test_agrees_with_scipy_on_a_mean() -> None:
     assert found == pytest.approx(exact.pvalue, abs=0.03)
 
 
-def test_permutation_of_a_ratio_exchanges_whole_utterances() -> None:
+@pytest.mark.parametrize("name", ["idr", "error_median", "start_f1@20ms"])
+def test_permutation_exchanges_whole_utterances(name: str) -> None:
     # 3 utterances: all 8 exchanges scored one by one
     pairs_a, pairs_b = make_corpus(0, 3, 0.005), make_corpus(4, 3, 0.03)
     a, b = score(pairs_a, resamples=0), score(pairs_b, resamples=0)
-    observed = a["idr"].value - b["idr"].value  # type: ignore[operator]
+    observed = a[name].value - b[name].value  # type: ignore[operator]
     reached = 0
     for coins in range(8):
         flip = [bool(coins >> u & 1) for u in range(3)]
-        one = score([q if f else p for p, q, f in zip(pairs_a, pairs_b, flip)], resamples=0)["idr"].value
-        two = score([p if f else q for p, q, f in zip(pairs_a, pairs_b, flip)], resamples=0)["idr"].value
+        one = score([q if f else p for p, q, f in zip(pairs_a, pairs_b, flip)], resamples=0)[name].value
+        two = score([p if f else q for p, q, f in zip(pairs_a, pairs_b, flip)], resamples=0)[name].value
         reached += abs(one - two) >= abs(observed) - 1e-9  # type: ignore[operator]
-    assert compare(a, b, resamples=4000)["idr"].p_permutation == pytest.approx(reached / 8, abs=0.03)
+    assert compare(a, b, resamples=4000)[name].p_permutation == pytest.approx(reached / 8, abs=0.03)
+
+
+def test_two_samples_as_one_keep_their_errors_apart() -> None:
+    a, b = report_of(0, 4).sample, report_of(1, 4, noise_s=0.04).sample
+    both = a.join(b)
+    only_b = np.array([[0, 0, 0, 0, 1, 2, 0, 1]])
+    ours, theirs = both.totals(only_b), b.totals(only_b[:, 4:])
+    assert {k: v[0] for k, v in ours.items()} == pytest.approx({k: v[0] for k, v in theirs.items()})
 
 
 def test_equal_systems_are_rarely_told_apart() -> None:

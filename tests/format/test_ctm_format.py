@@ -70,6 +70,12 @@ def test_the_only_utterance_keeps_its_own_id():
     assert CTMFormat().loads("", "file") == Alignment("file", 0.0, (Tier("words", ()),))
 
 
+def test_an_end_is_the_decimal_sum_of_start_and_duration():
+    found = CTMFormat().loads("u 1 0.1 0.2 a\nu 1 0.3 0.1 b", "u")  # 0.1 + 0.2 > 0.3 in binary
+    assert found.tier("words").segments == (Segment("a", 0.1, 0.3), Segment("b", 0.3, 0.4))
+    assert CTMFormat().loads("u 1 0.1 0.2 a", "u").duration == 0.3
+
+
 def test_concatenated_files_are_one_file():
     one, two = (
         words(Segment("a", 0.0, 1.0), id="1", duration=1.0),
@@ -82,7 +88,7 @@ def test_concatenated_files_are_one_file():
 def test_ends_rounded_apart_from_starts_are_cut_and_overlaps_refused():
     found = CTMFormat().loads("u 1 0.00 0.51 a\nu 1 0.50 0.50 b", "u")
     assert found.tier("words").segments == (Segment("a", 0.0, 0.5), Segment("b", 0.5, 1.0))
-    with pytest.raises(FormatError, match="line 2: expected 'b' to start at 0.51 s or later"):
+    with pytest.raises(FormatError, match=r"line 2: expected 'b' to start at 0\.51 s or later"):
         CTMFormat().loads("u 1 0.000 0.510 a\nu 1 0.500 0.500 b", "u")
 
 

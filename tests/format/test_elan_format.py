@@ -1,5 +1,6 @@
 import logging
 import re
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -23,7 +24,9 @@ SCHEMA = {
     "TIME_SLOT": ({"TIME_SLOT_ID"}, {"TIME_VALUE"}, []),
     "TIER": ({"TIER_ID", "LINGUISTIC_TYPE_REF"}, set(), ["ANNOTATION"]),
     "ANNOTATION": (set(), set(), ["ALIGNABLE_ANNOTATION"]),
-    "ALIGNABLE_ANNOTATION": ({"ANNOTATION_ID", "TIME_SLOT_REF1", "TIME_SLOT_REF2"}, set(), ["ANNOTATION_VALUE"]),
+    "ALIGNABLE_ANNOTATION": (
+        {"ANNOTATION_ID", "TIME_SLOT_REF1", "TIME_SLOT_REF2"}, set(), ["ANNOTATION_VALUE"],
+    ),
     "ANNOTATION_VALUE": (set(), set(), []),
     "LINGUISTIC_TYPE": ({"LINGUISTIC_TYPE_ID"}, {"TIME_ALIGNABLE", "GRAPHIC_REFERENCES"}, []),
 }  # fmt: skip
@@ -81,7 +84,7 @@ def test_every_label_is_annotated_in_a_valid_document(alignment):
         spoken = [s for s in tier if s.label]
         assert [label for _, _, label in rows] == [as_xml(s.label) for s in spoken]
         assert all(start < end <= alignment.duration * 1000 + 1e-6 for start, end, _ in rows)
-        assert all(a[1] <= b[0] for a, b in zip(rows, rows[1:]))
+        assert all(a[1] <= b[0] for a, b in pairwise(rows))
         moved = 0.5 + sum(s.duration == 0 for s in spoken)
         for (start, end, _), segment in zip(rows, spoken):
             assert abs(start - segment.start * 1000) <= moved + 1e-6

@@ -44,7 +44,7 @@ def test_parse_seconds_has_no_negative_zero():
 def test_build_tier_cuts_an_overlap_within_its_slack_and_refuses_a_larger_one():
     rows = [Row(1, "a", 0.0, 0.51), Row(2, "b", 0.5, 1.0)]
     assert build_tier("t", rows, 0.015).segments == (Segment("a", 0.0, 0.5), Segment("b", 0.5, 1.0))
-    with pytest.raises(FormatError, match="line 2: expected 'b' to start at 0.51 s or later"):
+    with pytest.raises(FormatError, match=r"line 2: expected 'b' to start at 0\.51 s or later"):
         build_tier("t", rows)
 
 

@@ -1,6 +1,7 @@
 import html
 import logging
 import re
+from itertools import pairwise
 
 import pytest
 from format_strategies import alignments
@@ -100,7 +101,7 @@ def test_vtt_shows_every_word_once_in_order(alignment, options):
     for start, end, text in found:
         assert "-->" not in text
         stamps = [start, *map(milliseconds, re.findall(r"<([\d:.]+)>", text)), end]
-        assert all(a < b for a, b in zip(stamps, stamps[1:]))
+        assert all(a < b for a, b in pairwise(stamps))
         if not options["inline"]:
             assert len(stamps) == 2
 
@@ -116,9 +117,15 @@ def test_lines_are_as_long_as_they_may_be(alignment, max_chars, max_gap_s):
     found = list(cues(blocks))
     for _, _, text in found:
         assert len(text) <= max_chars or " " not in text
-    for (_, end, one), (start, _, two) in zip(found, found[1:]):
+    for (_, end, one), (start, _, two) in pairwise(found):
         joined = f"{one} {two.split()[0]}"
         assert start - end > max_gap_s * 1000 or len(joined) > max_chars
+
+
+def test_what_players_take_for_syntax_is_escaped():
+    alignment = Alignment("u", 1.0, (Tier("words", (Segment("<b>--> &amp;\n\nx", 0.0, 1.0),)),))
+    assert VTTFormat().dumps(alignment).endswith("\n&lt;b&gt;--&gt; &amp;amp; x\n")
+    assert SRTFormat().dumps(alignment).endswith("\n<b>→ &amp; x\n")
 
 
 def test_a_word_without_duration_is_shown_with_a_warning(caplog):

@@ -156,7 +156,8 @@ def test_intervals_cover_the_audio_and_no_label_is_lost(alignment):
 
 
 def test_a_segment_without_duration_gets_a_millisecond_and_a_warning(caplog):
-    alignment = Alignment("u", 1.0, (Tier("words", (Segment("a", 0.0, 0.5), Segment("b", 0.5, 0.5), Segment("c", 0.5, 1.0))),))  # fmt: skip
+    segments = (Segment("a", 0.0, 0.5), Segment("b", 0.5, 0.5), Segment("c", 0.5, 1.0))
+    alignment = Alignment("u", 1.0, (Tier("words", segments),))
     with caplog.at_level(logging.WARNING):
         text = TextGridFormat().dumps(alignment)
     assert "'b' at 0.5 s" in caplog.text
@@ -179,7 +180,7 @@ def test_a_gap_of_rounding_noise_is_closed():
 
 def test_more_labels_than_fit_is_an_error():
     crowd = Tier("t", tuple(Segment(str(i), 0.0, 0.0) for i in range(20)))
-    with pytest.raises(AlignmentError, match="20 intervals do not fit into 1e-08 s"):
+    with pytest.raises(AlignmentError, match=r"20 intervals do not fit into 1e-08 s\."):
         TextGridFormat().dumps(Alignment("u", 1e-8, (crowd,)))
     with pytest.raises(AlignmentError, match="longer than 0 s"):
         TextGridFormat().dumps(Alignment("u", 0.0, (crowd,)))
@@ -198,7 +199,7 @@ def test_truncated_anywhere_is_an_error():
     for text in (plain, SHORT.replace('""ŋ""', "ŋ")):
         whole = text.rstrip()
         for size in range(len(whole)):
-            with pytest.raises(FormatError, match="line .*expected"):
+            with pytest.raises(FormatError, match=r"line \d+: expected"):
                 TextGridFormat().loads(whole[:size], "u")
         assert TextGridFormat().loads(whole, "u").duration == 2.3
 
@@ -206,16 +207,16 @@ def test_truncated_anywhere_is_an_error():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"ooTextFile"', '"Praat chronological TextGrid text file"', "line 1: expected an ooTextFile; got a chrono"),
+        ('"ooTextFile"', '"Praat chronological TextGrid text file"', "line 1: expected an ooTextFile; got"),
         ('"ooTextFile"', '"WAVE"', "line 1: expected File type"),
         ('"TextGrid"', '"PitchTier"', "line 2: expected Object class"),
-        ("xmin = 0.7", "xmin = -0.7", "line 20: expected a time of entry 2 of tier 'Mary' to be 0 s or later; got -0.7"),
+        ("xmin = 0.7", "xmin = -0.7", "line 20: expected a time of .* 'Mary' to be 0 s or later"),
         ("xmin = 0.7", "xmin = 0.6", "line 20: expected .* to start at 0.7 s or later"),
         ("xmax = 1.5", "xmax = 0.6", "line 20: expected .* to end after it starts"),
         ("xmax = 1.5", "xmax = 1.6", "line 24: expected '' to start at 1.6 s or later"),
         ("xmin = 1.5", "xmin = 1.4", "line 24"),
-        ("xmax = 1.5", "xmax = 9.5", "line 20: expected xmax of entry 2 of tier 'Mary' to be at most 2.3"),
-        ("xmax = 1.5", "xmax = --undefined--", "line 22: expected xmax of entry 2 of tier 'Mary', a number; got"),
+        ("xmax = 1.5", "xmax = 9.5", "line 20: expected xmax of entry 2 .* at most 2.3"),
+        ("xmax = 1.5", "xmax = --undefined--", "line 22: expected xmax of entry 2 .*, a number"),
         ("intervals: size = 3", "intervals: size = 2.5", "line 14: expected the number of entries .* whole"),
         ("intervals: size = 3", "intervals: size = 4", "line 28: expected a time of entry 4 .* a number"),
         ('"IntervalTier" \n        name = "Mary"', '"Tier" \n        name = "Mary"', "line 10: expected class"),

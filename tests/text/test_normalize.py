@@ -134,6 +134,7 @@ def test_words(text: str, words: list[tuple[str, str]]) -> None:
         ("5½ ¾ 2⅓", "five and one half three quarters two and one third"),
         ("v1.2.3", "v one two three"),
         ("0", "zero"),
+        ("paid in $ or €", "paid in dollars or euros"),
         ("1000000000000000", "one" + " zero" * 15),
     ],
 )  # fmt: skip

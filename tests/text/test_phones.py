@@ -73,6 +73,7 @@ def test_sentence() -> None:
     assert " ".join(fold(said)) == "sil sh iy hh ae sil d y er sil d aa r sil k s uw ih n sil w aa sh sil"
     assert " ".join(fold(said, 48)) == "sil sh iy hh ae vcl d y er vcl d aa r cl k s uw ix n epi w ao sh sil"
     assert fold(said, 61) == said
+    assert fold(["pau", "epi", "pau"], 48) == ["sil", "epi", "sil"]
     assert " ".join(fold(said, closures="merge", silence="drop")) == (
         "sh iy hh ae d y er d aa r k s uw ih n w aa sh"
     )

@@ -63,6 +63,7 @@ def test_phone_sets(cmu: Path) -> None:
 def test_to_phone_set() -> None:
     assert to_phone_set(["bcl", "b", "AO2", "q", "ax-h"], 39, "sil") == ["sil", "b", "aa", "ah"]
     assert to_phone_set(["bcl", "b", "AO2", "q", "ax-h"], 39) == ["b", "aa", "ah"]
+    assert to_phone_set(["bcl", "b", "tcl", "ch", "g"], 61, "sil") == ["bcl", "b", "tcl", "ch", "gcl", "g"]
     with pytest.raises(ValueError, match="'xx' is not one of TIMIT's 61"):
         to_phone_set(["XX1"])
 

@@ -263,7 +263,7 @@ def test_phones_of_a_row() -> None:
     tokenizer = PhoneTokenizer(PHONES)
     utterance = row(
         "Hello, word!",
-        phones="sil 0 1, hh 1 2, ah 2 3, l 3 4, ow 4 5, sil 5 6, w 6 7, er 7 8, zz 8 8.5, d 8.5 9.5, pau 9.5 12",
+        phones="sil 0 1, hh 1 2, ah 2 3, l 3 4, ow 4 5, sil 5 6, w 6 7, er 7 8, zz 8 8, d 8 9.5, pau 10 11",
         words="hello 1 5, word 6 9.2",
     )
     transcript = tokenizer.encode_row(utterance)

@@ -51,7 +51,9 @@ def reference(row: Mapping[str, Any]) -> Alignment:
     duration = row["end"] - row["start"]
     tiers = [
         tier_from_spans(
-            name, [(a, s, e, None) for a, s, e in zip(row[name]["label"], row[name]["start"], row[name]["end"])], duration
+            name,
+            [(a, s, e, None) for a, s, e in zip(row[name]["label"], row[name]["start"], row[name]["end"])],
+            duration,
         )
         for name in ("words", "phones")
         if row[name]["label"]

@@ -1,168 +1,65 @@
-"""Synthetic speech with exact phone times: espeak-ng voices written as a TIMIT-layout corpus."""
+"""Synthetic speech with exact phone and word times, written in the layout of a real corpus."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import soundfile
-import soxr
-from numpy.typing import NDArray
-from scipy.signal import lfilter
+from rich.console import Console
+from rich.progress import Progress
 
 from isotone import __version__
+from isotone.corpus.timit import TimitCorpus
+from isotone.corpus.voices import SAMPLE_RATE, Speaker, Utterance, record, speakers
 from isotone.files import atomic_folder
 from isotone.interfaces import Corpus
-from isotone.text.espeak import SAMPLE_RATE, Engine, Mark, timit_phones
+from isotone.text.espeak import Engine
+from isotone.text.phones import PhoneSet, Silence
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-RATE = 16000
+# Raised when the same options come to make another corpus.
+_REVISION = 2
 
-#: Variants of espeak-ng that sound like plain speech, by sex.
-VARIANTS = {
-    "M": (
-        "m1", "m3", "m4", "m5", "m6", "m7", "m8", "Alex", "Andy", "boris", "ed", "Gene", "iven", "Jacky",
-        "john", "max", "Michael", "Mike", "norbert", "paul", "pedro", "quincy", "rob", "robert", "travis", "zac",
-        "Mr serious", "grandpa", "Denis", "ian",
-    ),
-    "F": ("f1", "Andrea", "Annie", "anika", "aunty", "belinda", "shelby", "steph", "steph2", "steph3", "grandma"),
-}  # fmt: skip
+# Share of the sentences that are for TEST.
+_TEST_SENTENCES = 0.2
 
 
 class CorpusExists(FileExistsError):
-    """The folder holds a corpus made with other options."""
-
-
-@dataclass(frozen=True)
-class Speaker:
-    """How one synthetic speaker talks.
-
-    Attributes:
-        name: As TIMIT writes them: sex, three letters, a digit.
-        variant: espeak-ng voice variant.
-        rate: Words a minute.
-        pitch, range: 0 to 99, espeak's scales.
-        size: Length of the vocal tract relative to the variant's: formants and pitch are divided by it.
-        tilt_db: Gain at 4 kHz relative to low frequencies of the speaker's microphone.
-        noise_db: Signal-to-noise ratio.
-    """
-
-    name: str
-    variant: str
-    rate: int
-    pitch: int
-    range: int
-    size: float
-    tilt_db: float
-    noise_db: float
-
-
-@dataclass(frozen=True)
-class Utterance:
-    """A sentence as one speaker said it; marks are sample numbers at 16 kHz."""
-
-    speaker: str
-    id: str
-    text: str
-    samples: NDArray[np.int16]
-    phones: tuple[Mark, ...]
-    words: tuple[Mark, ...]
+    """The folder holds something else than the corpus that was asked for."""
 
 
 def sentences() -> list[str]:
-    """The sentences that come with the package."""
-    text = resources.files("isotone.corpus").joinpath("data/sentences_en.txt").read_text("utf-8")
-    return text.split("\n")[:-1]
-
-
-def speakers(count: int, seed: int) -> list[Speaker]:
-    """Different speakers, women and men by turns as far as there are variants."""
-    rng = np.random.default_rng([seed, 1])
-    order = {sex: list(rng.permutation(len(v))) for sex, v in VARIANTS.items()}
-    chosen: list[Speaker] = []
-    for i in range(count):
-        sex = "F" if i % 3 == 2 else "M"
-        variants = VARIANTS[sex]
-        variant = variants[order[sex][(i // 3 if sex == "F" else i - (i + 1) // 3) % len(variants)]]
-        chosen.append(
-            Speaker(
-                name=f"{sex}X{chr(65 + i // 26 % 26)}{chr(65 + i % 26)}{i // 676}",
-                variant=variant,
-                rate=int(rng.integers(135, 200)),
-                pitch=int(rng.integers(30, 70)),
-                range=int(rng.integers(30, 70)),
-                size=float(np.round(rng.uniform(0.93, 1.07), 4)),
-                tilt_db=float(np.round(rng.uniform(-6, 6), 2)),
-                noise_db=float(np.round(rng.uniform(20, 45), 2)),
-            )
-        )
-    return chosen
-
-
-def record(
-    engine: Engine, speaker: Speaker, text: str, id: str, rng: np.random.Generator, *, channel: bool = True
-) -> Utterance:
-    """One sentence by one speaker."""
-    speech = engine.say(
-        text, voice=f"en-us+{speaker.variant}", rate=speaker.rate, pitch=speaker.pitch, range=speaker.range
-    )
-    marks, numbers = timit_phones(speech)
-    first, last = marks[0].start, marks[-1].end
-    source = SAMPLE_RATE / speaker.size
-    head, tail = (int(n) for n in rng.integers(RATE // 20, RATE * 3 // 10, 2))
-
-    def at(position: int) -> int:
-        return head + round((position - first) * RATE / source)
-
-    sound = soxr.resample(speech.samples[first:last].astype(np.float32) / 32768, source, RATE, quality="HQ")
-    samples = np.zeros(at(last) + tail, np.float32)
-    sound = sound[: at(last) - head]
-    samples[head : head + len(sound)] = sound
-    if channel:
-        samples = _channel(samples, speaker, rng)
-    peak = np.abs(samples).max()
-    samples *= 10 ** (rng.uniform(-12, -3) / 20) / peak
-    inside = [Mark(label, at(start), at(end)) for label, start, end in marks]
-    phones = (Mark("h#", 0, head), *inside, Mark("h#", at(last), len(samples)))
-    words = tuple(
-        Mark(word.strip('.,;:!?"').lower(), inside[n[0]].start, inside[n[-1]].end)
-        for word, n in zip(text.split(), numbers)
-        if n
-    )
-    return Utterance(speaker.name, id, text, np.round(samples * 32767).astype(np.int16), phones, words)
-
-
-def _channel(samples: NDArray[np.float32], speaker: Speaker, rng: np.random.Generator) -> NDArray[np.float32]:
-    """A microphone's spectral tilt (one zero, one pole, minimum phase: under 0.1 ms of delay) and coloured noise."""
-    zero = 0.6 * speaker.tilt_db / 6
-    pole = 0.3 * speaker.tilt_db / 6
-    out = lfilter([1.0, -zero], [1.0, -pole], samples)
-    noise = rng.standard_normal(len(samples))
-    noise = lfilter([1.0], [1.0, -float(rng.uniform(0.5, 0.98))], noise)
-    speech_power = np.mean(out[np.abs(out) > 0] ** 2)
-    noise *= np.sqrt(speech_power / np.mean(noise**2)) * 10 ** (-speaker.noise_db / 20)
-    return np.asarray(out + noise, np.float32)
+    """The English sentences that come with the package: rich in phones, 5 to 11 words each."""
+    file = resources.files("isotone.corpus").joinpath("data/sentences_en.txt")
+    return file.read_text("utf-8").splitlines()
 
 
 def _write_timit(root: Path, split: str, utterance: Utterance) -> None:
-    """``<SPLIT>/DR1/<SPEAKER>/<ID>`` .WAV .PHN .WRD .TXT; marks are sample numbers at 16 kHz."""
     folder = root / split.upper() / "DR1" / utterance.speaker
     folder.mkdir(parents=True, exist_ok=True)
-    stem = folder / utterance.id
-    soundfile.write(stem.with_suffix(".WAV"), utterance.samples, RATE, subtype="PCM_16", format="WAV")
-    for suffix, marks in ((".PHN", utterance.phones), (".WRD", utterance.words)):
-        stem.with_suffix(suffix).write_text("".join(f"{m.start} {m.end} {m.label}\n" for m in marks), "utf-8")
-    stem.with_suffix(".TXT").write_text(f"0 {len(utterance.samples)} {utterance.text}\n", "utf-8")
+    stem = folder / f"SX{utterance.number}"
+    soundfile.write(stem.with_suffix(".WAV"), utterance.samples, SAMPLE_RATE, subtype="PCM_16", format="WAV")
+    texts = {
+        ".PHN": "".join(f"{m.start} {m.end} {m.label}\n" for m in utterance.phones),
+        ".WRD": "".join(f"{m.start} {m.end} {m.label}\n" for m in utterance.words),
+        ".TXT": f"0 {len(utterance.samples)} {utterance.text}\n",
+    }
+    for suffix, text in texts.items():
+        stem.with_suffix(suffix).write_text(text, "utf-8")
 
 
+#: How an utterance of "train" or "test" is written, by the name of the layout.
 LAYOUTS: dict[str, Callable[[Path, str, Utterance], None]] = {"timit": _write_timit}
 
 
@@ -178,80 +75,161 @@ def generate(
     channel: bool = True,
     overwrite: bool = False,
 ) -> Path:
-    """Write a corpus of synthetic speech.
+    """Write a corpus of synthetic speech, or find it there.
+
+    TRAIN and TEST share no voice and no sentence. Where the hours ask for more than every speaker saying
+    every sentence, the sentences are said again. The corpus appears when it is complete, with a
+    ``manifest.json`` of its options, speakers and counts; a second call with the same options does nothing.
 
     Args:
         folder: Root of the corpus.
-        layout: Layout of files; ``"timit"``.
-        hours: Hours of audio in TRAIN.
-        test_hours: Hours of audio in TEST (development and test speakers together).
-        train_speakers, test_speakers: No speaker and no sentence is in both.
-        seed: Everything follows from it.
-        channel: Microphone and noise.
-        overwrite: Replace a corpus that was made with other options.
+        layout: ``"timit"``: ``TRAIN/DR1/<speaker>/SX<n>`` with ``.WAV`` (RIFF, 16 kHz, 16 bits), ``.PHN``,
+            ``.WRD`` and ``.TXT``. :class:`isotone.corpus.timit.TimitCorpus` reads it and shares the speakers
+            of TEST out between dev and test.
+        hours: Hours of audio in TRAIN, up to the length of one utterance.
+        test_hours: Hours of audio in TEST.
+        train_speakers: Speakers in TRAIN.
+        test_speakers: Speakers in TEST, at least 2.
+        seed: Decides on everything.
+        channel: With microphones and noise; see :func:`record`.
+        overwrite: Replace a synthetic corpus that was made with other options.
+
+    Returns:
+        The root.
 
     Raises:
-        CorpusExists: there is a corpus made with other options, or something else, and ``overwrite`` is false.
+        CorpusExists: the folder holds other files, or a corpus made with other options and ``overwrite`` is
+            false.
+        ValueError: no such layout, or a number that is too small.
+        ImportError: espeak-ng is not installed.
     """
+    if layout not in LAYOUTS:
+        raise ValueError(f"There is no corpus layout {layout!r}; there is {', '.join(LAYOUTS)}.")
+    if min(hours, test_hours) <= 0 or train_speakers < 1 or test_speakers < 2:
+        raise ValueError(
+            f"A synthetic corpus expects hours above 0, 1 train speaker and 2 test speakers or more; got "
+            f"{hours} and {test_hours} hours, {train_speakers} and {test_speakers} speakers."
+        )
     root = Path(folder)
-    options = {
+    options: dict[str, Any] = {
         "layout": layout, "hours": hours, "test_hours": test_hours, "train_speakers": train_speakers,
         "test_speakers": test_speakers, "seed": seed, "channel": channel,
     }  # fmt: skip
-    manifest = root / "manifest.json"
-    if root.exists() and not overwrite:
-        found = json.loads(manifest.read_text("utf-8"))["options"] if manifest.exists() else None
-        if found == options:
-            return root
-        raise CorpusExists(f"{root} holds a corpus made with {found}, not {options}: set overwrite or another folder.")
-    people = speakers(train_speakers + test_speakers, seed)
-    # every third speaker is a woman: take the test speakers from the end, so that both sides have women and men
-    text = np.random.default_rng([seed, 2]).permutation(np.array(list(enumerate(sentences(), 1)), dtype=object))
-    cut = max(1, round(len(text) * 0.2))
-    counts: dict[str, Any] = {}
-    with atomic_folder(root) as temporary:
-        for number, (split, who, lines, wanted) in enumerate(
-            (
-                ("train", people[:train_speakers], text[cut:], hours),
-                ("test", people[train_speakers:], text[:cut], test_hours),
-            )
-        ):
-            engine = Engine(seed)
-            rng = np.random.default_rng([seed, 3, number])
-            seconds, utterances = 0.0, 0
-            for speaker, (line, sentence), turn in _turns(who, lines, rng):
-                if seconds >= wanted * 3600:
-                    break
-                utterance = record(engine, speaker, str(sentence), f"SX{line + turn * 1000}", rng, channel=channel)
-                LAYOUTS[layout](temporary, split, utterance)
-                seconds += len(utterance.samples) / RATE
-                utterances += 1
-            counts[split] = {"utterances": utterances, "seconds": round(seconds, 3), "speakers": [asdict(s) for s in who]}
-        (temporary / "manifest.json").write_text(
-            json.dumps({"isotone": __version__, "options": options, "splits": counts}, indent=1), "utf-8"
-        )
+    made = {"revision": _REVISION, "options": options}
+    if not _is_there(root, made, overwrite):
+        with atomic_folder(root) as temporary:
+            splits = _write_splits(temporary, **options)
+            text = json.dumps({**made, "isotone": __version__, "splits": splits}, indent=1) + "\n"
+            (temporary / "manifest.json").write_text(text, "utf-8")
     return root
 
 
-def _turns(
-    who: Sequence[Speaker], lines: NDArray[np.object_], rng: np.random.Generator
-) -> Iterator[tuple[Speaker, Any, int]]:
-    """Speakers by turns, each going through all sentences in an order of his own, again and again."""
-    turn = 0
+def _write_splits(
+    root: Path,
+    *,
+    layout: str,
+    hours: float,
+    test_hours: float,
+    train_speakers: int,
+    test_speakers: int,
+    seed: int,
+    channel: bool,
+) -> dict[str, Any]:
+    """Write both splits; what the manifest says of them."""
+    train, test = speakers(train_speakers, test_speakers, seed)
+    lines = list(enumerate(sentences(), 1))
+    lines = [lines[i] for i in np.random.default_rng([seed, 2]).permutation(len(lines))]
+    cut = round(len(lines) * _TEST_SENTENCES)
+    parts = ("train", train, lines[cut:], hours), ("test", test, lines[:cut], test_hours)
+    splits = {}
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+        for number, (split, people, texts, wanted) in enumerate(parts):
+            task = progress.add_task(f"synthesising {split}", total=wanted * 3600)
+            phones: Counter[str] = Counter()
+            lengths = []
+            for utterance in _utterances(people, texts, wanted * 3600, [seed, 3, number], channel):
+                LAYOUTS[layout](root, split, utterance)
+                lengths.append(len(utterance.samples) / SAMPLE_RATE)
+                phones.update(m.label for m in utterance.phones)
+                progress.advance(task, lengths[-1])
+            splits[split] = {
+                "utterances": len(lengths),
+                "seconds": round(sum(lengths), 3),
+                "speakers": [asdict(s) for s in people],
+                "phones": dict(sorted(phones.items())),
+            }
+    return splits
+
+
+def _is_there(root: Path, made: dict[str, Any], overwrite: bool) -> bool:
+    """Whether the corpus is there already; an error where something else is that may not be replaced."""
+    if not root.exists() or (root.is_dir() and not any(root.iterdir())):
+        return False
+    manifest = root / "manifest.json"
+    try:
+        found = json.loads(manifest.read_text("utf-8"))
+        found = {"revision": found.get("revision"), "options": found["options"]}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise CorpusExists(
+            f"{root} is not a synthetic corpus: it has no readable manifest.json. Choose another folder."
+        ) from None
+    if found == made:
+        return True
+    if overwrite:
+        return False
+    raise CorpusExists(
+        f"{root} holds a synthetic corpus made with {found}; expected {made}. "
+        f"Set overwrite or choose another folder."
+    )
+
+
+def _utterances(
+    people: Sequence[Speaker],
+    texts: Sequence[tuple[int, str]],
+    wanted_s: float,
+    seed: list[int],
+    channel: bool,
+) -> Iterator[Utterance]:
+    """Utterances by speakers in turn until there are enough seconds, everybody in an order of his own."""
+    rng = np.random.default_rng(seed)
+    engine = Engine(seed[0])
+    stride = max(number for number, _ in texts) + 1000
+    stride -= stride % 1000  # the same sentence said again: 17, 1017, 2017 ...
+    seconds = 0.0
+    again = 0
     while True:
-        orders = [rng.permutation(len(lines)) for _ in who]
-        for i in range(len(lines)):
-            for speaker, order in zip(who, orders):
-                yield speaker, lines[order[i]], turn
-        turn += 1
+        orders = [rng.permutation(len(texts)) for _ in people]
+        for i in range(len(texts)):
+            for speaker, order in zip(people, orders):
+                if seconds >= wanted_s:
+                    return
+                number, text = texts[order[i]]
+                utterance = record(engine, speaker, number + again * stride, text, rng, channel=channel)
+                seconds += len(utterance.samples) / SAMPLE_RATE
+                yield utterance
+        again += 1
 
 
 class SynthCorpus(Corpus):
-    """Synthetic speech with exact phone and word times, generated when it is absent."""
+    """Synthetic speech with exact phone and word times, generated when it is first loaded; needs no download.
+
+    It is written in TIMIT's layout and read by :class:`isotone.corpus.timit.TimitCorpus`, as real data is.
+
+    Args:
+        root: Folder for synthetic corpora; each set of options has a folder of its own in it.
+        hours: See :func:`generate`, also for the following.
+        test_hours: Of dev and test together.
+        train_speakers: Speakers of train.
+        test_speakers: Speakers of dev and test together.
+        seed: Decides on everything.
+        channel: With microphones and noise.
+        phones: Phone set: 39, 48 or 61.
+        silence: ``"drop"`` leaves silence out of the phones.
+    """
 
     def __init__(
         self,
-        root: str = "~/.cache/isotone/synth",
+        root: str | Path = "~/.cache/isotone/synth",
         *,
         hours: float = 1.0,
         test_hours: float = 0.2,
@@ -259,18 +237,23 @@ class SynthCorpus(Corpus):
         test_speakers: int = 12,
         seed: int = 0,
         channel: bool = True,
-        phones: int = 39,
+        phones: PhoneSet = 39,
+        silence: Silence = "keep",
     ) -> None:
-        self.options: dict[str, Any] = {
+        self._options: dict[str, Any] = {
             "hours": hours, "test_hours": test_hours, "train_speakers": train_speakers,
             "test_speakers": test_speakers, "seed": seed, "channel": channel,
         }  # fmt: skip
-        key = hashlib.sha256(json.dumps([__version__, self.options], sort_keys=True).encode()).hexdigest()[:12]
+        key = hashlib.sha256(json.dumps([_REVISION, self._options]).encode()).hexdigest()[:12]
         self.root = Path(root).expanduser() / key
-        self.phones = phones
+        self._corpus = TimitCorpus(self.root, phones=phones, silence=silence)
 
     def load(self, split: str) -> Dataset:
-        """One split: train, dev or test."""
-        from isotone.corpus.timit import TimitCorpus
+        """One split: ``train``, ``dev`` or ``test``; generates the corpus if need be.
 
-        return TimitCorpus(str(generate(self.root, **self.options)), phones=self.phones).load(split)
+        Raises:
+            ValueError: no such split, or options that :func:`generate` does not take.
+            ImportError: the corpus has to be generated and espeak-ng is not installed.
+        """
+        generate(self.root, **self._options)
+        return self._corpus.load(split)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from isotone.alignment import Alignment
 from isotone.corpus import SILENCE
 from isotone.evaluation.formulas import peakiness
-from isotone.evaluation.tracks import TICKS_PER_S, Bools, encode, ticks
+from isotone.evaluation.tracks import TICKS_PER_S, Bools, encode
 
 if TYPE_CHECKING:
     from isotone.types import Grid
@@ -41,10 +41,9 @@ def silent_frames(
     track = encode(reference.tier(tier), {}, silence, relabel)
     hop_s, offset_s = (grid.hop_s, grid.offset_s) if grid else (reference.duration / max(1, frames), 0.0)
     centres = np.rint((offset_s + (np.arange(frames) + 0.5) * hop_s) * TICKS_PER_S)
+    # the segment that started last before a centre holds it, or none does; -1, the sentinel: none has started
     at = np.searchsorted(track.starts, centres, side="right") - 1
-    # the segment that started last before a centre holds it, or none does
-    ends = np.concatenate([track.ends, [ticks(0.0)]])
-    return (at < 0) | (centres >= ends[at])
+    return centres >= np.append(track.ends, 0)[at]
 
 
 def peaky(
@@ -70,7 +69,7 @@ def peaky(
 
     Raises:
         ValueError: an utterance without frames, more blank frames than frames, or not one reference an
-        utterance.
+            utterance.
     """
     if references is not None and len(references) != len(blank):
         raise ValueError(f"peaky needs one reference an utterance; got {len(references)} for {len(blank)}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -76,8 +76,8 @@ def score(
         resamples: Of the bootstrap over utterances; 0 for no confidence intervals.
 
     Raises:
-        ValueError: no pairs, two references of one id, no default collar for the tier, impossible blank
-        counts. KeyError: an alignment without the tier.
+        ValueError: no pairs, two references of one id, no default collar for the tier, impossible blank counts.
+        KeyError: an alignment without the tier.
     """
     pairs = list(pairs)
     ids = _check_ids(pairs)
@@ -90,20 +90,13 @@ def score(
     table = SegmentTable.join([compare_segments(h, r, u, strict) for u, (h, r) in enumerate(tracks)])
     sums = _counts(tracks, collar_s, tolerance_s, strict)
     sums |= segment_sums(table, len(pairs), THRESHOLDS_S)
-    sums["both_error"] = sums["start_error"] + sums["end_error"]
     edits, edit_sums = _edits(tracks, list(codes), tier)
     sums |= edit_sums
     if blank_counts is not None:
         sums |= _blanks([r for _, r in pairs], blank_counts, tier, grid, silence, relabel)
     sample = Sample(sums, _errors(table))
     wanted = measures(collar_s, tolerance_s, tuple(edits), blank_counts is not None)
-    reports: dict[str, tuple[dict[str, Any], ...]] = {"classes": (), "transitions": ()}
-    if classes is not None:
-        names = class_names(codes, classes)
-        reports = {
-            "classes": tuple(class_rows(table, names)),
-            "transitions": tuple(transition_rows(table, names)),
-        }
+    names = class_names(codes, classes or {})
     return Report(
         tier=tier,
         strict=strict,
@@ -112,10 +105,11 @@ def score(
         ids=ids,
         metrics=estimate(sample, wanted, resamples, seed),
         edits=edits,
+        classes=() if classes is None else tuple(class_rows(table, names)),
+        transitions=() if classes is None else tuple(transition_rows(table, names)),
         seed=seed,
         resamples=resamples,
         sample=sample,
-        **reports,
     )
 
 

@@ -143,19 +143,19 @@ def write(alignment: Alignment, folder: Path | str, format: str | Format) -> Pat
         the id added so that no two ids share a file.
     """
     built = _built(format)
-    path = Path(folder) / (file_name(alignment.id) + built.suffix)
+    path = Path(folder) / file_name(alignment.id, built.suffix)
     text = built.dumps(alignment)
     with atomic_write(path) as file:
         file.write(text)
     return path
 
 
-def file_name(id: str) -> str:
-    """A file name without suffix for an utterance id: the id, or if unsafe, cleaned with a digest."""
+def file_name(id: str, suffix: str = "") -> str:
+    """A file name for an utterance id: the id, or if that is unsafe, the id cleaned with a digest of it."""
     name = safe_name(id)
-    if name == id:
-        return name
-    return f"{name}-{hashlib.sha256(id.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    if name != id:
+        name += f"-{hashlib.sha256(id.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    return name + suffix
 
 
 def _built(format: str | Format) -> Format:

@@ -31,7 +31,7 @@ def merge_rows(
         if n == 0 or m == 0 or f_total == 0 or g_total == 0:
             continue
         i = j = 0
-        f_sum, g_sum = float(alpha[b, 0]), float(beta[b, 0])
+        f_sum, g_sum = np.float64(alpha[b, 0]), np.float64(beta[b, 0])
         f, g, end = f_sum / f_total, g_sum / g_total, 0.0
         for k in range(n + m - 1):
             source[b, k], target[b, k] = min(i, n - 1), min(j, m - 1)
@@ -70,11 +70,11 @@ def merge_rows_backward(
         if n == 0 or m == 0 or f_total == 0 or g_total == 0:
             continue
         i = j = 0
-        f_sum, g_sum = float(alpha[b, 0]), float(beta[b, 0])
+        f_sum, g_sum = np.float64(alpha[b, 0]), np.float64(beta[b, 0])
         f, g, f_mean, g_mean = f_sum / f_total, g_sum / g_total, 0.0, 0.0
         for k in range(n + m - 1):
             # mass_k is its end minus the end before: an end counts once for, once against
-            grad = float(grad_mass[b, k])
+            grad = np.float64(grad_mass[b, k])
             if k < n + m - 2:
                 grad -= grad_mass[b, k + 1]
             if j == m or (i < n and f <= g):

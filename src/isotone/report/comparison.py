@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +56,7 @@ class Comparison:
     collars: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
     collar_bands: Mapping[str, Mapping[float, tuple[float, float]]] | None = None
     errors: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
-    history: Mapping[str, Sequence[Mapping[str, float]]] = field(default_factory=dict)
+    history: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     examples: Sequence[Example] = ()
     tiers: Sequence[str] = ("words", "phones")
 

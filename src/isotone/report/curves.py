@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,7 @@ def _collar_axis(axes: Axes, collars_ms: Sequence[float]) -> None:
 
 @styled
 def training_figure(
-    history: Mapping[str, Sequence[Mapping[str, float]]],
+    history: Mapping[str, Sequence[Mapping[str, Any]]],
     terms: Sequence[str] | None = None,
     *,
     marks: Mapping[str, float] | None = None,
@@ -131,14 +132,16 @@ def training_figure(
     Long noisy curves are drawn faint, under their running mean over a 25th of their points.
 
     Args:
-        history: For every system, records with ``"step"`` and any other numbers; a record may lack some, and
-            values that are not finite are left out.
+        history: For every system, records with ``"step"`` and whatever was logged there; what is no finite
+            number is left out.
         terms: The numbers to show, in order; default: all, as they first appear.
         marks: Moments to mark in all panels: name to step.
         title: Heading.
     """
     if terms is None:
-        found = (k for records in history.values() for record in records for k in record if k != "step")
+        found = (
+            k for rows in history.values() for row in rows for k in row if k != "step" and _is_number(row[k])
+        )
         terms = list(dict.fromkeys(found))
     if not terms:
         figure, (axes,) = _new()
@@ -149,7 +152,7 @@ def training_figure(
     styles = looks(history)
     for axes, term in zip(panels, terms):
         for name, records in history.items():
-            points = [(r["step"], r[term]) for r in records if term in r and math.isfinite(r[term])]
+            points = [(r["step"], r[term]) for r in records if _is_number(r.get(term))]
             if points:
                 _draw_history(axes, np.array(sorted(points), dtype=float), styles[name])
         for mark, step in (marks or {}).items():
@@ -169,6 +172,10 @@ def training_figure(
     if handles:
         _legend(figure, handles, list(styles))
     return figure
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _draw_history(axes: Axes, points: NDArray[np.float64], look: Look) -> None:

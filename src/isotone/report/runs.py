@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -35,7 +35,9 @@ COLUMNS = {
     "forced IDR %": ("forced", "idr"),
     "forced median error ms": ("forced", "error_median"),
 }
-BEST = {name: ("min" if name.startswith(("PER", "peaky", "forced median")) else "max") for name in COLUMNS}
+BEST: dict[str, Literal["min", "max"]] = {
+    name: ("min" if name.startswith(("PER", "peaky", "forced median")) else "max") for name in COLUMNS
+}
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,9 @@ def load_run(folder: Path, tier: str = "phones") -> Run:
     folder = Path(folder)
     for part in ("alignments", "reference"):
         if not (folder / part).is_dir():
-            raise FileNotFoundError(f"{folder} is not a finished run: {folder / part} is not there. Train it to the end first.")
+            raise FileNotFoundError(
+                f"{folder} is not a finished run: {folder / part} is not there. Train it to the end first."
+            )
     reports = {"recognised": evaluate_paths(folder, folder / "reference", tier).report}
     reports["forced"] = evaluate_paths(folder / "forced", folder / "reference", tier).report
     return Run(folder.name, folder, reports)
@@ -121,10 +125,15 @@ def report_runs(folders: Sequence[Path], out: Path, *, tier: str = "phones", exa
         collar_bands={r.name: _bands(r.reports["recognised"]) for r in runs},
         history={r.name: r.history() for r in runs},
         examples=shown,
-        tiers=("words", tier) if any("words" in [t.name for t in a.tiers] for e in shown for a in e.alignments.values()) else (tier,),
+        tiers=("words", tier)
+        if any("words" in [t.name for t in a.tiers] for e in shown for a in e.alignments.values())
+        else (tier,),
     )
     sections = [*comparison_sections(comparison), *_training_sections(runs, out, shown, tier)]
-    facts = {"runs": ", ".join(str(r.folder) for r in runs), "utterances": len(runs[0].reports["recognised"].ids)}
+    facts = {
+        "runs": ", ".join(str(r.folder) for r in runs),
+        "utterances": len(runs[0].reports["recognised"].ids),
+    }
     write_report(out / "report.html", "Recognisers whose time stamps can be trusted", sections, facts=facts)
     return runs
 
@@ -153,7 +162,9 @@ def _bands(report: Report) -> dict[float, tuple[float, float]]:
 
 def _starts(report: Report) -> list[tuple[float, Any]]:
     prefix = "start_f1@"
-    found = [(float(n[len(prefix) : -2]) / 1000, m) for n, m in report.metrics.items() if n.startswith(prefix)]
+    found = [
+        (float(n[len(prefix) : -2]) / 1000, m) for n, m in report.metrics.items() if n.startswith(prefix)
+    ]
     return sorted(found, key=lambda pair: pair[0])
 
 
@@ -178,15 +189,21 @@ def _read(folder: Path, id: str) -> Alignment:
     return files.read(folder / files.file_name(id, ".TextGrid"))
 
 
-def _training_sections(runs: Sequence[Run], out: Path, examples: Sequence[Example], tier: str) -> list[Section]:
+def _training_sections(
+    runs: Sequence[Run], out: Path, examples: Sequence[Example], tier: str
+) -> list[Section]:
     """The paper's figures: tiers (Fig. 4), OT weights (Fig. 5) and the evolution of an alignment (Fig. 7)."""
     parts: list[Section] = [Heading("Figures")]
     if examples:
         first = examples[0]
         shown = {k: v for k, v in first.alignments.items() if not k.endswith("text given")}
-        figure = tiers_figure(first.audio, first.sample_rate, shown, tier, end_s=min(2.5, len(first.audio) / first.sample_rate))
+        figure = tiers_figure(
+            first.audio, first.sample_rate, shown, tier, end_s=min(2.5, len(first.audio) / first.sample_rate)
+        )
         save(figure, out / "tiers.png")
-        parts.append(Image(figure, f"Tiers of {first.title}", "Wave, spectrogram, reference and what each model says."))
+        parts.append(
+            Image(figure, f"Tiers of {first.title}", "Wave, spectrogram, reference and what each model says.")
+        )
     for run in runs:
         snapshots = run.snapshots()
         if not snapshots:
@@ -201,15 +218,26 @@ def _training_sections(runs: Sequence[Run], out: Path, examples: Sequence[Exampl
             title=f"{run.name}: alignment of one utterance while training",
         )  # fmt: skip
         save(figure, out / f"evolution_{run.name}.png")
-        parts.append(Image(figure, f"Alignment evolution of {run.name}", "Each row is an evaluation; groups of frames of one label share a colour, blank is white."))
+        parts.append(
+            Image(
+                figure,
+                f"Alignment evolution of {run.name}",
+                "Each row is an evaluation; groups of frames of one label share a colour, blank is white.",
+            )
+        )
         if np.ptp(last["alpha"]) > 1e-6:
-            chosen = [snapshots[i] for i in sorted({0, len(snapshots) // 4, len(snapshots) // 2, len(snapshots) - 1})]
+            chosen = [
+                snapshots[i]
+                for i in sorted({0, len(snapshots) // 4, len(snapshots) // 2, len(snapshots) - 1})
+            ]
             figure = weights_figure(
                 [WeightSnapshot(s, a["alpha"], a["tokens"]) for s, a in chosen], labels, hop, offset_s=offset,
                 end_s=min(1.6, offset + hop * len(last["alpha"])), reference=reference, title=f"{run.name}: OT weights while training",
             )  # fmt: skip
             save(figure, out / f"weights_{run.name}.png")
-            parts.append(Image(figure, f"OT weights of {run.name}", "Bullets are frames, their area the OT weight."))
+            parts.append(
+                Image(figure, f"OT weights of {run.name}", "Bullets are frames, their area the OT weight.")
+            )
     return parts
 
 

@@ -38,7 +38,7 @@ CTC = "#dd7a00"
 OTTC = "#1769aa"
 JOINT = "#12946a"
 #: For systems of any other name; told apart by marker and dash as well once these run out.
-SPARE = ("#7a2be2", "#7d1609", "#d678c0", "#0b4f52", "#1f2297")
+SPARE = ("#7a2be2", "#7d1609", "#c65bb0", "#0b4f52", "#1f2297")
 
 #: Two colours for neighbouring groups of frames, far apart in lightness: they survive colour blindness and
 #: grey print.

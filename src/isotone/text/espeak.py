@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import difflib
 import functools
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -36,12 +37,15 @@ _STOPS = frozenset({"p", "b", "t", "t2", "t#", "d", "d#", "k", "g", "tS", "dZ", 
 # First characters of vowels; "@L" is a syllabic l.
 _VOWELS = "aeiouAEIOUV03@"
 
-# What espeak-ng plays of a sound inside its neighbour, as a share of the neighbour. The opening of a nasal
-# into a vowel is the last part of the nasal's event. A dark l is the end of the vowel before it: its own
-# event has next to no length. An r begins in the vowel before it, earlier where that vowel has spectra of its
-# own before r. The numbers are lengths of frames in phsource/m/m?, n/n?, nn/nn?, l/L2_?, r/xr of the
-# espeak-ng sources.
-_MURMUR = {"m": 0.62, "n": 0.62, "N": 0.69}
+# espeak-ng plays some sounds inside the event of a neighbour; these are the shares of the neighbour's event.
+# The beginning of a vowel is the last part of the sonorant or voiced stop before it (measured: where the
+# spectrum changes most, for stops 10 to 20 ms after the burst). A dark l is the end of the vowel before it:
+# its own event has next to no length. An r begins in the vowel before it, earlier where that vowel has
+# spectra of its own before r.
+_OPENING = {
+    "m": 0.38, "n": 0.38, "N": 0.31, "l": 0.30, "r": 0.22, "r-": 0.22, "w": 0.20, "j": 0.18,
+    "b": 0.25, "d": 0.12, "g": 0.15, "t#": 0.36,
+}  # fmt: skip
 _DARK_L = 0.40
 _BEFORE_R = {"O:": 0.45, "O2": 0.45, "0": 0.45, "A:": 0.45, "3": 0.0, "3:": 0.0}
 _BEFORE_R_ELSE = 0.27
@@ -51,8 +55,8 @@ _TIMIT: dict[str, str] = {
     PAUSE: "pau",
     "p": "p", "b": "b", "t": "t", "t2": "t", "d": "d", "d#": "d", "t#": "dx", "k": "k", "g": "g", "?": "q",
     "tS": "ch", "dZ": "jh", "f": "f", "v": "v", "T": "th", "D": "dh", "s": "s", "z": "z", "S": "sh",
-    "Z": "zh", "h": "hh", "x": "hh", "m": "m", "n": "n", "N": "ng", "l": "l", "r": "r", "r-": "r", "w": "w",
-    "w#": "w", "j": "y", "@L": "el", "l-": "el", "n-": "en", "m-": "em",
+    "Z": "zh", "h": "hh", "x": "hh", "C": "hh", "m": "m", "n": "n", "n^": "n", "N": "ng", "l": "l", "l#": "l",
+    "r": "r", "r-": "r", "w": "w", "w#": "w", "j": "y", "@L": "el", "l-": "el", "n-": "en", "m-": "em",
     "i:": "iy", "i": "iy", "I": "ih", "I2": "ix", "I#": "ix", "eI": "ey", "e": "eh", "E": "eh", "a": "ae",
     "aa": "ae", "A:": "aa", "0": "aa", "O:": "ao", "O": "ao", "O2": "ao", "V": "ah", "U": "uh", "u:": "uw",
     "u": "uw", "aU": "aw", "aI": "ay", "OI": "oy", "oU": "ow", "3:": "er", "3": "axr",
@@ -130,10 +134,9 @@ class Engine:
 
         A phone begins at the sample where the synthesiser began to play it, with these exceptions. Stops and
         affricates begin with their closure, also where that is silence; other short silences between words
-        belong to the phone before them. Where espeak-ng plays a sound inside its neighbour (a dark l and the
-        beginning of an r in the vowel before them, the beginning of a vowel in the nasal before it) the
-        boundary is moved into the neighbour by a fixed share of its length, read off the spectral sequences
-        that espeak-ng plays.
+        belong to the phone before them. Where espeak-ng plays a sound inside the event of its neighbour (a
+        dark l and the beginning of an r in the vowel before them, the beginning of a vowel in the sonorant or
+        voiced stop before it) the boundary is moved into the neighbour by a fixed share of its length.
 
         Args:
             text: Plain text; its control characters, if any, must be white space.
@@ -221,8 +224,9 @@ def _phones(samples: NDArray[np.int16], sounds: Sequence[Sound], words: Sequence
         labels.append(label)
         numbers.append(word)
     starts.append(len(samples))
+    lengths = [end - start for start, end in itertools.pairwise(starts)]
     for i in range(1, len(labels)):
-        starts[i] -= round(_early(labels, numbers, i) * (starts[i] - starts[i - 1]))
+        starts[i] -= round(_early(labels, numbers, i) * lengths[i - 1])
     if labels and labels[-1] == PAUSE:
         labels.pop()
     return tuple(map(Phone, labels, starts, starts[1:], numbers))
@@ -231,8 +235,8 @@ def _phones(samples: NDArray[np.int16], sounds: Sequence[Sound], words: Sequence
 def _early(labels: Sequence[str], words: Sequence[int], i: int) -> float:
     """The share of the sound before sound i that is heard as sound i."""
     before, label = labels[i - 1], labels[i]
-    if before in _MURMUR and _is_vowel(label):
-        return 1.0 - _MURMUR[before]
+    if before in _OPENING and _is_vowel(label):
+        return _OPENING[before]
     if label not in ("l", "r") or words[i - 1] != words[i] or not _is_vowel(before):
         return 0.0
     if label == "r":
@@ -264,12 +268,14 @@ def to_timit(mnemonic: str) -> tuple[tuple[str, float], ...]:
         UnmappedPhone: the mnemonic is not one of the en-us voice.
     """
     mnemonic = mnemonic.partition("/")[0]  # l/2, r/ ...: allophones
+    if mnemonic not in _TIMIT and mnemonic.endswith(":"):  # made longer by the dictionary
+        mnemonic = mnemonic[:-1]
     if mnemonic in _TWO_PHONES:
         first, second, share = _TWO_PHONES[mnemonic]
         return (first, share), (second, 1.0 - share)
     if mnemonic not in _TIMIT:
         raise UnmappedPhone(
-            f"espeak-ng's phoneme {mnemonic!r} is none of the voice en-us and has no TIMIT phone; use that voice."
+            f"espeak-ng's phoneme {mnemonic!r} is none of the voice en-us and has no TIMIT phone."
         )
     return ((_TIMIT[mnemonic], 1.0),)
 
@@ -285,7 +291,7 @@ def timit_speech(speech: Speech) -> Speech:
         UnmappedPhone: the speech is not of the en-us voice.
     """
     phones: list[Phone] = []
-    following = [*(q if p.word == q.word else None for p, q in zip(speech.phones, speech.phones[1:])), None]
+    following = [*(q if p.word == q.word else None for p, q in itertools.pairwise(speech.phones)), None]
     for phone, after in zip(speech.phones, following):
         parts = to_timit(phone.label)
         if after and after.label == "r":

@@ -101,6 +101,7 @@ class Library:
         self._chunks: list[NDArray[np.int16]] = []
         self._sounds: list[Sound] = []
         self._position = 1
+        self._voice = ""
         self._library = _open_copy()
         self._callback = _Callback(self._receive)  # must live as long as the library may call it
         data = str(_loader().get_data_path())
@@ -158,6 +159,8 @@ class Library:
         return [label for label in labels if label]
 
     def _select(self, voice: str) -> None:
+        if voice == self._voice:  # every change queues commands, which only speaking takes out again
+            return
         language, plus, variant = voice.partition("+")
         if language.lower() not in languages():
             raise UnknownVoice(_unknown(language, languages(), "voice"))
@@ -165,6 +168,7 @@ class Library:
             raise UnknownVoice(_unknown(variant, variants(), "voice variant"))
         if self._library.espeak_SetVoiceByName(voice.encode()):
             raise EspeakError(f"espeak-ng could not load the voice {voice!r}.")
+        self._voice = voice
 
     def _receive(self, wave: Any, count: int, events: Any) -> int:
         if wave and count:

@@ -104,12 +104,12 @@ def assess(model: Model, data: Utterances, folder: Path, seed: int = 0) -> dict[
             blank_counts={r.reference.id: (r.recognised.blank_frames, r.recognised.frames) for r in timed},
             seed=seed,
         ),
-        "forced": score(
-            [(r.forced.alignment, r.reference) for r in timed if r.forced], tier=tier, seed=seed
-        ),
+        "forced": score([(r.forced.alignment, r.reference) for r in timed if r.forced], tier=tier, seed=seed),
     }
     with atomic_write(folder / "result.json") as file:
-        json.dump({name: report.to_dict(per_utterance=False) for name, report in reports.items()}, file, indent=1)
+        json.dump(
+            {name: report.to_dict(per_utterance=False) for name, report in reports.items()}, file, indent=1
+        )
     return reports
 
 
@@ -167,4 +167,4 @@ def error_rate(pairs: list[tuple[str, str]]) -> float:
 def np_save(path: Path, arrays: dict[str, np.ndarray]) -> None:
     """Write an ``npz`` whole or not at all."""
     with atomic_write(path, "wb") as file:
-        np.savez_compressed(file, **arrays)
+        np.savez_compressed(file, allow_pickle=False, **arrays)

@@ -171,7 +171,9 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> DictConfig:
     path = Path(path)
     if not path.is_file():
         near = sorted(p.stem for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
-        raise FileNotFoundError(f"No recipe {path}.{nearest(path.stem, near)} There is: {', '.join(near) or 'nothing'}.")
+        raise FileNotFoundError(
+            f"No recipe {path}.{nearest(path.stem, near)} There is: {', '.join(near) or 'nothing'}."
+        )
     layers = [Path(path.parent / "base.yaml"), path] if path.name != "base.yaml" else [path]
     plain = []
     for item in overrides:
@@ -186,7 +188,7 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> DictConfig:
             plain.append(item)
     schema = OmegaConf.structured(Recipe)
     try:
-        merged = OmegaConf.create({"output": f"runs/{path.parent.resolve().name}/{path.stem}"})
+        merged: Any = OmegaConf.create({"output": f"runs/{path.parent.resolve().name}/{path.stem}"})
         for layer in layers:
             if layer.is_file():
                 merged = _merge(merged, OmegaConf.load(layer))
@@ -194,7 +196,7 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> DictConfig:
         recipe = OmegaConf.merge(schema, merged)
     except OmegaConfBaseException as error:
         raise RecipeError(f"{path}: {_explain(error)}") from error
-    missing = sorted(k for k in OmegaConf.missing_keys(recipe))
+    missing = sorted(OmegaConf.missing_keys(recipe))
     if missing:
         raise RecipeError(f"{path}: no value for {', '.join(missing)}. Give it as {missing[0]}=VALUE.")
     if not isinstance(recipe, DictConfig):

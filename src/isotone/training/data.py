@@ -92,7 +92,9 @@ class Utterances(Dataset[Example]):
         row = self.rows[self.kept[index]]
         samples = audio.load(row["audio"], self.sample_rate, row["start"], row["end"])
         transcript = self.transcripts[index]
-        return Example(index, row["id"], samples, transcript, token_durations(row, transcript, self.tokenizer))
+        return Example(
+            index, row["id"], samples, transcript, token_durations(row, transcript, self.tokenizer)
+        )
 
     def collate(self, examples: Sequence[Example]) -> Batch:
         """Pad examples into a batch."""
@@ -136,7 +138,12 @@ class LengthBatches(Sampler[list[int]]):
     """
 
     def __init__(
-        self, seconds: Sequence[float], batch_size: int, batch_seconds: float = 0.0, seed: int = 0, pool: int = 16
+        self,
+        seconds: Sequence[float],
+        batch_size: int,
+        batch_seconds: float = 0.0,
+        seed: int = 0,
+        pool: int = 16,
     ) -> None:
         self.seconds = seconds
         self.batch_size = batch_size

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -175,7 +174,9 @@ class Trainer:
             state = {"step": self.step, "epoch": self.epoch, "batch": self.batch}
             checkpoint.save(self.accelerator, folder, state, self.settings.keep)
         if self._stop and not last:
-            log.warning("Stopped at step %d of %d; the same command goes on from there.", self.step, self.steps)
+            log.warning(
+                "Stopped at step %d of %d; the same command goes on from there.", self.step, self.steps
+            )
             raise Preempted(0)
 
     def _batches(self) -> Iterator[Batch]:
@@ -236,7 +237,7 @@ def _truncate(path: Path, step: int) -> None:
             continue
     temporary = path.with_suffix(".tmp")
     temporary.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
-    os.replace(temporary, path)
+    temporary.replace(path)
 
 
 def _flatten(tree: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -31,7 +31,9 @@ class Objective(nn.Module):
         self.weights = {name: float(term["weight"]) for name, term in terms.items()}
         for name, head in self.heads.items():
             if head not in model.heads:
-                raise ValueError(f"Objective term {name!r} names a head {head!r}; the model has: {', '.join(model.heads)}.")
+                raise ValueError(
+                    f"Objective term {name!r} names a head {head!r}; the model has: {', '.join(model.heads)}."
+                )
         self.losses = nn.ModuleDict({name: losses.create(term["loss"]) for name, term in terms.items()})
 
     def forward(self, audio: Tensor, lengths: Tensor, targets: Targets) -> tuple[Tensor, dict[str, Tensor]]:

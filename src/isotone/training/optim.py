@@ -41,7 +41,10 @@ def make_optimizer(module: nn.Module, settings: Any) -> AdamW:
     if idle:
         raise ValueError(f"No trained parameter matches {idle[0]!r} of train.groups.")
     return AdamW(
-        [{"params": p, "lr": settings.lr * scale, "weight_decay": decay} for (scale, decay), p in groups.items()],
+        [
+            {"params": p, "lr": settings.lr * scale, "weight_decay": decay}
+            for (scale, decay), p in groups.items()
+        ],
         lr=settings.lr,
         betas=(0.9, 0.98),
         fused=True,

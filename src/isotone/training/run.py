@@ -14,7 +14,8 @@ from safetensors.torch import load_file
 from isotone.files import atomic_write
 from isotone.model import WEIGHTS, Model, Reading
 from isotone.registries import corpora, encoders
-from isotone.text.tokenizer import build_tokenizer
+from isotone.text.pronounce import load_pronouncer
+from isotone.text.tokenizer import Tokenizer, build_tokenizer
 from isotone.training.assess import assess, snapshot
 from isotone.training.config import RecipeError
 from isotone.training.data import Utterances
@@ -50,9 +51,12 @@ def run(recipe: DictConfig) -> Path:
         corpus = corpora.create(_plain(recipe.data))
         splits = {n: corpus.load(s) for n, s in recipe.splits.items() if s}
     torch.manual_seed(recipe.seed)
-    tokenizer = build_tokenizer(rows=splits["train"], **_plain(recipe.tokens))
+    tokenizer = _tokenizer(_plain(recipe.tokens), splits["train"])
     model = Model(
-        encoders.create(_plain(recipe.encoder)), _plain(recipe.heads), tokenizer, Reading(**_plain(recipe.reading))
+        encoders.create(_plain(recipe.encoder)),
+        _plain(recipe.heads),
+        tokenizer,
+        Reading(**_plain(recipe.reading)),
     )
     if recipe.init:
         _start_from(model, recipe.init)
@@ -79,15 +83,24 @@ def run(recipe: DictConfig) -> Path:
     return folder
 
 
+def _tokenizer(settings: dict[str, Any], rows: Any) -> Tokenizer:
+    """The tokenizer of a recipe; ``pronouncer`` is ``espeak`` or a pronouncer's configuration."""
+    spec = settings.pop("pronouncer", None)
+    if isinstance(spec, str):
+        spec = {"kind": spec}
+    pronouncer = load_pronouncer(spec, Path()) if spec else None
+    return build_tokenizer(rows=rows, pronouncer=pronouncer, **settings)
+
+
 def _claim(folder: Path, recipe: DictConfig) -> None:
     """Write the resolved configuration, or see that the run found here has the same."""
     text = OmegaConf.to_yaml(recipe, resolve=True)
     path = folder / "config.yaml"
     if path.is_file() and path.read_text(encoding="utf-8") != text:
-        old = OmegaConf.load(path)
-        changed = sorted(k for k in recipe if old.get(k) != OmegaConf.create(text).get(k))
+        before, after = _plain(OmegaConf.load(path)), _plain(OmegaConf.create(text))
+        changed = sorted(k for k in after if before.get(k) != after[k])
         raise RecipeError(
-            f"{folder} holds a run with other settings ({', '.join(map(str, changed))}). "
+            f"{folder} holds a run with other settings ({', '.join(changed)}). "
             "Choose another folder with output=..., or remove this one."
         )
     with atomic_write(path) as file:
@@ -106,7 +119,13 @@ def _start_from(model: Model, source: str) -> None:
         raise RecipeError(f"init={source}: no weight fits this recipe's model.")
     model.load_state_dict(fit, strict=False)
     fresh = sorted(set(ours) - set(fit))
-    log.warning("Started from %s: %d weights copied, %d fresh%s.", source, len(fit), len(fresh), f" ({fresh[0]} ...)" if fresh else "")
+    log.warning(
+        "Started from %s: %d weights copied, %d fresh%s.",
+        source,
+        len(fit),
+        len(fresh),
+        f" ({fresh[0]} ...)" if fresh else "",
+    )
 
 
 def _report_skipped(folder: Path, *splits: Utterances) -> None:

@@ -35,7 +35,9 @@ def teacher_paths(source: Path | str, data: Utterances, cache: Path) -> dict[int
             return {int(k): stored[k] for k in stored.files}
     teacher = Model.load(source).eval()
     if teacher.tokenizer.labels != data.tokenizer.labels:
-        raise ValueError(f"The teacher {source} has other labels than this recipe: train it on the same data first.")
+        raise ValueError(
+            f"The teacher {source} has other labels than this recipe: train it on the same data first."
+        )
     head = teacher.reading.text
     paths: dict[int, np.ndarray] = {}
     for number in track(range(len(data)), description="Teacher's alignments", transient=True):
@@ -44,11 +46,15 @@ def teacher_paths(source: Path | str, data: Utterances, cache: Path) -> dict[int
             emissions = teacher(batch.audio, batch.lengths, {head})[head]
         try:
             path, _ = ctc_path(
-                emissions.log_probs(), batch.targets.labels, emissions.lengths, batch.targets.lengths, emissions.blank
+                emissions.log_probs(),
+                batch.targets.labels,
+                emissions.lengths,
+                batch.targets.lengths,
+                emissions.blank,
             )
         except AlignmentError:
             continue
         paths[number] = path[0].numpy().astype(np.int16)
     with atomic_write(cache, "wb") as file:
-        np.savez_compressed(file, **{str(k): v for k, v in paths.items()})
+        np.savez_compressed(file, allow_pickle=False, **{str(k): v for k, v in paths.items()})
     return paths
