@@ -77,7 +77,8 @@ def test_head_has_the_state_of_transformers() -> None:
     with torch.no_grad():
         out = model(torch.randn(2, 400), output_hidden_states=True)
         emissions = head(Frames(out.hidden_states[-1], torch.tensor([79, 40]), GRID))
-    torch.testing.assert_close(emissions.logits, out.logits, **FLOAT32)
+    valid = length_mask(emissions.lengths, 79)
+    torch.testing.assert_close(emissions.logits[valid], out.logits[valid], **FLOAT32)
     assert (head.reads, head.blank, head.dropout.p) == (3, 0, 0.2)
 
 

@@ -60,9 +60,10 @@ class Run:
         return {row["id"]: row for row in map(json.loads, lines)}
 
     def history(self) -> list[dict[str, float]]:
-        """Lines of ``metrics.jsonl`` that training wrote."""
+        """The loss terms of every step, from ``metrics.jsonl``."""
         lines = (self.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-        return [row for row in map(json.loads, lines) if "loss" in row]
+        rows = [row for row in map(json.loads, lines) if "loss" in row]
+        return [{k: v for k, v in row.items() if k not in ("epoch", "lr", "grad_norm", "utterances_per_s")} for row in rows]
 
     def snapshots(self, index: int = 0) -> list[tuple[int, dict[str, np.ndarray]]]:
         """What was recorded of a watched utterance while training: (step, arrays)."""
@@ -120,7 +121,7 @@ def report_runs(folders: Sequence[Path], out: Path, *, tier: str = "phones", exa
     shown = _examples(runs, tier, examples)
     comparison = Comparison(
         scores=table,
-        frontier={r.name: (r.values()[0] or 0.0, r.values()[4] or 0.0) for r in runs},
+        frontier={r.name: (_number(r, "PER %"), _number(r, "IDR %")) for r in runs},
         collars={r.name: _curve(r.reports["recognised"]) for r in runs},
         collar_bands={r.name: _bands(r.reports["recognised"]) for r in runs},
         history={r.name: r.history() for r in runs},
@@ -136,6 +137,11 @@ def report_runs(folders: Sequence[Path], out: Path, *, tier: str = "phones", exa
     }
     write_report(out / "report.html", "Recognisers whose time stamps can be trusted", sections, facts=facts)
     return runs
+
+
+def _number(run: Run, column: str) -> float:
+    value = dict(zip(COLUMNS, run.values()))[column]
+    return float("nan") if value is None else value
 
 
 def _write_tables(out: Path, runs: Sequence[Run]) -> None:
