@@ -86,7 +86,7 @@ class Model(nn.Module):
         """
         encoded = self.encoder(audio, lengths)
         return {
-            name: head(encoded.read(head.reads))  # type: ignore[arg-type, operator]
+            name: head(encoded.read(head.reads))
             for name, head in self.heads.items()
             if only is None or name in only
         }
@@ -115,7 +115,7 @@ class Model(nn.Module):
 
     @classmethod
     def load(cls, source: Path | str) -> Model:
-        """Load a folder written by :meth:`save`, a run folder, or a ``*ForCTC`` model of transformers (folder or hub id).
+        """Load what :meth:`save` wrote, a run folder, or a ``*ForCTC`` model of transformers (folder or hub id).
 
         Raises:
             ModelError: the folder is not a model, or its weights do not fit.
@@ -171,13 +171,13 @@ def _from_transformers(source: str) -> Model:
         )
     theirs = AutoModelForCTC.from_pretrained(source)
     encoder = encoders.build("transformers", source, pretrained=False)
-    encoder.model = theirs.base_model  # type: ignore[assignment]
+    encoder.model = theirs.base_model
     head = {"name": "ctc", "reads": "last", "dropout": getattr(config, "final_dropout", 0.0)}
     reading = Reading("ctc", {"name": "ctc-greedy"}, "ctc", {"name": "ctc"})
     model = Model(encoder, {"ctc": head}, tokenizers.load(source), reading)
     if len(model.tokenizer) > theirs.lm_head.out_features:
         raise ModelError(
-            f"{source}: the tokenizer has {len(model.tokenizer)} labels, the model scores {theirs.lm_head.out_features}."
+            f"{source}: the tokenizer has {len(model.tokenizer)} labels, the model {theirs.lm_head.out_features}."
         )
     model.heads["ctc"].lm_head = theirs.lm_head
     return model.eval()

@@ -260,7 +260,7 @@ def delimiter_number(tokenizer: Tokenizer) -> int | None:
 
 
 def token_scores(emissions: Emissions, targets: Targets, coupling: Coupling) -> Tensor:
-    """Mean log-probability a frame of every token over the frames coupled to it: ``(B, U)``, <= 0; 0 where there are none."""
+    """Mean log-probability a frame of every token over its frames: ``(B, U)``, <= 0; 0 where it has none."""
     logits = emissions.logits.float()
     normalizer = torch.logsumexp(logits, -1)
     batch = torch.arange(len(logits))[:, None]

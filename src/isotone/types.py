@@ -110,7 +110,7 @@ class Emissions(_Movable):
         return torch.log_softmax(_wide(self.logits), dim=-1)
 
     def weights(self) -> Tensor:
-        """OT weights alpha ``(B, T)``: softmax over the valid frames, zero elsewhere; uniform where the head has none."""
+        """OT weights alpha ``(B, T)``: softmax over the valid frames, 0 elsewhere; uniform where there are none."""
         mask = length_mask(self.lengths, self.logits.shape[1])
         logits = self.logits.new_zeros(mask.shape) if self.weight_logits is None else self.weight_logits
         return torch.softmax(_wide(logits).masked_fill(~mask, -torch.inf), dim=-1)

@@ -205,7 +205,7 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> DictConfig:
 
 
 def _merge(base: Any, change: Any) -> Any:
-    """Merge; a part whose ``name`` (the plugin) changes replaces the whole part, so that no option of another is left."""
+    """Merge; a part whose ``name`` (the plugin) changes is replaced whole, so that no option of another is left."""
     for key in list(change):
         if OmegaConf.is_missing(change, key):
             base[key] = change._get_node(key)

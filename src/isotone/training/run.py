@@ -9,10 +9,9 @@ from typing import Any
 
 import torch
 from omegaconf import DictConfig, OmegaConf
-from safetensors.torch import load_file
 
 from isotone.files import atomic_write
-from isotone.model import WEIGHTS, Model, Reading
+from isotone.model import Model, Reading
 from isotone.registries import corpora, encoders
 from isotone.text.pronounce import load_pronouncer
 from isotone.text.tokenizer import Tokenizer, build_tokenizer
@@ -51,15 +50,17 @@ def run(recipe: DictConfig) -> Path:
         corpus = corpora.create(_plain(recipe.data))
         splits = {n: corpus.load(s) for n, s in recipe.splits.items() if s}
     torch.manual_seed(recipe.seed)
-    tokenizer = _tokenizer(_plain(recipe.tokens), splits["train"])
+    start = Model.load(recipe.init) if recipe.init else None
+    # a start's weights mean the labels they were trained with
+    tokenizer = start.tokenizer if start else _tokenizer(_plain(recipe.tokens), splits["train"])
     model = Model(
         encoders.create(_plain(recipe.encoder)),
         _plain(recipe.heads),
         tokenizer,
         Reading(**_plain(recipe.reading)),
     )
-    if recipe.init:
-        _start_from(model, recipe.init)
+    if start:
+        _copy_weights(start, model)
     objective = Objective(model, _plain(recipe.objective))
     rate = model.encoder.sample_rate
     train = Utterances(splits["train"], tokenizer, rate, recipe.train.max_seconds)
@@ -107,25 +108,16 @@ def _claim(folder: Path, recipe: DictConfig) -> None:
         file.write(text)
 
 
-def _start_from(model: Model, source: str) -> None:
+def _copy_weights(start: Model, model: Model) -> None:
     """Copy every weight whose name and shape agree; say what was left fresh."""
-    folder = Path(source)
-    folder = folder / "model" if (folder / "model" / WEIGHTS).is_file() else folder
-    if not (folder / WEIGHTS).is_file():
-        raise RecipeError(f"init={source}: {folder / WEIGHTS} is not there.")
-    theirs, ours = load_file(folder / WEIGHTS), model.state_dict()
+    theirs, ours = start.state_dict(), model.state_dict()
     fit = {k: v for k, v in theirs.items() if k in ours and ours[k].shape == v.shape}
     if not fit:
-        raise RecipeError(f"init={source}: no weight fits this recipe's model.")
+        raise RecipeError("init: no weight of that model fits this recipe's.")
     model.load_state_dict(fit, strict=False)
     fresh = sorted(set(ours) - set(fit))
-    log.warning(
-        "Started from %s: %d weights copied, %d fresh%s.",
-        source,
-        len(fit),
-        len(fresh),
-        f" ({fresh[0]} ...)" if fresh else "",
-    )
+    if fresh:
+        log.warning("%d weights were copied, %d are fresh: %s ...", len(fit), len(fresh), ", ".join(fresh[:3]))
 
 
 def _report_skipped(folder: Path, *splits: Utterances) -> None:
