@@ -189,9 +189,11 @@ def evaluate_files(
     options["classes"] = PHONE_CLASSES if tier == "phones" else None
     names = [hyp.name] if against is None else [str(hyp), str(against)]
     found = {
-        name: evaluate_paths(path, ref, **options) for name, path in zip(names, [p for p in (hyp, against) if p])
+        name: evaluate_paths(path, ref, **options)
+        for name, path in zip(names, [p for p in (hyp, against) if p])
     }
-    comparison = compare(*(e.report for e in found.values())) if against is not None else None
+    first, *second = (e.report for e in found.values())
+    comparison = compare(first, second[0]) if second else None
     if json_file is not None:
         whole: dict[str, Any] = {name: json.loads(e.to_json()) for name, e in found.items()}
         if comparison is not None:

@@ -249,8 +249,8 @@ def report(
     with explained():
         found = report_runs(runs, out_dir, tier=tier)
     table = Table("model", *COLUMNS)
-    for run in found:
-        table.add_row(run.name, *("-" if v is None else f"{v:.1f}" for v in run.values()))
+    for system in found:
+        table.add_row(system.name, *system.cells())
     out.print(table)
     out.print(f"Page: {out_dir / 'report.html'}")
 

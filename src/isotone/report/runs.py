@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from omegaconf import OmegaConf
 
 from isotone import audio as sound
 from isotone import format as files
@@ -35,6 +38,7 @@ COLUMNS = {
     "forced IDR %": ("forced", "idr"),
     "forced median error ms": ("forced", "error_median"),
 }
+NOT_LOSSES = ("epoch", "lr", "grad_norm", "utterances_per_s")
 BEST: dict[str, Literal["min", "max"]] = {
     name: ("min" if name.startswith(("PER", "peaky", "forced median")) else "max") for name in COLUMNS
 }
@@ -63,7 +67,7 @@ class Run:
         """The loss terms of every step, from ``metrics.jsonl``."""
         lines = (self.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
         rows = [row for row in map(json.loads, lines) if "loss" in row]
-        return [{k: v for k, v in row.items() if k not in ("epoch", "lr", "grad_norm", "utterances_per_s")} for row in rows]
+        return [{k: v for k, v in row.items() if k not in NOT_LOSSES} for row in rows]
 
     def snapshots(self, index: int = 0) -> list[tuple[int, dict[str, np.ndarray]]]:
         """What was recorded of a watched utterance while training: (step, arrays)."""
@@ -79,6 +83,54 @@ class Run:
             self.reports[part].metrics[metric].value if metric in self.reports[part].metrics else None
             for part, metric in COLUMNS.values()
         ]
+
+
+@dataclass(frozen=True)
+class System:
+    """Runs that differ in their seed alone.
+
+    Attributes:
+        name: The first run's, without its seed's number where there are several.
+        runs: In the order they were given; figures and examples show the first.
+    """
+
+    name: str
+    runs: list[Run]
+
+    def mean(self) -> list[float | None]:
+        """Means over the runs, in the order of :data:`COLUMNS`; None where a run has none."""
+        return [None if None in v else float(np.mean(v)) for v in self._columns()]  # type: ignore[arg-type]
+
+    def cells(self) -> list[str]:
+        """What a table shows: the mean, and the standard deviation over the seeds where there are several."""
+        shown = []
+        for mean, values in zip(self.mean(), self._columns()):
+            spread = f" ± {np.std(values, ddof=1):.1f}" if len(values) > 1 and mean is not None else ""  # type: ignore[arg-type]
+            shown.append("-" if mean is None else f"{mean:.1f}{spread}")
+        return shown
+
+    def _columns(self) -> list[tuple[float | None, ...]]:
+        return list(zip(*(run.values() for run in self.runs)))
+
+
+def systems(runs: Sequence[Run]) -> list[System]:
+    """Group runs whose configurations differ in seed and output folder alone."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        config = OmegaConf.to_container(OmegaConf.load(run.folder / "config.yaml"))
+        if not isinstance(config, dict):
+            raise ValueError(f"{run.folder / 'config.yaml'} is not a run's configuration.")
+        key = {k: v for k, v in config.items() if k not in ("seed", "output")}
+        groups.setdefault(json.dumps(key, sort_keys=True), []).append(run)
+    out = []
+    for members in groups.values():
+        first = members[0].name
+        out.append(
+            System(
+                re.sub(r"[-_.]*(seed)?[-_.]*\d+$", "", first) or first if len(members) > 1 else first, members
+            )
+        )
+    return out
 
 
 def load_run(folder: Path, tier: str = "phones") -> Run:
@@ -98,8 +150,12 @@ def load_run(folder: Path, tier: str = "phones") -> Run:
     return Run(folder.name, folder, reports)
 
 
-def report_runs(folders: Sequence[Path], out: Path, *, tier: str = "phones", examples: int = 3) -> list[Run]:
+def report_runs(
+    folders: Sequence[Path], out: Path, *, tier: str = "phones", examples: int = 3
+) -> list[System]:
     """Compare finished runs: ``table.md``, ``table.csv``, ``scores.json``, figures and ``report.html``.
+
+    Runs that differ in their seed alone are one system: tables give mean and standard deviation.
 
     Args:
         folders: Run folders with the same test split.
@@ -108,15 +164,19 @@ def report_runs(folders: Sequence[Path], out: Path, *, tier: str = "phones", exa
         examples: Utterances to look at and to hear.
 
     Returns:
-        The runs, scored.
+        The systems, scored.
     """
-    runs = [load_run(f, tier) for f in folders]
+    every = [load_run(f, tier) for f in folders]
+    found = systems(every)
     out.mkdir(parents=True, exist_ok=True)
-    rows = [[run.name, *run.values()] for run in runs]
-    _write_tables(out, runs)
+    _write_tables(out, found, every)
+    several = len(every) > len(found)
+    rows = [[s.name, *(s.cells() if several else s.mean())] for s in found]
+    runs = [replace(s.runs[0], name=s.name) for s in found]
     table = Table(
-        ["model", *COLUMNS], rows, digits=1, best=BEST,
-        caption="Test split. Forced: on the reference transcript. F1 and IDR are label-strict; silence is left out.",
+        ["model", *COLUMNS], rows, digits=1, best={} if several else BEST,
+        caption="Test split. Forced: on the reference transcript. F1 and IDR are label-strict; silence is left out."
+        + (" Mean and standard deviation over seeds." if several else ""),
     )  # fmt: skip
     shown = _examples(runs, tier, examples)
     comparison = Comparison(
@@ -136,7 +196,7 @@ def report_runs(folders: Sequence[Path], out: Path, *, tier: str = "phones", exa
         "utterances": len(runs[0].reports["recognised"].ids),
     }
     write_report(out / "report.html", "Recognisers whose time stamps can be trusted", sections, facts=facts)
-    return runs
+    return found
 
 
 def _number(run: Run, column: str) -> float:
@@ -144,15 +204,15 @@ def _number(run: Run, column: str) -> float:
     return float("nan") if value is None else value
 
 
-def _write_tables(out: Path, runs: Sequence[Run]) -> None:
-    head = ["model", *COLUMNS]
-    cells = [[r.name, *("" if v is None else f"{v:.1f}" for v in r.values())] for r in runs]
+def _write_tables(out: Path, found: Sequence[System], runs: Sequence[Run]) -> None:
+    rows = [["model", *COLUMNS], *([s.name, *s.cells()] for s in found)]
+    rule = ["---"] * len(rows[0])
     with atomic_write(out / "table.md") as file:
-        for row in (head, ["---"] * len(head), *cells):
-            file.write("| " + " | ".join(row) + " |\n")
+        file.writelines("| " + " | ".join(row) + " |\n" for row in (rows[0], rule, *rows[1:]))
     with atomic_write(out / "table.csv") as file:
-        for row in (head, *cells):
-            file.write(",".join(row) + "\n")
+        writer = csv.writer(file)
+        writer.writerow(["model", "run", *COLUMNS])
+        writer.writerows([s.name, r.name, *r.values()] for s in found for r in s.runs)
     with atomic_write(out / "scores.json") as file:
         scores = {r.name: {k: v.to_dict(per_utterance=False) for k, v in r.reports.items()} for r in runs}
         json.dump(scores, file, indent=1, ensure_ascii=False)
@@ -220,7 +280,8 @@ def _training_sections(
         reference = _watched_reference(last, labels)
         steps = [s for s, _ in snapshots]
         figure = evolution_figure(
-            steps, np.stack([a["tokens"] for _, a in snapshots]), hop, offset_s=offset, unit="step", reference=reference,
+            steps, np.stack([a["tokens"] for _, a in snapshots]), hop, offset_s=offset, unit="step",
+            reference=reference,
             title=f"{run.name}: alignment of one utterance while training",
         )  # fmt: skip
         save(figure, out / f"evolution_{run.name}.png")
@@ -238,7 +299,8 @@ def _training_sections(
             ]
             figure = weights_figure(
                 [WeightSnapshot(s, a["alpha"], a["tokens"]) for s, a in chosen], labels, hop, offset_s=offset,
-                end_s=min(1.6, offset + hop * len(last["alpha"])), reference=reference, title=f"{run.name}: OT weights while training",
+                end_s=min(1.6, offset + hop * len(last["alpha"])), reference=reference,
+                title=f"{run.name}: OT weights while training",
             )  # fmt: skip
             save(figure, out / f"weights_{run.name}.png")
             parts.append(
