@@ -33,7 +33,7 @@ class OTTCLoss(Loss):
         self,
         *,
         beta: Literal["uniform", "durations", "path", "self"] = "uniform",
-        self_after: float = 0.15,
+        self_after: float = 0.3,
         smoothing: float = 0.5,
     ) -> None:
         super().__init__()

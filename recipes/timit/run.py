@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from isotone.training.config import load_recipe
+from isotone.training.config import RecipeError, load_recipe
 from isotone.training.run import run
 
 if __name__ == "__main__":
@@ -11,4 +11,8 @@ if __name__ == "__main__":
         raise SystemExit(
             f"{__doc__}\nExperiments: {', '.join(sorted(p.stem for p in Path(__file__).parent.glob('*.yaml')))}"
         )
-    run(load_recipe(Path(__file__).with_name(f"{sys.argv[1]}.yaml"), sys.argv[2:]))
+    try:
+        recipe = load_recipe(Path(__file__).with_name(f"{sys.argv[1]}.yaml"), sys.argv[2:])
+    except (FileNotFoundError, RecipeError) as error:
+        raise SystemExit(f"error: {error}") from None
+    run(recipe)

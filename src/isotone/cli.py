@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
 from rich.logging import RichHandler
+from rich.markup import escape
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from isotone.batch import Outcome
 
 app = typer.Typer(
     help="Speech recognition whose time stamps can be trusted, and alignment of any sequence to any other.",
@@ -40,7 +44,7 @@ Device_ = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps ...")]
 
 def fail(error: BaseException | str, code: int = 2) -> NoReturn:
     """Say what was wrong and leave."""
-    err.print(f"[bold red]error:[/] {_plain(error)}", highlight=False, soft_wrap=True)
+    err.print("[bold red]error:[/]", escape(_plain(error)), highlight=False, soft_wrap=True)
     raise typer.Exit(code)
 
 
@@ -49,15 +53,23 @@ def explained() -> Iterator[None]:
     """Turn the errors that users can mend into one line; others keep their traceback."""
     try:
         yield
-    except (OSError, ValueError, LookupError, ImportError, TypeError) as error:
+    except (OSError, ValueError, LookupError, ImportError, TypeError, FloatingPointError) as error:
         if logging.getLogger().isEnabledFor(logging.DEBUG):
             raise
+        if type(error) in (TypeError, KeyError, IndexError):  # not meant for users: say how to find its place
+            fail(f"{type(error).__name__}: {_plain(error)} (isotone --verbose COMMAND ... shows where)")
         fail(error)
 
 
 def _plain(error: BaseException | str) -> str:
     text = error.args[0] if isinstance(error, KeyError) and error.args else error
-    return str(text).replace("[", r"\[") or type(error).__name__
+    return str(text) or type(error).__name__
+
+
+def _some(values: Sequence[str], count: int = 5) -> str:
+    """The first of them, and how many more there are."""
+    more = f" and {len(values) - count} more" if len(values) > count else ""
+    return ", ".join(values[:count]) + more
 
 
 @app.callback()
@@ -148,14 +160,15 @@ def transcribe(
     _finish(report, out_dir)
 
 
-def _finish(report: Any, out_dir: Path) -> None:
-    out.print(f"{report.done} of {report.done + len(report.errors)} files written to {out_dir}")
+def _finish(report: Outcome, out_dir: Path) -> None:
+    typer.echo(f"{report.done} of {report.done + len(report.errors)} files written to {out_dir}")
+    if report.warnings:
+        first, place = report.warnings[0], out_dir / "warnings.jsonl"
+        said = f"{len(report.warnings)} with a warning ({place} lists them); first: {first['file']}: {first['warning']}"
+        typer.echo(f"warning: {said}", err=True)
     if report.errors:
-        first = report.errors[0]
-        fail(
-            f"{len(report.errors)} failed ({out_dir / 'errors.jsonl'} lists them); first: {first['file']}: {first['error']}",
-            1,
-        )
+        first, place = report.errors[0], out_dir / "errors.jsonl"
+        fail(f"{len(report.errors)} failed ({place} lists them); first: {first['file']}: {first['error']}", 1)
 
 
 @app.command(context_settings={"allow_extra_args": False})
@@ -177,7 +190,7 @@ def train(
 
     with explained():
         folder = run(load_recipe(recipe, overrides or []))
-    out.print(f"Run folder: {folder}")
+    typer.echo(f"Run folder: {folder}")
 
 
 @app.command()
@@ -197,13 +210,16 @@ def evaluate(
     against: Annotated[
         Path | None, typer.Option(help="A second hypothesis: paired tests of the difference.")
     ] = None,
+    phones: Annotated[
+        int | None, typer.Option(help="Fold TIMIT's phones to 39 or 48 before scoring, on both sides.")
+    ] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write everything as JSON to this file.")
     ] = None,
 ) -> None:
     """Score alignments against a reference: boundary errors, start F1, IDR, error rate, with confidence intervals.
 
-    Example: isotone evaluate runs/timit/joint /corpora/TIMIT/TEST --tier phones --json scores.json
+    Example: isotone evaluate runs/timit/joint /corpora/TIMIT/TEST --phones 39 --json scores.json
     """
     from isotone.batch import evaluate_files
     from isotone.evaluation import table
@@ -217,18 +233,22 @@ def evaluate(
             collar_s=None if collar is None else collar / 1000,
             strict=not any_label,
             against=against,
+            phones=phones,  # type: ignore[arg-type]  # fold checks it
             json_file=json_file,
         )
         out.print(table({name: e.report for name, e in found.items()}))
     if comparison is not None:
-        out.print(comparison_markdown(comparison, tuple(found)), highlight=False)  # type: ignore[arg-type]
+        first, second = found
+        typer.echo(comparison_markdown(comparison, (first, second)))
     failed = 0
     for name, e in found.items():
         for what, ids in (("without a prediction", e.missing_hyp), ("without a reference", e.missing_ref)):
             if ids:
-                err.print(f"{name}: {len(ids)} {what}, not scored: {', '.join(ids[:5])}", highlight=False)
+                typer.echo(f"{name}: {len(ids)} {what}, not scored: {_some(ids)}", err=True)
         for file, reason in e.skipped[:5]:
-            err.print(f"{name}: {_plain(file)}: {_plain(reason)}", highlight=False)
+            typer.echo(f"{name}: {file}: {reason.removeprefix(f'{file}: ')}", err=True)
+        if e.skipped[5:]:
+            typer.echo(f"{name}: {len(e.skipped) - 5} more could not be scored.", err=True)
         failed += len(e.skipped)
     if failed:
         raise typer.Exit(1)
@@ -248,11 +268,11 @@ def report(
 
     with explained():
         found = report_runs(runs, out_dir, tier=tier)
-    table = Table("model", *COLUMNS)
-    for system in found:
-        table.add_row(system.name, *system.cells())
+    table = Table("metric", *(escape(system.name) for system in found))  # a row a metric fits into 80 columns
+    for row in zip(COLUMNS, *(system.cells() for system in found)):
+        table.add_row(*row)
     out.print(table)
-    out.print(f"Page: {out_dir / 'report.html'}")
+    typer.echo(f"Page: {out_dir / 'report.html'}")
 
 
 @app.command()
@@ -271,7 +291,7 @@ def synth(
 
     with explained():
         generate(folder, layout=layout, hours=hours, test_hours=test_hours, seed=seed, overwrite=overwrite)
-    out.print(f"Corpus: {folder}")
+    typer.echo(f"Corpus: {folder}")
 
 
 @app.command()
@@ -285,16 +305,18 @@ def plugins(
     from dataclasses import asdict
 
     from isotone.registries import ALL
+    from isotone.registry import nearest
 
+    kinds = [registry.kind for registry in ALL]
+    if kind is not None and kind not in kinds:
+        fail(f"No kind {kind!r}.{nearest(kind, kinds)} There are: {', '.join(kinds)}.")
     rows = [row for registry in ALL if kind in (None, registry.kind) for row in registry.describe()]
-    if kind and kind not in {registry.kind for registry in ALL}:
-        fail(f"No kind {kind!r}; there are: {', '.join(r.kind for r in ALL)}.")
     if as_json:
         sys.stdout.write(json.dumps([asdict(r) for r in rows], indent=2, ensure_ascii=False) + "\n")
         return
     table = Table("Kind", "Name", "Distribution", "Version", "What it is")
     for r in rows:
-        summary = f"[red]{_plain(r.error)}[/]" if r.error else _plain(r.summary)
+        summary = f"[red]{escape(r.error)}[/]" if r.error else escape(r.summary)
         table.add_row(r.kind, r.name, r.distribution, r.version, summary)
     out.print(table)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from isotone.frontend import LogMel, Waveform
 from isotone.interfaces import Encoder
@@ -19,8 +21,9 @@ from isotone.types import Encoded, Frames, Grid, length_mask
 PRESETS: dict[str, dict[str, Any]] = {
     "wav2vec2-bert-tiny": {  # 1.6M parameters on log-mel features, 20 ms frames
         "model_type": "wav2vec2-bert", "hidden_size": 144, "num_hidden_layers": 4, "num_attention_heads": 4,
-        "intermediate_size": 432, "conv_depthwise_kernel_size": 15, "feature_projection_input_dim": 160,
+        "intermediate_size": 432, "conv_depthwise_kernel_size": 3, "feature_projection_input_dim": 160,
         "position_embeddings_type": None,  # the convolutions tell positions apart; a step is a third shorter
+        "lookahead_frames": 3,  # see SpeechEncoder
         "layerdrop": 0.0, "apply_spec_augment": False,
     },
     "wav2vec2-tiny": {  # 1.0M parameters on the wave form, 20 ms frames
@@ -35,11 +38,17 @@ PRESETS: dict[str, dict[str, Any]] = {
 class SpeechEncoder(Encoder):
     """Any transformers speech encoder: Wav2Vec2, HuBERT, WavLM, Data2Vec, UniSpeech, Wav2Vec2-BERT ...
 
+    The convolutions of a Wav2Vec2-BERT see the past alone. A new one learns to speak late, by the context that it
+    waits for, and times read from it are late. ``lookahead_frames`` in its configuration advances the log-mel frames
+    by so many, so that what it says of a frame rests on both sides of it; weights and frames stay those of transformers
+    where it is 0, as it is in published models.
+
     Args:
         source: A preset of :data:`PRESETS`, a local folder, a hub id, or a configuration as a mapping with
             ``model_type``.
         config: Changes to the encoder's configuration, such as ``mask_time_prob`` (SpecAugment), ``layerdrop`` or
-            ``hidden_dropout``. Unknown names are errors.
+            ``hidden_dropout``. Unknown names are errors. Heads that read a layer by its number need a ``layerdrop``
+            of 0: dropped layers are not there to be counted.
         freeze_features: Keep the convolutional wave front end fixed, as is usual in fine-tuning.
         pretrained: Load weights. False makes a new encoder of the same shape, with fresh weights.
 
@@ -60,17 +69,20 @@ class SpeechEncoder(Encoder):
         from transformers import AutoModel
 
         settings, folder = _resolve(source)
-        _apply(settings, dict(config or {}))
+        changes = dict(config or {})
+        _check_names(settings, changes)
+        for name, value in changes.items():
+            setattr(settings, name, value)
+        self.front_end = _front_end(settings, folder)
         self.model = (
             AutoModel.from_pretrained(folder, config=settings)
             if folder and pretrained
             else AutoModel.from_config(settings)
         )
-        self.front_end = _front_end(settings, folder)
         self.sample_rate = self.front_end.sample_rate
-        self.freeze_features = freeze_features
-        if freeze_features and hasattr(self.model, "freeze_feature_encoder"):
-            self.model.freeze_feature_encoder()
+        if freeze_features and hasattr(self.model, "feature_extractor"):
+            # of the part, not of the model: not every class of transformers passes the call on
+            self.model.feature_extractor._freeze_parameters()
 
     @property
     def exact_padding(self) -> bool:
@@ -83,25 +95,33 @@ class SpeechEncoder(Encoder):
         if isinstance(self.front_end, LogMel):
             features = Frames(values, lengths, self.front_end.grid)
             mask = length_mask(lengths, values.shape[1])
-            output = self.model(values, attention_mask=mask.long(), output_hidden_states=True)
+            ahead = min(getattr(self.model.config, "lookahead_frames", 0), values.shape[1])
+            # Wav2Vec2-BERT's convolutions see the past alone: advanced features give them some future
+            advanced = F.pad(values[:, ahead:], (0, 0, 0, ahead))
+            with self._masking(values.shape[1]):
+                output = self.model(advanced, attention_mask=mask.long(), output_hidden_states=True)
         else:
             features, output = self._from_wave(values, lengths)
         hidden = [Frames(h, features.lengths, features.grid) for h in output.hidden_states]
         last = output.last_hidden_state
-        if last.shape[1] != features.values.shape[1]:  # an adapter that subsamples
-            ratio = round(features.values.shape[1] / last.shape[1])
-            grid = Grid(features.grid.hop_s * ratio, features.grid.offset_s)
-            lengths = torch.as_tensor(self._adapted(features.lengths)).clamp(max=last.shape[1])
-            return Encoded(features, (*hidden, Frames(last, lengths, grid)))
+        if self._has_adapter:
+            lengths = self._adapted(features.lengths).clamp(max=last.shape[1])
+            return Encoded(features, (*hidden, Frames(last, lengths, self._adapted_grid(features.grid))))
         return Encoded(features, (*hidden[:-1], Frames(last, features.lengths, features.grid)))
 
     def _from_wave(self, values: Tensor, lengths: Tensor) -> tuple[Frames, Any]:
+        field, _ = self._conv_field()
+        # the convolutions refuse audio that is shorter than one frame
+        values = F.pad(values, (0, max(0, field - values.shape[1])))
         captured: list[Tensor] = []
         hook = self.model.feature_extractor.register_forward_hook(lambda _m, _i, out: captured.append(out))
         try:
             # models with group normalisation were trained without a mask and must be used so
-            mask = length_mask(lengths, values.shape[1]).long() if self.exact_padding else None
-            output = self.model(values, attention_mask=mask, output_hidden_states=True)
+            mask = (
+                length_mask(lengths.clamp(min=field), values.shape[1]).long() if self.exact_padding else None
+            )
+            with self._masking(int(self._conv_frames(torch.tensor(values.shape[1])))):
+                output = self.model(values, attention_mask=mask, output_hidden_states=True)
         finally:
             hook.remove()
         features = captured[0].transpose(1, 2)
@@ -109,25 +129,58 @@ class SpeechEncoder(Encoder):
             features, self._conv_frames(lengths).clamp(max=features.shape[1]), self._conv_grid()
         ), output
 
+    @contextmanager
+    def _masking(self, frames: int) -> Iterator[None]:
+        """SpecAugment as configured, but none where a mask is longer than the batch: transformers refuses that."""
+        config = self.model.config
+        wanted = getattr(config, "apply_spec_augment", True)
+        config.apply_spec_augment = wanted and frames >= getattr(config, "mask_time_length", 0)
+        try:
+            yield
+        finally:
+            config.apply_spec_augment = wanted
+
     def _conv_frames(self, samples: Tensor) -> Tensor:
         for kernel, stride in zip(self.model.config.conv_kernel, self.model.config.conv_stride):
             samples = (samples - kernel).div(stride, rounding_mode="floor") + 1
         return samples.clamp(min=0)
 
-    def _conv_grid(self) -> Grid:
+    def _conv_field(self) -> tuple[int, int]:
+        """Samples that a frame sees, and samples from one frame to the next."""
         field, hop = 1, 1
         for kernel, stride in zip(self.model.config.conv_kernel, self.model.config.conv_stride):
             field += (kernel - 1) * hop
             hop *= stride
+        return field, hop
+
+    def _conv_grid(self) -> Grid:
+        field, hop = self._conv_field()
         return Grid(hop / self.sample_rate, (field - hop) / 2 / self.sample_rate)
 
+    @property
+    def _has_adapter(self) -> bool:
+        return bool(getattr(self.model.config, "add_adapter", False))
+
     def _adapted(self, frames: Tensor) -> Tensor:
+        """Frames of the adapter that are valid, where so many of the last layer are; 0 of 0."""
         config = self.model.config
-        padding = config.adapter_kernel_size // 2 if config.model_type == "wav2vec2-bert" else 0
-        kernel = config.adapter_kernel_size if config.model_type == "wav2vec2-bert" else 1
+        bert = config.model_type == "wav2vec2-bert"
+        kernel = config.adapter_kernel_size if bert else 1
+        left = frames
         for _ in range(config.num_adapter_layers):
-            frames = (frames + 2 * padding - kernel).div(config.adapter_stride, rounding_mode="floor") + 1
-        return frames
+            left = (left + 2 * (kernel // 2) - kernel).div(config.adapter_stride, rounding_mode="floor") + 1
+        return torch.where(frames > 0, left.clamp(min=0), 0)
+
+    def _adapted_grid(self, grid: Grid) -> Grid:
+        """A frame of the adapter has its middle where the frames that its convolutions see have theirs."""
+        config = self.model.config
+        stride, kernel = config.adapter_stride, config.adapter_kernel_size
+        padding = stride // 2 if config.model_type == "wav2vec2-bert" else 1
+        hop, middle = grid.hop_s, grid.offset_s + grid.hop_s / 2
+        for _ in range(config.num_adapter_layers):
+            middle += ((kernel - 1) / 2 - padding) * hop
+            hop *= stride
+        return Grid(hop, middle - hop / 2)
 
     def size(self, source: str | int) -> int:
         """See :meth:`isotone.interfaces.Encoder.size`."""
@@ -138,7 +191,8 @@ class SpeechEncoder(Encoder):
                 if isinstance(self.front_end, LogMel)
                 else config.conv_dim[-1]
             )
-        if source == "last" and getattr(config, "add_adapter", False):
+        # the adapter's output is one layer more
+        if self._has_adapter and source in ("last", config.num_hidden_layers + 1):
             return config.output_hidden_size
         return config.hidden_size
 
@@ -148,7 +202,7 @@ class SpeechEncoder(Encoder):
         front = (
             self.front_end.frames(count) if isinstance(self.front_end, LogMel) else self._conv_frames(count)
         )
-        return int(self._adapted(front) if getattr(self.model.config, "add_adapter", False) else front)
+        return int(self._adapted(front) if self._has_adapter else front)
 
     def save(self, folder: Path) -> None:
         """Write ``config.json`` and ``preprocessor_config.json``; the weights are saved by the model around it."""
@@ -187,15 +241,16 @@ def _resolve(source: str | Mapping[str, Any]) -> tuple[Any, str | None]:
         raise ValueError(
             f"An encoder configuration needs a 'model_type' (wav2vec2, hubert ...); got {settings}."
         )
-    return AutoConfig.for_model(settings.pop("model_type"), **settings), None
+    model_type = settings.pop("model_type")
+    _check_names(AutoConfig.for_model(model_type), settings)
+    return AutoConfig.for_model(model_type, **settings), None
 
 
-def _apply(config: Any, changes: dict[str, Any]) -> None:
-    known = sorted(config.to_dict())
-    for name, value in changes.items():
+def _check_names(config: Any, settings: Mapping[str, Any]) -> None:
+    known = sorted([*config.to_dict(), *(["lookahead_frames"] if config.model_type == "wav2vec2-bert" else [])])
+    for name in settings:
         if name not in known:
             raise ValueError(f"A {config.model_type} encoder has no setting {name!r}.{nearest(name, known)}")
-        setattr(config, name, value)
 
 
 def _front_end(config: Any, folder: str | None) -> Waveform | LogMel:

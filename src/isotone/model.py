@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -52,7 +53,7 @@ class Model(nn.Module):
         reading: Which heads give text and times.
 
     Raises:
-        ModelError: ``reading`` names a head that is not there.
+        ModelError: ``reading`` names a head that is not there, or a head has no ``name``.
     """
 
     def __init__(
@@ -64,6 +65,11 @@ class Model(nn.Module):
     ) -> None:
         super().__init__()
         self.encoder = encoder
+        for name, spec in head_specs.items():
+            if not isinstance(spec, Mapping) or "name" not in spec:
+                raise ModelError(
+                    f"The head {name!r} needs a mapping with a 'name', such as ctc; got {spec!r}."
+                )
         self.head_specs = {name: dict(spec) for name, spec in head_specs.items()}
         self.tokenizer = tokenizer
         self.reading = reading
@@ -134,27 +140,32 @@ class Model(nn.Module):
 
     @classmethod
     def _load_own(cls, folder: Path) -> Model:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        if config.get("format") != 1:
-            raise ModelError(
-                f"{folder / CONFIG}: format {config.get('format')!r} is not one this version reads (1)."
-            )
+        try:
+            config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ModelError(f"{folder / CONFIG} is damaged: {error}") from error
+        if not isinstance(config, dict) or config.get("format") != 1:
+            found = config.get("format") if isinstance(config, dict) else config
+            raise ModelError(f"{folder / CONFIG}: format {found!r} is not one this version reads (1).")
         encoder = encoders.build("transformers", str(folder / "encoder"), pretrained=False)
         model = cls(
             encoder, config["heads"], tokenizers.load(folder / "tokenizer"), Reading(**config["reading"])
         )
         try:
             model.load_state_dict(load_file(folder / WEIGHTS))
-        except (RuntimeError, OSError) as error:
-            raise ModelError(f"{folder / WEIGHTS} does not fit the model's configuration: {error}") from error
+        except FileNotFoundError as error:
+            raise ModelError(f"{folder} has no weights: {WEIGHTS} is not there.") from error
+        except (RuntimeError, OSError, SafetensorError) as error:
+            raise ModelError(
+                f"{folder / WEIGHTS} is damaged, or does not fit the model's configuration: {error}"
+            ) from error
         return model.eval()
 
 
 def _head(spec: Mapping[str, Any], encoder: Encoder, tokenizer: Tokenizer) -> Head:
-    head_class = heads.get(spec["name"])
-    reads = spec.get("reads", getattr(head_class, "reads", "last"))
+    reads = spec.get("reads", getattr(heads.get(spec["name"]), "reads", "last"))
     return heads.create(
-        {**spec, "reads": reads},
+        spec,
         input_size=encoder.size(reads),
         vocab_size=len(tokenizer),
         blank=tokenizer.blank,
@@ -174,10 +185,20 @@ def _from_transformers(source: str) -> Model:
     encoder.model = theirs.base_model
     head = {"name": "ctc", "reads": "last", "dropout": getattr(config, "final_dropout", 0.0)}
     reading = Reading("ctc", {"name": "ctc-greedy"}, "ctc", {"name": "ctc"})
-    model = Model(encoder, {"ctc": head}, tokenizers.load(source), reading)
-    if len(model.tokenizer) > theirs.lm_head.out_features:
-        raise ModelError(
-            f"{source}: the tokenizer has {len(model.tokenizer)} labels, the model {theirs.lm_head.out_features}."
-        )
-    model.heads["ctc"].lm_head = theirs.lm_head
+    model = Model(encoder, {"ctc": head}, tokenizers.load(_tokenizer_folder(source)), reading)
+    labels, scored = len(model.tokenizer), theirs.lm_head.out_features
+    if labels > scored:
+        raise ModelError(f"{source}: the tokenizer has {labels} labels, the model {scored}.")
+    # what is scored beyond the tokenizer's labels has no name and was never a target
+    state = {name: value[:labels] for name, value in theirs.lm_head.state_dict().items()}
+    model.heads["ctc"].get_submodule("lm_head").load_state_dict(state)
     return model.eval()
+
+
+def _tokenizer_folder(source: str) -> Path:
+    """Where the tokenizer's files lie; those of a hub id are fetched, or found where they were fetched to before."""
+    if Path(source).is_dir():
+        return Path(source)
+    from huggingface_hub import snapshot_download
+
+    return Path(snapshot_download(source, allow_patterns=["*token*.json", "vocab*.json"]))

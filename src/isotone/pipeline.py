@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -14,8 +16,13 @@ from isotone.corpus import SILENCE
 from isotone.interfaces import Aligner, Decoder
 from isotone.model import Model
 from isotone.registries import aligners, decoders
+from isotone.registry import nearest
 from isotone.text.tokenizer import Tokenizer, Transcript, Word
 from isotone.types import Coupling, Emissions, Targets
+
+log = logging.getLogger(__name__)
+
+Batch = TypeVar("Batch", Emissions, Targets)
 
 
 @dataclass(frozen=True)
@@ -27,7 +34,7 @@ class Result:
         text: The recognised text, or the given one.
         frames: Frames of the head the text was read from.
         blank_frames: Of these, the frames whose most likely label is the blank or the word delimiter.
-        score: Mean log-probability a frame of the aligned tokens.
+        score: Mean log-probability a frame, over the frames that carry a token; 0 where none does.
     """
 
     alignment: Alignment
@@ -43,7 +50,8 @@ class Pipeline:
     Args:
         model: What hears.
         aligner: Name or specification of an aligner, in place of the model's own.
-        times: Head the times are read from, in place of the model's own.
+        times: Head the times are read from, in place of the model's own. With either of the two, recognised
+            text is aligned too, where the model alone would take the decoder's times.
         device: Where the model runs.
 
     Raises:
@@ -63,8 +71,12 @@ class Pipeline:
         reading = model.reading
         self.decoder: Decoder = decoders.create(reading.decoder)
         self.times = times or reading.times or reading.text
+        self.realigns = bool(times or aligner or reading.times)
         if self.times not in model.heads:
-            raise LookupError(f"The model has no head {self.times!r}; it has: {', '.join(model.heads)}.")
+            near = nearest(self.times, list(model.heads))
+            raise LookupError(
+                f"The model has no head {self.times!r}.{near} It has: {', '.join(model.heads)}."
+            )
         self.aligner: Aligner = aligners.create(aligner or reading.aligner)
 
     def align(self, id: str, audio: np.ndarray, transcript: Transcript) -> Result:
@@ -95,6 +107,7 @@ class Pipeline:
             ids,
             audio,
             emissions,
+            emissions[self.times],
             targets,
             coupling,
             [t for t, _ in with_silence],
@@ -102,26 +115,42 @@ class Pipeline:
         )
 
     def transcribe(self, id: str, audio: np.ndarray) -> Result:
-        """Recognition: the text, and when each token was said. Arguments as :meth:`align`."""
+        """Recognition: the text, and when each token was said. Arguments as :meth:`align`.
+
+        Where the aligner cannot place the recognised text (it may ask for more frames than there are), the times are
+        the decoder's own, and a warning is logged.
+
+        Raises:
+            AlignmentError: nothing of the audio can be framed.
+        """
         return self.transcribe_batch([id], [audio])[0]
 
     def transcribe_batch(self, ids: Sequence[str], audio: Sequence[np.ndarray]) -> list[Result]:
         """Recognition of several utterances at once; see :meth:`transcribe`."""
         emissions = self._emit(ids, audio)
         reading = self.model.reading
-        targets, coupling = self.decoder(emissions[reading.text])
-        if reading.times and bool((targets.lengths > 0).any()):
-            coupling = self._realign(ids, emissions[self.times], targets)
+        timing = emissions[reading.text]
+        targets, coupling = self.decoder(timing)
+        if self.realigns and bool((targets.lengths > 0).any()):
+            try:
+                coupling = self._realign(ids, emissions[self.times], targets)
+                timing = emissions[self.times]
+            except AlignmentError as error:
+                if len(ids) > 1:
+                    return [self.transcribe(name, samples) for name, samples in zip(ids, audio)]
+                log.warning("%s The times are the decoder's own.", error)
         tokenizer = self.model.tokenizer
         transcripts = [recognised(tokenizer, tokens) for tokens in targets.tolist()]
         texts = [tokenizer.decode(tokens) for tokens in targets.tolist()]
-        return self._results(ids, audio, emissions, targets, coupling, transcripts, texts)
+        return self._results(ids, audio, emissions, timing, targets, coupling, transcripts, texts)
 
     def _realign(self, ids: Sequence[str], emissions: Emissions, targets: Targets) -> Coupling:
         """Times of the decoded tokens from the timing head; rows without tokens stay empty."""
         lengths = targets.lengths
-        # an empty hypothesis has nothing to align: give the aligner one token and drop what it says of it
-        safe = replace(targets, lengths=lengths.clamp(min=1))
+        # an empty hypothesis has nothing to align: give the aligner some token and drop what it says of it
+        labels = targets.labels.clone()
+        labels[lengths == 0, :1] = 1 if emissions.blank == 0 else 0
+        safe = replace(targets, labels=labels, lengths=lengths.clamp(min=1))
         coupling = self._run_aligner(ids, emissions, safe)
         keep = (lengths > 0)[:, None].to(coupling.mass.device)
         return replace(coupling, mass=coupling.mass * keep, target_lengths=lengths)
@@ -132,6 +161,8 @@ class Pipeline:
         except AlignmentError as error:
             if len(ids) == 1:
                 raise AlignmentError(f"{ids[0]}: {error}") from error
+            for i, name in enumerate(ids):  # one at a time, to say which it is
+                self._run_aligner([name], _row(emissions, i), _row(targets, i))
             raise
 
     def _emit(self, ids: Sequence[str], audio: Sequence[np.ndarray]) -> dict[str, Emissions]:
@@ -150,42 +181,47 @@ class Pipeline:
         return {name: e.to("cpu") for name, e in out.items()}
 
     def _with_silence(self, transcript: Transcript) -> tuple[Transcript, list[bool]]:
-        """The transcript with a silence that may be skipped between words, and which tokens may be skipped."""
+        """The transcript with a silence that may be skipped between words, and which tokens may be skipped.
+
+        Silences inside words (closures of stops) stay as they are, and where one begins or ends a word none is put
+        beside it. Phones without words are taken as they are given.
+        """
         label = getattr(self.model.tokenizer, "silence", None)
-        if label is None:
+        if label is None or not transcript.words:
             return transcript, [False] * len(transcript.tokens)
         silence = self.model.tokenizer.labels.index(label)
-        tokens: list[int] = []
-        owners: list[int | None] = []
+        pause = (silence, None, True)
+        rows: list[tuple[int, int | None, bool]] = []
         before: int | None = -1
-        for token, owner in zip(transcript.tokens, transcript.token_words):
-            if token == silence:
-                continue
-            if owner != before or owner is None:
-                tokens.append(silence)
-                owners.append(None)
-            tokens.append(token)
-            owners.append(owner)
+        for token, owner in [*zip(transcript.tokens, transcript.token_words), (silence, None)]:
+            begins = token != silence and owner != before
+            if (begins or (token == silence and owner is None)) and not (rows and rows[-1][0] == silence):
+                rows.append(pause)
+            if token != silence or owner is not None:
+                if token == silence and rows and rows[-1] == pause:
+                    rows.pop()
+                rows.append((token, owner, False))
             before = owner
-        tokens.append(silence)
-        owners.append(None)
-        return replace(transcript, tokens=tuple(tokens), token_words=tuple(owners)), [
-            t == silence for t in tokens
-        ]
+        with_silence = replace(
+            transcript, tokens=tuple(t for t, _, _ in rows), token_words=tuple(o for _, o, _ in rows)
+        )
+        return with_silence, [optional for _, _, optional in rows]
 
     def _results(
         self,
         ids: Sequence[str],
         audio: Sequence[np.ndarray],
         emissions: dict[str, Emissions],
+        timing: Emissions,
         targets: Targets,
         coupling: Coupling,
         transcripts: Sequence[Transcript],
         texts: Sequence[str],
     ) -> list[Result]:
-        timing = emissions[self.times if self.model.reading.times else self.model.reading.text]
         spans = coupling.spans()
         scores = token_scores(timing, targets, coupling)
+        mass = _token_mass(targets, coupling).to(scores.dtype)
+        means = (scores * mass).sum(1) / mass.sum(1).clamp(min=1e-12)
         blanks = blank_frames(emissions[self.model.reading.text], delimiter_number(self.model.tokenizer))
         out = []
         for i, name in enumerate(ids):
@@ -195,9 +231,8 @@ class Pipeline:
                 for s, e in spans[i, : len(transcripts[i].tokens)].tolist()
             ]
             alignment = self._tiers(name, duration, transcripts[i], rows, scores[i].tolist())
-            mean = float(scores[i, : len(rows)].mean()) if rows else 0.0
             frames = int(emissions[self.model.reading.text].lengths[i])
-            out.append(Result(alignment, texts[i], frames, int(blanks[i]), mean))
+            out.append(Result(alignment, texts[i], frames, int(blanks[i]), float(means[i])))
         return out
 
     def _tiers(
@@ -209,15 +244,15 @@ class Pipeline:
         scores: list[float],
     ) -> Alignment:
         tokenizer = self.model.tokenizer
+        # silences, and what writes nothing: delimiters between words, labels like <unk>
+        hidden = {t for t in transcript.tokens if tokenizer.labels[t] in SILENCE or not tokenizer.decode([t])}
         tokens = [
-            (label, s, e, score)
-            for label, (s, e), score, owner in zip(
-                (tokenizer.labels[t] for t in transcript.tokens), times, scores, transcript.token_words
-            )
-            if label not in SILENCE and label != getattr(tokenizer, "delimiter", None) and e > s
+            (tokenizer.labels[token], s, e, score)
+            for token, (s, e), score in zip(transcript.tokens, times, scores)
+            if token not in hidden and e > s
         ]
         tiers = [tier_from_spans(tokenizer.unit, tokens, duration)]
-        if transcript.words:
+        if transcript.words or tokenizer.unit != "phones":
             tiers.insert(0, tier_from_spans("words", _word_spans(transcript, times, scores), duration))
         return Alignment(id, duration, tuple(tiers))
 
@@ -268,8 +303,20 @@ def token_scores(emissions: Emissions, targets: Targets, coupling: Coupling) -> 
     log_probs = logits[batch, coupling.source, labels] - normalizer.gather(1, coupling.source)
     zeros = log_probs.new_zeros(targets.labels.shape)
     mass = coupling.mass.to(log_probs.dtype)
-    total = zeros.scatter_add(1, coupling.target, mass)
+    total = _token_mass(targets, coupling).to(log_probs.dtype)
     return zeros.scatter_add(1, coupling.target, mass * log_probs) / total.clamp(min=1e-12)
+
+
+def _token_mass(targets: Targets, coupling: Coupling) -> Tensor:
+    """Mass that every token gets: ``(B, U)``; of hard couplings, its frames."""
+    return coupling.mass.new_zeros(targets.labels.shape).scatter_add(1, coupling.target, coupling.mass)
+
+
+def _row(batch: Batch, i: int) -> Batch:
+    """One utterance of a batch, as a batch."""
+    values = ((f.name, getattr(batch, f.name)) for f in fields(batch))
+    tensors: dict[str, Any] = {name: v[i : i + 1] for name, v in values if isinstance(v, Tensor)}
+    return replace(batch, **tensors)
 
 
 def blank_frames(emissions: Emissions, delimiter: int | None = None) -> Tensor:

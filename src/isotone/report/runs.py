@@ -38,6 +38,7 @@ COLUMNS = {
     "forced IDR %": ("forced", "idr"),
     "forced median error ms": ("forced", "error_median"),
 }
+PARTS = ("config.yaml", "metrics.jsonl", "alignments", "forced", "reference", "predictions.jsonl")
 NOT_LOSSES = ("epoch", "lr", "grad_norm", "utterances_per_s")
 BEST: dict[str, Literal["min", "max"]] = {
     name: ("min" if name.startswith(("PER", "peaky", "forced median")) else "max") for name in COLUMNS
@@ -122,32 +123,40 @@ def systems(runs: Sequence[Run]) -> list[System]:
             raise ValueError(f"{run.folder / 'config.yaml'} is not a run's configuration.")
         key = {k: v for k, v in config.items() if k not in ("seed", "output")}
         groups.setdefault(json.dumps(key, sort_keys=True), []).append(run)
-    out = []
-    for members in groups.values():
-        first = members[0].name
-        out.append(
-            System(
-                re.sub(r"[-_.]*(seed)?[-_.]*\d+$", "", first) or first if len(members) > 1 else first, members
-            )
-        )
-    return out
+    names = [_system_name(members) for members in groups.values()]
+    if len(set(names)) < len(names):  # runs/a/ctc and runs/b/ctc
+        names = [
+            f"{members[0].folder.resolve().parent.name}_{n}" for members, n in zip(groups.values(), names)
+        ]
+    return [
+        System(_unused(n, names[:i]), members) for i, (n, members) in enumerate(zip(names, groups.values()))
+    ]
+
+
+def _system_name(runs: Sequence[Run]) -> str:
+    first = runs[0].name
+    return re.sub(r"[-_.]*(seed)?[-_.]*\d+$", "", first) or first if len(runs) > 1 else first
+
+
+def _unused(name: str, taken: Sequence[str]) -> str:
+    return f"{name}_{taken.count(name) + 1}" if name in taken else name
 
 
 def load_run(folder: Path, tier: str = "phones") -> Run:
     """Read a run folder back and score it.
 
     Raises:
-        FileNotFoundError: the run is not finished: it has no alignments or no reference.
+        FileNotFoundError: the run is not finished: a part of what a run writes is not there.
     """
     folder = Path(folder)
-    for part in ("alignments", "reference"):
-        if not (folder / part).is_dir():
+    for part in PARTS:
+        if not (folder / part).exists():
             raise FileNotFoundError(
                 f"{folder} is not a finished run: {folder / part} is not there. Train it to the end first."
             )
     reports = {"recognised": evaluate_paths(folder, folder / "reference", tier).report}
     reports["forced"] = evaluate_paths(folder / "forced", folder / "reference", tier).report
-    return Run(folder.name, folder, reports)
+    return Run(folder.resolve().name, folder, reports)
 
 
 def report_runs(
@@ -165,8 +174,17 @@ def report_runs(
 
     Returns:
         The systems, scored.
+
+    Raises:
+        FileNotFoundError: a run is not finished.
+        ValueError: the runs have other test splits, or nothing on the tier.
     """
-    every = [load_run(f, tier) for f in folders]
+    every = [load_run(f, tier) for f in dict.fromkeys(folders)]
+    for run in every[1:]:
+        if set(run.reports["recognised"].ids) != set(every[0].reports["recognised"].ids):
+            raise ValueError(
+                f"{run.folder} has another test split than {every[0].folder}: compare runs on the same one."
+            )
     found = systems(every)
     out.mkdir(parents=True, exist_ok=True)
     _write_tables(out, found, every)
@@ -186,7 +204,7 @@ def report_runs(
         collar_bands={r.name: _bands(r.reports["recognised"]) for r in runs},
         history={r.name: r.history() for r in runs},
         examples=shown,
-        tiers=("words", tier)
+        tiers=tuple(dict.fromkeys(("words", tier)))
         if any("words" in [t.name for t in a.tiers] for e in shown for a in e.alignments.values())
         else (tier,),
     )
@@ -245,14 +263,20 @@ def _examples(runs: Sequence[Run], tier: str, count: int) -> list[Example]:
         alignments: dict[str, Alignment] = {"reference": _read(runs[0].folder / "reference", id)}
         for run in runs:
             alignments[run.name] = _read(run.folder / "alignments", id)
-        best = _read(runs[-1].folder / "forced", id)
-        alignments[f"{runs[-1].name}, text given"] = best
+        if _file(
+            runs[-1].folder / "forced", id
+        ).is_file():  # not where the text needs more frames than there are
+            alignments[f"{runs[-1].name}, text given"] = _read(runs[-1].folder / "forced", id)
         out.append(Example(f"{id}: {row['words'] or row['text']}", samples, 16_000, alignments))
     return out
 
 
 def _read(folder: Path, id: str) -> Alignment:
-    return files.read(folder / files.file_name(id, ".TextGrid"))
+    return files.read(_file(folder, id))
+
+
+def _file(folder: Path, id: str) -> Path:
+    return folder / files.file_name(id, ".TextGrid")
 
 
 def _training_sections(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ from isotone.model import Model
 from isotone.pipeline import Pipeline, Result
 from isotone.registries import formats
 from isotone.training.data import Batch, Utterances
+
+log = logging.getLogger(__name__)
 
 #: Utterances decoded side by side; one at a time where padding would change what the encoder says.
 BATCH = 8
@@ -73,19 +76,20 @@ def assess(model: Model, data: Utterances, folder: Path, seed: int = 0) -> dict[
     """Decode a split into a run folder and score it.
 
     Writes ``alignments/`` and ``forced/`` (TextGrid), ``reference/`` (TextGrid), ``predictions.jsonl`` and
-    ``result.json``.
+    ``result.json``. Where the corpus has no times there are no references, and the result is the error rate.
 
     Returns:
-        Reports by name: ``recognised`` and ``forced``.
+        Reports by name, ``recognised`` and ``forced``: those for which there is something to compare.
     """
-    pipeline = Pipeline(model)
+    pipeline = Pipeline(model, device=next(model.parameters()).device)
     textgrid = formats.build("textgrid")
     tier = model.tokenizer.unit if model.tokenizer.unit == "phones" else "words"
     rows: list[Decoded] = []
     with atomic_write(folder / "predictions.jsonl") as file:
         for item in track(decode(pipeline, data), "Test split", total=len(data), transient=True):
             rows.append(item)
-            files.write(item.reference, folder / "reference", textgrid)
+            if item.reference.tiers:
+                files.write(item.reference, folder / "reference", textgrid)
             files.write(item.recognised.alignment, folder / "alignments", textgrid)
             if item.forced:
                 files.write(item.forced.alignment, folder / "forced", textgrid)
@@ -97,32 +101,35 @@ def assess(model: Model, data: Utterances, folder: Path, seed: int = 0) -> dict[
             }  # fmt: skip
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
     timed = [r for r in rows if r.reference.has(tier)]
-    reports = {
-        "recognised": score(
-            [(r.recognised.alignment, r.reference) for r in timed],
-            tier=tier,
-            blank_counts={r.reference.id: (r.recognised.blank_frames, r.recognised.frames) for r in timed},
-            seed=seed,
-        ),
-        "forced": score([(r.forced.alignment, r.reference) for r in timed if r.forced], tier=tier, seed=seed),
-    }
+    forced = [(r.forced.alignment, r.reference) for r in timed if r.forced]
+    reports: dict[str, Report] = {}
+    if timed:
+        blanks = {r.reference.id: (r.recognised.blank_frames, r.recognised.frames) for r in timed}
+        recognised = [(r.recognised.alignment, r.reference) for r in timed]
+        reports["recognised"] = score(recognised, tier=tier, blank_counts=blanks, seed=seed)
+    if forced:
+        reports["forced"] = score(forced, tier=tier, seed=seed)
+    result: dict[str, Any] = {name: r.to_dict(per_utterance=False) for name, r in reports.items()}
+    if not timed:
+        result["error_rate"] = error_rate([(r.text, r.recognised.text) for r in rows])
     with atomic_write(folder / "result.json") as file:
-        json.dump(
-            {name: report.to_dict(per_utterance=False) for name, report in reports.items()}, file, indent=1
-        )
+        json.dump(result, file, indent=1)
     return reports
 
 
 def snapshot(model: Model, data: Utterances, folder: Path, step: int, settings: Any) -> dict[str, float]:
     """Error rate on dev while training goes on; the alignments of the watched utterances are kept for the figures."""
     was = model.training
-    pipeline = Pipeline(model)
+    pipeline = Pipeline(model, device=next(model.parameters()).device)
     try:
         limit = settings.evaluate_limit
         pairs = [(d.text, d.recognised.text) for d in decode(pipeline, data, limit, forced=False)]
         for index in range(min(settings.watch, len(data))):
-            batch = data.collate([data[index]])
-            arrays = watch(pipeline, batch) | _reference_times(data, index)
+            try:
+                arrays = watch(pipeline, data.collate([data[index]])) | _reference_times(data, index)
+            except AlignmentError as error:
+                log.warning("Nothing is recorded of %s: %s", data[index].id, error)
+                continue
             np_save(folder / f"step-{step:06d}-{index}.npz", arrays)
     finally:
         model.train(was)

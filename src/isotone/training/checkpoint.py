@@ -19,7 +19,7 @@ def save(accelerator: Any, folder: Path, state: dict[str, int], keep: int) -> Pa
         accelerator: Holds what is saved.
         folder: The run's checkpoint folder.
         state: ``step``, ``epoch`` and ``batch``: where the data stands.
-        keep: Checkpoints kept.
+        keep: Checkpoints kept; 0: all.
     """
     target = folder / f"step-{state['step']:06d}"
     temporary = folder / f".{target.name}.tmp"
@@ -41,7 +41,8 @@ def save(accelerator: Any, folder: Path, state: dict[str, int], keep: int) -> Pa
 
 def find(folder: Path) -> list[Path]:
     """Whole checkpoints, oldest first."""
-    return sorted(p for p in folder.glob("step-*") if (p / STATE).is_file())
+    found = (p for p in folder.glob("step-*") if (p / STATE).is_file())
+    return sorted(found, key=lambda p: int(p.name.removeprefix("step-")))
 
 
 def load(accelerator: Any, folder: Path) -> dict[str, int] | None:

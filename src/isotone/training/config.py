@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError  # type: ignore[import-untyped]
 
 from isotone.registry import nearest
 
@@ -81,7 +82,7 @@ class Training:
         groups, freeze: See :class:`Group` and :class:`Freeze`.
         evaluate_every, save_every: Steps between evaluations on dev, and between checkpoints. 0: once an epoch.
         evaluate_limit: Utterances of dev that are evaluated while training. 0: all.
-        keep: Checkpoints kept.
+        keep: Checkpoints kept. 0: all.
         watch: Utterances of dev whose alignments are recorded at every evaluation, for the figures.
         workers: Processes that load audio.
         trackers: ``tensorboard``, ``wandb``, ``mlflow`` or ``none``, through accelerate.
@@ -117,7 +118,7 @@ class ReadingConfig:
     text: str = MISSING
     decoder: dict[str, Any] = MISSING
     times: str = ""
-    aligner: dict[str, Any] = field(default_factory=dict)
+    aligner: dict[str, Any] = MISSING
 
 
 @dataclass
@@ -157,8 +158,9 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> DictConfig:
     """Read an experiment: ``base.yaml`` of its folder, the file itself, presets, then dot-list overrides.
 
     ``data=NAME`` merges the preset ``NAME.yaml`` of the recipe's folder after the experiment and before the other
-    overrides. The result is checked against :class:`Recipe`; the values of ``init``, ``teacher`` and ``output`` may
-    use other keys by interpolation.
+    overrides. Wherever a later one gives a part another ``name`` (of a plugin), it replaces the whole part, so that no
+    option of the old one is left. The result is checked against :class:`Recipe`; the values of ``init``, ``teacher``
+    and ``output`` may use other keys by interpolation.
 
     Args:
         path: The experiment's YAML.
@@ -185,33 +187,52 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> DictConfig:
         elif key == "data":
             raise RecipeError(f"No preset {value!r}: {path.parent / (value + '.yaml')} is not there.")
         else:
-            plain.append(item)
+            plain.append(_checked(item))
     schema = OmegaConf.structured(Recipe)
     try:
         merged: Any = OmegaConf.create({"output": f"runs/{path.parent.resolve().name}/{path.stem}"})
         for layer in layers:
             if layer.is_file():
-                merged = _merge(merged, OmegaConf.load(layer))
-        merged = OmegaConf.merge(merged, OmegaConf.from_dotlist(plain))
+                merged = _merge(merged, _read(layer))
+        merged = _merge(merged, OmegaConf.from_dotlist(plain))
         recipe = OmegaConf.merge(schema, merged)
+        missing = sorted(OmegaConf.missing_keys(recipe))
     except OmegaConfBaseException as error:
         raise RecipeError(f"{path}: {_explain(error)}") from error
-    missing = sorted(OmegaConf.missing_keys(recipe))
     if missing:
         raise RecipeError(f"{path}: no value for {', '.join(missing)}. Give it as {missing[0]}=VALUE.")
-    if not isinstance(recipe, DictConfig):
-        raise RecipeError(f"{path}: expected a mapping at the top.")
-    return recipe
+    return cast(DictConfig, recipe)
+
+
+def _checked(override: str) -> str:
+    try:
+        OmegaConf.from_dotlist([override])
+    except YAMLError as error:
+        raise RecipeError(f"The value of {override!r} is not YAML: {' '.join(str(error).split())}") from error
+    return override
+
+
+def _read(path: Path) -> DictConfig:
+    try:
+        layer = OmegaConf.load(path)
+    except YAMLError as error:
+        raise RecipeError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(layer, DictConfig):
+        raise RecipeError(f"{path}: expected keys and values; got {OmegaConf.to_container(layer)}.")
+    return layer
 
 
 def _merge(base: Any, change: Any) -> Any:
     """Merge; a part whose ``name`` (the plugin) changes is replaced whole, so that no option of another is left."""
     for key in list(change):
-        if OmegaConf.is_missing(change, key):
+        if OmegaConf.is_missing(change, key) or OmegaConf.is_interpolation(change, key):
             base[key] = change._get_node(key)
             continue
         new = change[key]
-        old = base.get(key) if key in base and not OmegaConf.is_missing(base, key) else None
+        plain = (
+            key in base and not OmegaConf.is_missing(base, key) and not OmegaConf.is_interpolation(base, key)
+        )
+        old = base[key] if plain else None
         if isinstance(old, DictConfig) and isinstance(new, DictConfig):
             replaced = "name" in new and "name" in old and new["name"] != old["name"]
             base[key] = new if replaced else _merge(old, new)
@@ -223,13 +244,8 @@ def _merge(base: Any, change: Any) -> Any:
 def _explain(error: OmegaConfBaseException) -> str:
     message = str(error).split("\n")[0]
     key = getattr(error, "full_key", None)
-    known = {
-        "train": list(Training.__dataclass_fields__),
-        "splits": list(Splits.__dataclass_fields__),
-        "reading": list(ReadingConfig.__dataclass_fields__),
-        "": list(Recipe.__dataclass_fields__),
-    }
+    schema = getattr(error, "object_type", None)
     if key and "not in" in message:
-        parent, _, name = str(key).rpartition(".")
-        return f"unknown key {key!r}.{nearest(name, known.get(parent, []))}"
+        known = [f.name for f in fields(schema)] if is_dataclass(schema) else []
+        return f"unknown key {key!r}.{nearest(str(key).rpartition('.')[2], known)}"
     return f"{key}: {message}" if key else message

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +55,7 @@ class Utterances(Dataset[Example]):
         tokenizer: Makes the targets.
         sample_rate: Hz the model expects.
         max_seconds: Longer utterances are left out; 0: none.
+        frames: How many frames so many samples give; utterances that give none are left out. Default: not asked.
 
     Attributes:
         kept: Row numbers that can be used.
@@ -62,7 +63,14 @@ class Utterances(Dataset[Example]):
         seconds: Duration of each kept utterance.
     """
 
-    def __init__(self, rows: Any, tokenizer: Tokenizer, sample_rate: int, max_seconds: float = 0.0) -> None:
+    def __init__(
+        self,
+        rows: Any,
+        tokenizer: Tokenizer,
+        sample_rate: int,
+        max_seconds: float = 0.0,
+        frames: Callable[[int], int] | None = None,
+    ) -> None:
         self.rows = rows
         self.tokenizer = tokenizer
         self.sample_rate = sample_rate
@@ -80,6 +88,9 @@ class Utterances(Dataset[Example]):
                 continue
             if max_seconds and seconds > max_seconds:
                 self.skipped.append((row["id"], f"{seconds:.1f} s is longer than max_seconds={max_seconds}"))
+                continue
+            if frames is not None and frames(int(seconds * sample_rate)) < 1:
+                self.skipped.append((row["id"], f"{seconds:.3f} s of audio is too short for a single frame"))
                 continue
             self.kept.append(number)
             self.seconds.append(seconds)
@@ -109,6 +120,7 @@ class Utterances(Dataset[Example]):
             for row, e in zip(durations, examples):
                 row[: len(e.durations or ())] = torch.tensor(e.durations)
         if self.paths:
+            # the teacher has a path for every utterance, of -2 alone where it could not align
             known = [torch.from_numpy(self.paths[e.row]).long() for e in examples]
             paths = torch.nn.utils.rnn.pad_sequence(known, batch_first=True, padding_value=-2)
         targets = Targets(targets.labels, targets.lengths, durations, paths)
@@ -135,6 +147,11 @@ class LengthBatches(Sampler[list[int]]):
         batch_seconds: Most seconds in a batch, padding counted; 0: no limit.
         seed: Of the order.
         pool: Batches in a pool.
+        min_size: Batches of fewer utterances are left out: each of so many processes takes a part of a batch.
+
+    Attributes:
+        epoch: Passes over the data that are done.
+        start: Batches of this epoch that are done; iteration leaves them out.
     """
 
     def __init__(
@@ -144,15 +161,16 @@ class LengthBatches(Sampler[list[int]]):
         batch_seconds: float = 0.0,
         seed: int = 0,
         pool: int = 16,
+        min_size: int = 1,
     ) -> None:
         self.seconds = seconds
         self.batch_size = batch_size
         self.batch_seconds = batch_seconds
         self.seed = seed
         self.pool = pool
+        self.min_size = min_size
         self.epoch = 0
         self.start = 0
-        self.drop_last = False
 
     def batches(self) -> list[list[int]]:
         """All batches of the current epoch."""
@@ -165,7 +183,7 @@ class LengthBatches(Sampler[list[int]]):
             pool = sorted(order[i : i + size], key=lambda j: self.seconds[j])
             out.extend(self._cut(pool))
         shuffle.shuffle(out)
-        return out
+        return [batch for batch in out if len(batch) >= self.min_size]
 
     def _cut(self, pool: list[int]) -> Iterator[list[int]]:
         batch: list[int] = []

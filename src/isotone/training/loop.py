@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
@@ -36,7 +37,9 @@ def make_accelerator(recipe: Any, folder: Path) -> Accelerator:
     settings = recipe.train
     trackers = [t for t in settings.trackers if t != "none"]
     accelerator = Accelerator(
-        mixed_precision=settings.precision,
+        mixed_precision={"False": "no"}.get(
+            settings.precision, settings.precision
+        ),  # a plain no in YAML is false
         gradient_accumulation_plugin=GradientAccumulationPlugin(
             num_steps=settings.accumulate, sync_with_dataloader=False, adjust_scheduler=False
         ),
@@ -60,7 +63,10 @@ class Trainer:
         recipe: The configuration, of :class:`isotone.training.config.Recipe`.
         folder: Run folder: ``metrics.jsonl``, ``checkpoints`` and tracker logs go there.
         evaluate: Called with the step at every evaluation, on the main process; gives metrics to record.
-        accelerator: From :func:`make_accelerator`.
+        accelerator: From :func:`make_accelerator`; its training is ended by whoever made it.
+
+    Raises:
+        ValueError: there is nothing to train on.
     """
 
     def __init__(
@@ -77,10 +83,19 @@ class Trainer:
         self.data = data
         world = accelerator.num_processes
         self.sampler = LengthBatches(
-            data.seconds, settings.batch_size * world, settings.batch_seconds * world, recipe.seed
+            data.seconds,
+            settings.batch_size * world,
+            settings.batch_seconds * world,
+            recipe.seed,
+            min_size=world,
         )
-        self.per_epoch = max(1, len(self.sampler) // settings.accumulate)
-        self.steps = settings.steps or settings.epochs * self.per_epoch
+        batches = len(self.sampler)
+        if not batches:
+            raise ValueError(
+                f"There are {len(data)} utterances to train {world} processes on: see {folder / 'skipped.jsonl'}."
+            )
+        self.per_epoch = max(1, batches // settings.accumulate)
+        self.steps = settings.steps or max(1, settings.epochs * batches // settings.accumulate)
         optimizer = make_optimizer(objective, settings)
         self.schedule = make_schedule(optimizer, settings, self.steps)
         self.frozen = Frozen(objective, settings.freeze)
@@ -96,7 +111,8 @@ class Trainer:
 
         Raises:
             Preempted: SIGTERM arrived; a checkpoint was written first.
-            FloatingPointError: the loss is not finite; the message says at which step and for which utterances.
+            FloatingPointError: a loss or a gradient is not finite; the message says at which step and for which
+                utterances.
         """
         folder = self.folder / "checkpoints"
         state = checkpoint.load(self.accelerator, folder)
@@ -111,13 +127,14 @@ class Trainer:
                 self._one_step(batches)
                 advance(self.step)
                 self._after_step(folder)
-        self.accelerator.end_training()
 
     def _one_step(self, batches: Iterator[Batch]) -> None:
         started = time.perf_counter()
         self.raw.set_progress(self.step / self.steps)
         self.objective.train()
+        lr = self.settings.lr * self.schedule.lr_lambdas[0](self.step)
         sums: dict[str, float] = {}
+        norm = 0.0
         utterances = 0
         for _ in range(self.settings.accumulate):
             batch = next(batches)
@@ -129,15 +146,17 @@ class Trainer:
                 )
                 loss = self._mean(total)
                 if not torch.isfinite(loss):
-                    raise FloatingPointError(
-                        f"Step {self.step + 1}: the loss is {loss.item()} for {', '.join(batch.ids[:8])}. "
-                        "Lower train.lr, or look at these utterances."
-                    )
+                    bad = [id for id, finite in zip(batch.ids, torch.isfinite(total).tolist()) if not finite]
+                    self._diverged("loss", loss.item(), bad or batch.ids)
                 self.accelerator.backward(loss)
                 self.frozen.apply(self.step / self.steps)
-                norm = None
                 if self.accelerator.sync_gradients:
-                    norm = self.accelerator.clip_grad_norm_(self.objective.parameters(), self.settings.clip)
+                    norm = float(
+                        self.accelerator.clip_grad_norm_(self.objective.parameters(), self.settings.clip)
+                    )
+                    # with fp16 such steps are left out, and the loss is scaled by less
+                    if not math.isfinite(norm) and self.accelerator.mixed_precision != "fp16":
+                        self._diverged("gradient", norm, batch.ids)
                 self.optimizer.step()
                 self.optimizer.zero_grad()
             utterances += len(batch.ids) * self.accelerator.num_processes
@@ -150,10 +169,16 @@ class Trainer:
                 "step": self.step,
                 "epoch": self.epoch,
                 **sums,
-                "grad_norm": float(norm) if norm is not None else 0.0,
-                "lr": self.schedule.get_last_lr()[0],
+                "grad_norm": norm,
+                "lr": lr,
                 "utterances_per_s": utterances / (time.perf_counter() - started),
             }
+        )
+
+    def _diverged(self, what: str, value: float, ids: list[str]) -> NoReturn:
+        raise FloatingPointError(
+            f"Step {self.step + 1}: the {what} is {value} for {', '.join(ids[:8])}. "
+            "Lower train.lr, or look at these utterances."
         )
 
     def _mean(self, total: torch.Tensor) -> torch.Tensor:
@@ -170,21 +195,29 @@ class Trainer:
             if self.accelerator.is_main_process:
                 self._record({"step": self.step, **self.evaluate(self.step)})
             self.accelerator.wait_for_everyone()
-        if last or self._stop or self.step % (self.settings.save_every or self.per_epoch) == 0:
+        stop = self._stopping()
+        if last or stop or self.step % (self.settings.save_every or self.per_epoch) == 0:
             state = {"step": self.step, "epoch": self.epoch, "batch": self.batch}
             checkpoint.save(self.accelerator, folder, state, self.settings.keep)
-        if self._stop and not last:
+        if stop and not last:
             log.warning(
                 "Stopped at step %d of %d; the same command goes on from there.", self.step, self.steps
             )
             raise Preempted(0)
+
+    def _stopping(self) -> bool:
+        """Whether any process was asked to stop: all stop after the same step."""
+        if self.accelerator.num_processes == 1:
+            return self._stop
+        asked = torch.tensor(float(self._stop), device=self.accelerator.device)
+        return bool(self.accelerator.reduce(asked, "sum") > 0)
 
     def _batches(self) -> Iterator[Batch]:
         """Batches from where the data stands, epoch after epoch; every process takes its share of each."""
         rank, world = self.accelerator.process_index, self.accelerator.num_processes
         while True:
             self.sampler.epoch, self.sampler.start = self.epoch, self.batch
-            mine = [b[rank::world] for b in self.sampler if len(b) >= world]
+            mine = [batch[rank::world] for batch in self.sampler]
             # its own generator: making an iterator must not touch the random state that dropout uses
             loader = DataLoader(
                 self.data,

@@ -27,13 +27,12 @@ def make_optimizer(module: nn.Module, settings: Any) -> AdamW:
         if not parameter.requires_grad:
             continue
         scale, decay = 1.0, settings.weight_decay
-        for group in settings.groups:
-            match = [p for p in group.parameters if fnmatchcase(name, p) or fnmatchcase(name, f"model.{p}")]
-            if match:
-                used.update(match)
-                scale = group.lr_scale
-                decay = settings.weight_decay if group.weight_decay is None else group.weight_decay
-                break
+        matches = [(group, p) for group in settings.groups for p in group.parameters if _matches(name, p)]
+        used.update(pattern for _, pattern in matches)
+        if matches:
+            group = matches[0][0]
+            scale = group.lr_scale
+            decay = settings.weight_decay if group.weight_decay is None else group.weight_decay
         if parameter.ndim < 2:
             decay = 0.0
         groups.setdefault((scale, decay), []).append(parameter)
@@ -51,8 +50,13 @@ def make_optimizer(module: nn.Module, settings: Any) -> AdamW:
     )
 
 
+def _matches(name: str, pattern: str) -> bool:
+    """Whether a parameter is meant; patterns may leave out that the model is a part of the objective."""
+    return fnmatchcase(name, pattern) or fnmatchcase(name, f"model.{pattern}")
+
+
 def make_schedule(optimizer: Any, settings: Any, steps: int) -> LambdaLR:
-    """Linear warm-up from 0 to the peak, then linear decay to 0 at ``steps``."""
+    """Linear warm-up to the peak, then linear decay to 0 at ``steps``; no step is made with 0."""
     warmup = settings.warmup_steps or round(settings.warmup_share * steps)
     warmup = max(1, min(warmup, steps - 1))
 
@@ -82,7 +86,7 @@ class Frozen:
         named = list(module.named_parameters())
         for freeze in freezes:
             for pattern in freeze.parameters:
-                found = [p for n, p in named if fnmatchcase(n, pattern) or fnmatchcase(n, f"model.{pattern}")]
+                found = [p for n, p in named if _matches(n, pattern)]
                 if not found:
                     raise ValueError(f"No parameter matches {pattern!r} of train.freeze.")
                 self.rules.append((freeze.start, freeze.end, found))

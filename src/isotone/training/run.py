@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate import Accelerator
 from omegaconf import DictConfig, OmegaConf
 
 from isotone.files import atomic_write
 from isotone.model import Model, Reading
+from isotone.pipeline import Pipeline
 from isotone.registries import corpora, encoders
 from isotone.text.pronounce import load_pronouncer
 from isotone.text.tokenizer import Tokenizer, build_tokenizer
@@ -44,11 +46,18 @@ def run(recipe: DictConfig) -> Path:
     folder = Path(recipe.output)
     folder.mkdir(parents=True, exist_ok=True)
     accelerator = make_accelerator(recipe, folder)
+    try:
+        _run(recipe, folder, accelerator)
+    finally:
+        accelerator.end_training()  # also ends the processes' group: nothing may wait for others after it
+    return folder
+
+
+def _run(recipe: DictConfig, folder: Path, accelerator: Accelerator) -> None:
     if accelerator.is_main_process:
         _claim(folder, recipe)
     with accelerator.main_process_first():  # one process prepares a corpus, the others find it ready
-        corpus = corpora.create(_plain(recipe.data))
-        splits = {n: corpus.load(s) for n, s in recipe.splits.items() if s}
+        splits, damaged = _load_splits(recipe)
     torch.manual_seed(recipe.seed)
     start = Model.load(recipe.init) if recipe.init else None
     # a start's weights mean the labels they were trained with
@@ -62,26 +71,41 @@ def run(recipe: DictConfig) -> Path:
     if start:
         _copy_weights(start, model)
     objective = Objective(model, _plain(recipe.objective))
-    rate = model.encoder.sample_rate
-    train = Utterances(splits["train"], tokenizer, rate, recipe.train.max_seconds)
-    held = {n: Utterances(splits[n], tokenizer, rate) for n in ("dev", "test") if n in splits}
+    Pipeline(
+        model
+    )  # so that a decoder or an aligner that cannot be built is said now, and not after an epoch
+    rate, frames = model.encoder.sample_rate, model.encoder.frames
+    train = Utterances(splits["train"], tokenizer, rate, recipe.train.max_seconds, frames)
+    held = {n: Utterances(splits[n], tokenizer, rate, frames=frames) for n in ("dev", "test") if n in splits}
     if accelerator.is_main_process:
-        _report_skipped(folder, train, *held.values())
+        _report_skipped(folder, [*damaged, *(row for s in (train, *held.values()) for row in s.skipped)])
     if recipe.teacher:
         with accelerator.main_process_first():
-            train.paths = teacher_paths(recipe.teacher, train, folder / "teacher_paths.npz")
+            train.paths = teacher_paths(
+                recipe.teacher, train, folder / "teacher_paths.npz", accelerator.device
+            )
 
     def evaluate(step: int) -> dict[str, float]:
-        return snapshot(model, held["dev"], folder / "snapshots", step, recipe.train) if "dev" in held else {}
+        return snapshot(model, held["dev"], folder / "snapshots", step, recipe.train)
 
-    Trainer(objective, train, recipe, folder, evaluate, accelerator).fit()
+    Trainer(objective, train, recipe, folder, evaluate if held.get("dev") else None, accelerator).fit()
     if accelerator.is_main_process:
-        model = model.cpu().eval()
-        model.save(folder / "model")
-        if "test" in held:
+        model.eval().save(folder / "model")
+        if held.get("test"):
             assess(model, held["test"], folder, seed=recipe.seed)
     accelerator.wait_for_everyone()
-    return folder
+
+
+def _load_splits(recipe: DictConfig) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """The corpus's splits, and (id, reason) of what the corpus itself left out."""
+    corpus = corpora.create(_plain(recipe.data))
+    splits: dict[str, Any] = {}
+    damaged: list[tuple[str, str]] = []
+    for name, split in recipe.splits.items():
+        if split:
+            splits[name] = corpus.load(split)
+            damaged += getattr(corpus, "skipped", [])
+    return splits, damaged
 
 
 def _tokenizer(settings: dict[str, Any], rows: Any) -> Tokenizer:
@@ -97,13 +121,14 @@ def _claim(folder: Path, recipe: DictConfig) -> None:
     """Write the resolved configuration, or see that the run found here has the same."""
     text = OmegaConf.to_yaml(recipe, resolve=True)
     path = folder / "config.yaml"
-    if path.is_file() and path.read_text(encoding="utf-8") != text:
+    if path.is_file():
         before, after = _plain(OmegaConf.load(path)), _plain(OmegaConf.create(text))
-        changed = sorted(k for k in after if before.get(k) != after[k])
-        raise RecipeError(
-            f"{folder} holds a run with other settings ({', '.join(changed)}). "
-            "Choose another folder with output=..., or remove this one."
-        )
+        # a folder may be moved, or be called by another name
+        if changed := sorted(k for k in {*before, *after} - {"output"} if before.get(k) != after.get(k)):
+            raise RecipeError(
+                f"{folder} holds a run with other settings ({', '.join(changed)}). "
+                "Choose another folder with output=..., or remove this one."
+            )
     with atomic_write(path) as file:
         file.write(text)
 
@@ -117,11 +142,12 @@ def _copy_weights(start: Model, model: Model) -> None:
     model.load_state_dict(fit, strict=False)
     fresh = sorted(set(ours) - set(fit))
     if fresh:
-        log.warning("%d weights were copied, %d are fresh: %s ...", len(fit), len(fresh), ", ".join(fresh[:3]))
+        log.warning(
+            "%d weights were copied, %d are fresh: %s ...", len(fit), len(fresh), ", ".join(fresh[:3])
+        )
 
 
-def _report_skipped(folder: Path, *splits: Utterances) -> None:
-    rows = [(id, reason) for split in splits for id, reason in split.skipped]
+def _report_skipped(folder: Path, rows: list[tuple[str, str]]) -> None:
     with atomic_write(folder / "skipped.jsonl") as file:
         for id, reason in rows:
             file.write(json.dumps({"id": id, "reason": reason}, ensure_ascii=False) + "\n")

@@ -15,17 +15,20 @@ from isotone.model import Model
 from isotone.training.data import Utterances
 
 
-def teacher_paths(source: Path | str, data: Utterances, cache: Path) -> dict[int, np.ndarray]:
+def teacher_paths(
+    source: Path | str, data: Utterances, cache: Path, device: torch.device | str = "cpu"
+) -> dict[int, np.ndarray]:
     """The Viterbi path of every utterance under a trained CTC model.
 
     Args:
         source: The teacher: a run or model folder.
         data: Utterances, tokenised by the student's tokenizer, which must be the teacher's.
         cache: File the paths are kept in, so that resuming does not compute them again.
+        device: Where the teacher runs.
 
     Returns:
-        Utterance number to ``(T,)`` int16: for every frame the number of its token, -1 for blank. Utterances whose
-        text needs more frames than they have are left out.
+        Utterance number to ``(T,)`` int16: for every frame the number of its token, -1 for blank; -2 on all frames
+        of an utterance whose text needs more than there are.
 
     Raises:
         ValueError: teacher and student have different labels.
@@ -33,7 +36,7 @@ def teacher_paths(source: Path | str, data: Utterances, cache: Path) -> dict[int
     if cache.is_file():
         with np.load(cache) as stored:
             return {int(k): stored[k] for k in stored.files}
-    teacher = Model.load(source).eval()
+    teacher = Model.load(source).to(device).eval()
     if teacher.tokenizer.labels != data.tokenizer.labels:
         raise ValueError(
             f"The teacher {source} has other labels than this recipe: train it on the same data first."
@@ -43,7 +46,7 @@ def teacher_paths(source: Path | str, data: Utterances, cache: Path) -> dict[int
     for number in track(range(len(data)), description="Teacher's alignments", transient=True):
         batch = data.collate([data[number]])
         with torch.inference_mode():
-            emissions = teacher(batch.audio, batch.lengths, {head})[head]
+            emissions = teacher(batch.audio.to(device), batch.lengths.to(device), {head})[head].to("cpu")
         try:
             path, _ = ctc_path(
                 emissions.log_probs(),
@@ -53,7 +56,7 @@ def teacher_paths(source: Path | str, data: Utterances, cache: Path) -> dict[int
                 emissions.blank,
             )
         except AlignmentError:
-            continue
+            path = torch.full(emissions.logits.shape[:2], -2)
         paths[number] = path[0].numpy().astype(np.int16)
     with atomic_write(cache, "wb") as file:
         np.savez_compressed(file, allow_pickle=False, **{str(k): v for k, v in paths.items()})

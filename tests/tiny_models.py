@@ -1,0 +1,114 @@
+"""Small models with random weights, noise to feed them, and the command line as a function."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import soundfile
+import torch
+from typer.testing import CliRunner, Result
+
+from isotone.cli import app
+from isotone.encoder import SpeechEncoder
+from isotone.model import Model, Reading
+from isotone.text.tokenizer import CharacterTokenizer, PhoneTokenizer
+
+ENCODER = {
+    "model_type": "wav2vec2-bert", "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+    "intermediate_size": 16, "conv_depthwise_kernel_size": 3, "feature_projection_input_dim": 160,
+    "position_embeddings_type": None, "layerdrop": 0.0, "apply_spec_augment": False,
+}  # fmt: skip
+PHONES = ["<pad>", "sil", "aa", "iy", "s", "t"]
+LETTERS = "abcdefghijklmnopqrstuvwxyz'"
+
+
+def save_character_model(folder: Path) -> Path:
+    """A model of characters with a CTC head for the text and an OTTC head for the times."""
+    torch.manual_seed(0)
+    heads = {"ctc": {"name": "ctc"}, "ottc": {"name": "ottc", "reads": "features", "layers": 1, "width": 8}}
+    reading = Reading("ctc", {"name": "ctc-greedy"}, "ottc", {"name": "segmental"})
+    tokenizer = CharacterTokenizer(["<pad>", "<unk>", "|", *LETTERS])
+    Model(SpeechEncoder(ENCODER), heads, tokenizer, reading).save(folder)
+    return folder
+
+
+def save_phone_model(folder: Path) -> Path:
+    """A model of phones without a pronouncer: texts are phones."""
+    torch.manual_seed(1)
+    reading = Reading("ctc", {"name": "ctc-greedy"}, "ctc", {"name": "ctc"})
+    tokenizer = PhoneTokenizer(PHONES, None, "sil")
+    Model(SpeechEncoder(ENCODER), {"ctc": {"name": "ctc"}}, tokenizer, reading).save(folder)
+    return folder
+
+
+def save_transformers_model(folder: Path) -> Path:
+    """A ``Wav2Vec2ForCTC`` with its processor, as transformers saves them."""
+    from transformers import (
+        Wav2Vec2Config,
+        Wav2Vec2CTCTokenizer,
+        Wav2Vec2FeatureExtractor,
+        Wav2Vec2ForCTC,
+        Wav2Vec2Processor,
+    )
+
+    torch.manual_seed(2)
+    folder.mkdir(parents=True)
+    labels = ["<pad>", "<s>", "</s>", "<unk>", "|", *LETTERS.upper()]
+    vocabulary = folder / "vocab.json"
+    vocabulary.write_text(json.dumps({label: i for i, label in enumerate(labels)}), encoding="utf-8")
+    config = Wav2Vec2Config(
+        vocab_size=len(labels), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
+        conv_dim=[8] * 7, num_conv_pos_embeddings=4, num_conv_pos_embedding_groups=2, pad_token_id=0,
+    )  # fmt: skip
+    model = Wav2Vec2ForCTC(config)
+    with torch.no_grad():
+        model.lm_head.weight.mul_(50.0)  # so that it says more than one label
+    model.save_pretrained(folder)
+    Wav2Vec2Processor(Wav2Vec2FeatureExtractor(), Wav2Vec2CTCTokenizer(str(vocabulary))).save_pretrained(
+        folder
+    )
+    return folder
+
+
+def save_noise(
+    path: Path, seconds: float = 1.5, *, rate: int = 16_000, text: str | None = None, seed: int = 0
+) -> Path:
+    """A file of noise, and its transcript beside it where one is given."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    soundfile.write(path, np.random.default_rng(seed).normal(0, 0.1, round(seconds * rate)), rate)
+    if text is not None:
+        path.with_suffix(".txt").write_text(text, encoding="utf-8")
+    return path
+
+
+def isotone(*arguments: str | Path, code: int | None = 0) -> Result:
+    """Run a command in this process; any exit code but ``code`` fails (None: any will do)."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    try:
+        result = CliRunner().invoke(app, [str(a) for a in arguments])
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert code is None or result.exit_code == code, f"{result.exit_code}: {result.output}"
+    return result
+
+
+def error_of(*arguments: str | Path, code: int = 2) -> str:
+    """What a command that fails says: one line on standard error, and nothing of a traceback."""
+    said = isotone(*arguments, code=code).stderr
+    assert "Traceback" not in said
+    lines = [line for line in said.splitlines() if line.startswith("error: ")]
+    assert len(lines) == 1, said
+    return lines[0].removeprefix("error: ")
+
+
+def lines_of(path: Path) -> Sequence[dict[str, str]]:
+    """The rows of a JSON-lines file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -1,0 +1,134 @@
+"""Recipes: what overrides what, and what is said of a recipe that cannot be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf
+
+from isotone.training.config import RecipeError, load_recipe
+
+BASE = """
+data:
+  name: timit
+  root: ???
+  phones: 39
+tokens: {unit: phones, silence: sil}
+encoder: {name: transformers, source: big, config: {layerdrop: 0.0, mask_time_prob: 0.065}}
+train: {epochs: 40, lr: 2.0e-4, batch_size: 8}
+"""
+CTC = """
+heads: {ctc: {name: ctc, dropout: 0.2}}
+objective: {ctc: {head: ctc, loss: {name: ctc, normalize: frames}}}
+reading: {text: ctc, decoder: {name: ctc-greedy, blanks: split}, aligner: {name: ctc}}
+train: {batch_size: 16, lr: 1.0e-3}
+"""
+TOY = """
+data: {name: synth, hours: 1.0}
+encoder: {source: small, config: {mask_time_prob: 0.0}}
+train: {lr: 3.0e-3, steps: 100}
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    folder = tmp_path / "toys"
+    folder.mkdir()
+    for name, text in (("base", BASE), ("ctc", CTC), ("toy", TOY)):
+        (folder / f"{name}.yaml").write_text(text)
+    return folder / "ctc.yaml"
+
+
+def plain(node: object) -> object:
+    return OmegaConf.to_container(node) if OmegaConf.is_config(node) else node
+
+
+def test_later_ones_win(recipe: Path) -> None:
+    one = load_recipe(recipe, ["data.root=/x"])
+    assert (one.train.epochs, one.train.lr, one.train.batch_size) == (
+        40,
+        1e-3,
+        16,
+    )  # base, then the experiment
+    assert plain(one.data) == {"name": "timit", "root": "/x", "phones": 39}
+    two = load_recipe(recipe, ["train.lr=5e-3", "data=toy", "encoder.config.layerdrop=0.1"])
+    assert (two.train.lr, two.train.steps, two.train.batch_size) == (
+        5e-3,
+        100,
+        16,
+    )  # preset, then the override
+    assert plain(two.encoder) == {
+        "name": "transformers",
+        "source": "small",
+        "config": {"layerdrop": 0.1, "mask_time_prob": 0.0},
+    }
+    assert one.output == "runs/toys/ctc"
+    assert load_recipe(recipe, ["data.root=/x", "output=here"]).output == "here"
+    assert (one.train.weight_decay, one.seed, one.teacher) == (0.01, 0, "")  # the schema's defaults
+
+
+def test_another_plugin_leaves_no_option_behind(recipe: Path) -> None:
+    assert plain(load_recipe(recipe, ["data=toy"]).data) == {"name": "synth", "hours": 1.0}
+    one = load_recipe(recipe, ["data=toy", "objective.ctc.loss.name=ottc", "reading.decoder.name=segmental"])
+    assert plain(one.objective.ctc.loss) == {"name": "ottc"}
+    assert plain(one.reading.decoder) == {"name": "segmental"}
+    assert plain(one.heads.ctc) == {"name": "ctc", "dropout": 0.2}
+    two = load_recipe(recipe, ["data=toy", "data.root=/x", "data.name=folder"])  # in any order
+    assert plain(two.data) == {"name": "folder", "root": "/x"}
+    three = load_recipe(recipe, ["data.root=/x", "reading.decoder.name=ctc-greedy"])
+    assert plain(three.reading.decoder) == {"name": "ctc-greedy", "blanks": "split"}
+
+
+def test_other_keys_can_be_used(recipe: Path) -> None:
+    recipe.write_text(CTC + "teacher: ${output}/../teacher-${seed}\n")
+    assert load_recipe(recipe, ["data.root=/x", "seed=3", "output=o"]).teacher == "o/../teacher-3"
+    assert load_recipe(recipe, ["data.root=/x", "teacher=other"]).teacher == "other"
+    assert load_recipe(recipe, ["data.root=/x", "seed=3", "output=/runs/${seed}"]).output == "/runs/3"
+
+
+def test_a_recipe_without_base(recipe: Path) -> None:
+    (recipe.parent / "base.yaml").unlink()
+    assert load_recipe(recipe, ["data=toy", "encoder.name=transformers"]).train.epochs == 40
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ([], r"no value for data\.root\. Give it as data\.root=VALUE"),
+        (["train.stepz=4"], r"unknown key 'train\.stepz'\. Did you mean 'steps'\?"),
+        (["trian.steps=4"], r"unknown key 'trian'\. Did you mean 'train'\?"),
+        (["objective.ctc.wieght=2"], r"unknown key 'objective\.ctc\.wieght'\. Did you mean 'weight'\?"),
+        (["train.freeze=[{parameters: [a], strat: 0.5}]"], r"unknown key 'strat'\. Did you mean 'start'\?"),
+        (["train.steps=many"], r"train\.steps: Value 'many' of type 'str' could not be converted to Integer"),
+        (["train=4"], "Training"),
+        (["reading.decoder=3"], r"reading\.decoder"),
+        (["teacher=${nothing}"], "Interpolation key 'nothing' not found"),
+        (["train.steps"], r"An override is key=value; got 'train\.steps'"),
+        (["train.steps=[1"], r"The value of 'train\.steps=\[1' is not YAML"),
+        (["data=tpy"], r"No preset 'tpy': .*tpy\.yaml is not there"),
+    ],
+)
+def test_what_is_said_of_wrong_overrides(recipe: Path, overrides: list[str], message: str) -> None:
+    given = overrides if not overrides or overrides[0].startswith("data") else ["data.root=/x", *overrides]
+    with pytest.raises(RecipeError, match=message):
+        load_recipe(recipe, given)
+
+
+def test_what_is_said_of_wrong_files(recipe: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"cct\.yaml\. Did you mean 'ctc'\? There is: base, ctc, toy"):
+        load_recipe(recipe.with_name("cct.yaml"))
+    with pytest.raises(FileNotFoundError, match="There is: nothing"):
+        load_recipe(recipe.parent / "nowhere" / "ctc.yaml")
+    recipe.write_text("heads: [\n")
+    with pytest.raises(RecipeError, match=r"ctc\.yaml is not YAML: .*line 2"):
+        load_recipe(recipe, ["data.root=/x"])
+    recipe.write_text("- heads\n")
+    with pytest.raises(RecipeError, match=r"ctc\.yaml: expected keys and values; got \['heads'\]"):
+        load_recipe(recipe, ["data.root=/x"])
+    recipe.write_text("heads: {ctc: {name: ctc}}\n")
+    with pytest.raises(
+        RecipeError,
+        match=r"no value for objective, reading\.aligner, reading\.decoder, reading\.text\. Give it",
+    ):
+        load_recipe(recipe, ["data.root=/x"])

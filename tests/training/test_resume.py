@@ -1,0 +1,202 @@
+"""A run that was ended in the middle, and gone on with, is the run that was never interrupted: bit for bit."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from isotone.training import checkpoint
+
+Train = Callable[..., Path]
+
+# Dropout and SpecAugment, so that torch's and numpy's random states count; batches of several epochs, so that the
+# data's place does; a second head, for optimiser states of all kinds.
+OPTIONS = [
+    "train.steps=20", "train.save_every=6", "train.evaluate_every=5", "train.batch_size=5", "train.accumulate=2",
+    "encoder.source.hidden_dropout=0.1", "encoder.source.mask_time_prob=0.3", "encoder.source.mask_time_length=3",
+    "heads.ctc.dropout=0.2", "train.freeze=[{parameters: ['heads.ottc.weights.*'], start: 0.75}]",
+]  # fmt: skip
+
+CHILD = """
+import sys, time
+from isotone import audio
+from isotone.training.config import load_recipe
+from isotone.training.run import run
+
+load = audio.load
+
+def slowly(*args, **options):
+    time.sleep(0.01)  # a step takes a tenth of a second: time enough to be ended in the middle
+    return load(*args, **options)
+
+audio.load = slowly
+run(load_recipe(sys.argv[1], sys.argv[2:]))
+"""
+
+
+def start(recipe: Path, folder: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", CHILD, str(recipe), *OPTIONS, f"output={folder}"]
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+    }
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+
+
+def rows(folder: Path) -> list[dict[str, float]]:
+    """What was recorded, but for how fast it went."""
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    return [{k: v for k, v in json.loads(line).items() if k != "utterances_per_s"} for line in lines]
+
+
+def wait_for_step(process: subprocess.Popen[str], folder: Path, step: int) -> None:
+    """Until so many steps are recorded; the last line may be half written."""
+    deadline = time.monotonic() + 240
+    while time.monotonic() < deadline:
+        path = folder / "metrics.jsonl"
+        if path.exists() and path.read_text().count('"loss"') >= step:
+            return
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.005)
+    raise AssertionError(f"{folder}: no step {step} within four minutes")
+
+
+@pytest.fixture(scope="module")
+def ended(tiny_recipes: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, int, str]]:
+    """Runs of another process that were ended: their folder, exit code and last words."""
+    folder = tmp_path_factory.mktemp("ended")
+    processes = {name: start(tiny_recipes / "joint.yaml", folder / name) for name in ("SIGKILL", "SIGTERM")}
+    found = {}
+    for name, process in processes.items():
+        try:
+            wait_for_step(process, folder / name, 9)
+            process.send_signal(signal.Signals[name])
+            _, words = process.communicate(timeout=120)
+        finally:
+            process.kill()
+        found[name] = (folder / name, process.returncode, words)
+    return found
+
+
+@pytest.fixture(scope="module")
+def unbroken(tiny_recipes: Path, train: Train, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("unbroken") / "run"
+    return train(tiny_recipes / "joint.yaml", *OPTIONS, f"output={folder}")
+
+
+def check_same(folder: Path, unbroken: Path) -> None:
+    assert rows(folder) == rows(unbroken)
+    for name in ("model/model.safetensors", "checkpoints/step-000020/model.safetensors", "predictions.jsonl"):
+        assert (folder / name).read_bytes() == (unbroken / name).read_bytes(), name
+    snapshots = sorted(p.name for p in (unbroken / "snapshots").iterdir())
+    assert sorted(p.name for p in (folder / "snapshots").iterdir()) == snapshots
+
+
+def test_killed(
+    ended: dict[str, tuple[Path, int, str]], unbroken: Path, tiny_recipes: Path, train: Train
+) -> None:
+    folder, code, _ = ended["SIGKILL"]
+    assert code == -signal.SIGKILL
+    assert len(rows_of_steps(folder)) >= 9
+    assert not (folder / "model").exists()
+    (last,) = checkpoint.find(folder / "checkpoints")[-1:]
+    assert json.loads((last / checkpoint.STATE).read_text())["step"] < len(rows_of_steps(folder))
+    # what else a killed run can leave: a checkpoint half written, one half removed, half a line
+    half = folder / "checkpoints" / ".step-000018.tmp"
+    shutil.copytree(last, half)
+    (half / "optimizer.bin").write_bytes(b"half")
+    shutil.copytree(half, folder / "checkpoints" / "step-000019")
+    (folder / "checkpoints" / "step-000019" / checkpoint.STATE).unlink()
+    with (folder / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 17, "epo')
+    train(tiny_recipes / "joint.yaml", *OPTIONS, f"output={folder}")
+    check_same(folder, unbroken)
+
+
+def rows_of_steps(folder: Path) -> list[str]:
+    return [line for line in (folder / "metrics.jsonl").read_text().splitlines() if '"loss"' in line]
+
+
+def test_terminated(
+    ended: dict[str, tuple[Path, int, str]], unbroken: Path, tiny_recipes: Path, train: Train
+) -> None:
+    folder, code, words = ended["SIGTERM"]
+    assert code == 0
+    step = len(rows_of_steps(folder))
+    assert 9 <= step < 20
+    assert f"Stopped at step {step} of 20; the same command goes on from there." in words
+    (last,) = checkpoint.find(folder / "checkpoints")[-1:]
+    assert last.name == f"step-{step:06d}"  # nothing is lost
+    assert not (folder / "model").exists()
+    train(tiny_recipes / "joint.yaml", *OPTIONS, f"output={folder}")
+    check_same(folder, unbroken)
+
+
+def test_the_randomness_matters(unbroken: Path, tiny_recipes: Path, train: Train, tmp_path: Path) -> None:
+    """The comparison above is one: without the random states of the checkpoint the run is another."""
+    folder = tmp_path / "run"
+    shutil.copytree(
+        unbroken, folder, ignore=shutil.ignore_patterns("step-000020", "model", "alignments", "forced")
+    )
+    (last,) = checkpoint.find(folder / "checkpoints")
+    assert last.name == "step-000018"
+    states = torch.load(last / "random_states_0.pkl", weights_only=False)
+    states["torch_manual_seed"] = torch.Generator().manual_seed(99).get_state()
+    torch.save(states, last / "random_states_0.pkl")
+    train(tiny_recipes / "joint.yaml", *OPTIONS, f"output={folder}")
+    assert [r for r in rows(folder) if r["step"] <= 18] == [r for r in rows(unbroken) if r["step"] <= 18]
+    assert [r for r in rows(folder) if r["step"] > 18] != [r for r in rows(unbroken) if r["step"] > 18]
+
+
+def test_checkpoints_are_found_in_order(tmp_path: Path) -> None:
+    for name in ("step-1000000", "step-999999", "step-000012", ".step-2000000.tmp"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / checkpoint.STATE).write_text("{}")
+    (tmp_path / "step-3000000").mkdir()
+    assert [p.name for p in checkpoint.find(tmp_path)] == ["step-000012", "step-999999", "step-1000000"]
+    assert checkpoint.find(tmp_path / "none") == []
+
+
+@pytest.mark.slow
+def test_two_processes(tiny_recipes: Path, tmp_path: Path) -> None:
+    """Each takes a half of every batch; together they make the steps of one that takes all, and end in peace."""
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port=0"]
+    script = tmp_path / "script.py"
+    script.write_text(CHILD)
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "ACCELERATE_USE_CPU": "true",
+        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+    }
+    options = ["train.steps=4", "heads.ctc.dropout=0.0", "encoder.source.conformer_conv_dropout=0.0"]
+    recorded = {}
+    for prefix, size in (([sys.executable], 4), (launch, 2)):
+        folder = tmp_path / str(size)
+        command = [*prefix, str(script), str(tiny_recipes / "ctc.yaml"), *options]
+        command += [f"train.batch_size={size}", f"output={folder}"]
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=300, check=False
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert (folder / "result.json").is_file()
+        recorded[size] = rows(folder)
+    assert [(r["step"], r.get("epoch")) for r in recorded[4]] == [
+        (r["step"], r.get("epoch")) for r in recorded[2]
+    ]
+    for one, two in zip(recorded[4], recorded[2]):
+        for name in {"grad_norm", "lr", "dev_error_rate"} & one.keys():
+            assert one[name] == pytest.approx(two[name], rel=1e-2)

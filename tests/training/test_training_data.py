@@ -1,0 +1,135 @@
+"""From corpus rows to batches: what is kept, how it is padded, in which order it comes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isotone.audio import load
+from isotone.corpus.timit import TimitCorpus
+from isotone.encoder import SpeechEncoder
+from isotone.text.tokenizer import CharacterTokenizer, Tokenizer, build_tokenizer
+from isotone.training.data import LengthBatches, Utterances
+
+
+@pytest.fixture(scope="module")
+def rows(timit_root: Path) -> object:
+    return TimitCorpus(timit_root).load("train")
+
+
+@pytest.fixture(scope="module")
+def tokenizer(rows: object) -> Tokenizer:
+    return build_tokenizer("phones", rows)  # type: ignore[arg-type]
+
+
+durations = st.lists(st.floats(0.1, 20.0), min_size=1, max_size=60)
+
+
+@settings(max_examples=60, deadline=None)
+@given(durations, st.integers(1, 9), st.sampled_from([0.0, 8.0, 30.0]), st.integers(0, 5), st.integers(1, 4))
+def test_every_utterance_once_an_epoch(
+    seconds: list[float], size: int, limit: float, seed: int, pool: int
+) -> None:
+    sampler = LengthBatches(seconds, size, limit, seed, pool)
+    for epoch in (0, 1):
+        sampler.epoch, sampler.start = epoch, 0
+        batches = list(sampler)
+        assert sorted(i for batch in batches for i in batch) == list(range(len(seconds)))
+        assert len(sampler) == len(batches)
+        for batch in batches:
+            assert 1 <= len(batch) <= size
+            padded = len(batch) * max(seconds[i] for i in batch)
+            assert not limit or len(batch) == 1 or padded <= limit
+        sampler.start = len(batches) // 2
+        assert list(sampler) == batches[sampler.start :]
+        assert len(sampler) == len(batches) - sampler.start
+
+
+def test_order_depends_on_seed_and_epoch_alone() -> None:
+    seconds = np.random.default_rng(0).uniform(0.5, 9.0, 100).tolist()
+
+    def order(seed: int, epoch: int) -> list[list[int]]:
+        sampler = LengthBatches(seconds, 4, 0.0, seed)
+        sampler.epoch = epoch
+        return list(sampler)
+
+    assert order(3, 5) == order(3, 5)
+    assert order(3, 5) != order(3, 6)
+    assert order(3, 5) != order(4, 5)
+
+
+def test_batches_are_of_similar_length() -> None:
+    seconds = np.random.default_rng(0).uniform(1.0, 10.0, 256).tolist()
+
+    def padding(batches: list[list[int]]) -> float:
+        return sum(len(b) * max(seconds[i] for i in b) for b in batches) / sum(seconds) - 1
+
+    assert padding(list(LengthBatches(seconds, 8))) < 0.1
+    assert padding([list(range(i, i + 8)) for i in range(0, 256, 8)]) > 0.4
+
+
+def test_small_batches_are_left_out_for_several_processes() -> None:
+    sampler = LengthBatches([1.0] * 10, 4, min_size=3)
+    assert [len(b) for b in sampler.batches()] == [4, 4]
+    assert len(sampler) == 2
+
+
+def test_batch(rows: object, tokenizer: Tokenizer) -> None:
+    data = Utterances(rows, tokenizer, 16_000)
+    assert len(data) == 12
+    assert data.skipped == []
+    batch = data.collate([data[i] for i in (7, 2, 5)])
+    assert batch.ids == [data.rows[i]["id"] for i in (7, 2, 5)]
+    assert batch.rows == [7, 2, 5]
+    assert batch.audio.shape == (3, int(batch.lengths.max()))
+    assert batch.targets.durations is not None
+    for k, i in enumerate((7, 2, 5)):
+        row = data.rows[i]
+        n = int(batch.lengths[k])
+        np.testing.assert_array_equal(batch.audio[k, :n], load(row["audio"], 16_000))
+        assert not batch.audio[k, n:].any()
+        assert [tokenizer.labels[t] for t in batch.targets.tolist()[k]] == row["phones"]["label"]
+        spans = np.array(row["phones"]["end"]) - np.array(row["phones"]["start"])
+        np.testing.assert_allclose(batch.targets.durations[k, : len(spans)], spans, rtol=1e-6)
+        assert not batch.targets.durations[k, len(spans) :].any()
+        assert data.seconds[i] == pytest.approx(n / 16_000)
+    assert batch.targets.paths is None
+
+
+def test_tokens_without_times_have_no_durations(rows: object) -> None:
+    data = Utterances(rows, CharacterTokenizer(["<pad>", "|", *"abehopst"]), 16_000)
+    assert data.collate([data[0]]).targets.durations is None
+
+
+def test_paths_of_a_teacher(rows: object, tokenizer: Tokenizer) -> None:
+    data = Utterances(rows, tokenizer, 16_000)
+    data.paths = {i: np.full(3 + i, i, np.int16) for i in range(12)}
+    data.paths[2] = np.full(5, -2, np.int16)  # the teacher could not align it
+    paths = data.collate([data[i] for i in (1, 2, 4)]).targets.paths
+    assert paths is not None
+    assert paths.dtype == torch.int64
+    assert paths.tolist() == [[1] * 4 + [-2] * 3, [-2] * 7, [4] * 7]
+
+
+def test_what_is_left_out_is_named(rows: object, tokenizer: Tokenizer) -> None:
+    longest = max(r["end"] for r in rows)  # type: ignore[attr-defined]
+    data = Utterances(rows, tokenizer, 16_000, max_seconds=longest - 1e-3)
+    assert len(data) == 11
+    ((name, reason),) = data.skipped
+    assert name not in [data[i].id for i in range(11)]
+    assert reason.startswith(f"{longest:.1f} s is longer than max_seconds")
+    assert [data[i].row for i in range(11)] == list(range(11))
+
+    said = {"id": "blip", "start": 0.0, "end": 0.02, "phones": rows[0]["phones"], "words": rows[0]["words"]}  # type: ignore[index]
+    unsaid = {**said, "id": "mute", "end": 1.0, "phones": {"label": ["zz"], "start": [0.0], "end": [1.0]}}
+    encoder = SpeechEncoder("wav2vec2-bert-tiny", config={"num_hidden_layers": 1})
+    short = Utterances([said, unsaid], tokenizer, 16_000, frames=encoder.frames)
+    assert len(short) == 0
+    assert short.skipped[0] == ("blip", "0.020 s of audio is too short for a single frame")
+    assert short.skipped[1][0] == "mute"
+    assert "Utterance 'mute'" in short.skipped[1][1]
