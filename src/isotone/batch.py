@@ -47,11 +47,13 @@ class Outcome:
         done: How many came out well.
         errors: ``{"file", "error"}`` of each that did not.
         warnings: ``{"file", "warning"}`` of each that did, but for something one should know.
+        texts: What was recognised, by file.
     """
 
     done: int = 0
     errors: list[dict[str, str]] = field(default_factory=list)
     warnings: list[dict[str, str]] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
 
 
 def find_audio(paths: Sequence[Path]) -> list[Path]:
@@ -143,15 +145,27 @@ def transcribe_files(
     out: Path = Path("transcripts"),
     device: str = "cpu",
 ) -> Outcome:
-    """Recognise audio files and write text and times in each format; arguments as :func:`align_files`."""
+    """Recognise audio files and write text and times in each format; arguments as :func:`align_files`.
+
+    The texts alone are written to ``transcripts.jsonl``.
+    """
     writers = _check(model, aligner, formats, out, device)
     found = find_audio(audio)
     pipeline = Pipeline(Model.load(model), aligner=aligner, times=times, device=device)
 
     def one(path: Path, id: str, samples: np.ndarray) -> tuple[Result, str]:
-        return pipeline.transcribe(id, samples), ""
+        result = pipeline.transcribe(id, samples)
+        texts[_readable(path)] = result.text
+        return result, ""
 
-    return _each(found, pipeline, one, writers, out)
+    texts: dict[str, str] = {}
+    outcome = _each(found, pipeline, one, writers, out)
+    failed = {row["file"] for row in outcome.errors}
+    outcome.texts = {file: text for file, text in texts.items() if file not in failed}
+    with atomic_write(out / "transcripts.jsonl") as file:
+        for name, text in outcome.texts.items():
+            file.write(json.dumps({"file": name, "text": text}, ensure_ascii=False) + "\n")
+    return outcome
 
 
 def _check(

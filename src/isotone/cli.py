@@ -147,7 +147,7 @@ def transcribe(
     out_dir: Out_ = Path("transcripts"),
     device: Device_ = "cpu",
 ) -> None:
-    """Recognise speech, with the time of every word and phone.
+    """Recognise speech, with the time of every word and phone; the text alone is printed, and in transcripts.jsonl.
 
     Example: isotone transcribe interview.wav --model runs/timit/joint --format srt
     """
@@ -161,6 +161,8 @@ def transcribe(
 
 
 def _finish(report: Outcome, out_dir: Path) -> None:
+    for file, text in report.texts.items():
+        typer.echo(f"{file}: {text}")
     typer.echo(f"{report.done} of {report.done + len(report.errors)} files written to {out_dir}")
     if report.warnings:
         first, place = report.warnings[0], out_dir / "warnings.jsonl"

@@ -247,7 +247,9 @@ def _resolve(source: str | Mapping[str, Any]) -> tuple[Any, str | None]:
 
 
 def _check_names(config: Any, settings: Mapping[str, Any]) -> None:
-    known = sorted([*config.to_dict(), *(["lookahead_frames"] if config.model_type == "wav2vec2-bert" else [])])
+    known = sorted(
+        [*config.to_dict(), *(["lookahead_frames"] if config.model_type == "wav2vec2-bert" else [])]
+    )
     for name in settings:
         if name not in known:
             raise ValueError(f"A {config.model_type} encoder has no setting {name!r}.{nearest(name, known)}")

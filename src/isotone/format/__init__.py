@@ -30,6 +30,9 @@ _BY_SUFFIX: dict[str, str | dict[str, str]] = {
     ".eaf": "elan",
 }
 
+#: Suffixes in order of exactness; what is not named comes after.
+_EXACT = (".json", ".textgrid", ".csv", ".ctm")
+
 
 @runtime_checkable
 class ManyUtterances(Protocol):
@@ -84,8 +87,9 @@ def read_folder(path: Path | str) -> Folder:
     An id is the path below the folder without suffix (``dr1-fvmh0/sa1``), where the file does not hold one.
     TIMIT's ``.phn`` and ``.wrd`` of one utterance become one alignment, as long as the ``.txt`` beside them
     says. A ``.txt`` beside any other alignment file is its transcript and left alone, as are hidden files,
-    suffixes that no format has, and write-only formats. Of two files with one id the first in order of
-    names is kept, the other reported.
+    suffixes that no format has, and write-only formats. Files of one name in several formats are taken for the
+    same alignment, of which the most exact is read: JSON, TextGrid, then the others. Where two files hold one id
+    otherwise, the first in order of names is kept and the other reported.
 
     Raises:
         FileNotFoundError: no such folder.
@@ -108,9 +112,12 @@ def read_folder(path: Path | str) -> Folder:
         id = stem.relative_to(root).as_posix()
         timit = [f for f in files if f.suffix.lower() in (".phn", ".wrd")]
         others = [f for f in files if f not in timit and (f.suffix.lower() != ".txt" or len(files) == 1)]
+        others.sort(
+            key=lambda f: _EXACT.index(f.suffix.lower()) if f.suffix.lower() in _EXACT else len(_EXACT)
+        )
         for members, load in [
-            *(([f], _load_all) for f in others),
             *([(timit, _load_timit)] if timit else []),
+            *(([f], _load_all) for f in others),
         ]:
             try:
                 found = load(members, readers, id)
@@ -127,6 +134,7 @@ def read_folder(path: Path | str) -> Folder:
                     contents.errors.append((members[0], problem))
                 else:
                     contents.alignments[alignment.id] = alignment
+            break  # the others say the same
     return contents
 
 

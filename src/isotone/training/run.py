@@ -17,6 +17,7 @@ from isotone.pipeline import Pipeline
 from isotone.registries import corpora, encoders
 from isotone.text.pronounce import load_pronouncer
 from isotone.text.tokenizer import Tokenizer, build_tokenizer
+from isotone.training import checkpoint
 from isotone.training.assess import assess, snapshot
 from isotone.training.config import RecipeError
 from isotone.training.data import Utterances
@@ -71,9 +72,7 @@ def _run(recipe: DictConfig, folder: Path, accelerator: Accelerator) -> None:
     if start:
         _copy_weights(start, model)
     objective = Objective(model, _plain(recipe.objective))
-    Pipeline(
-        model
-    )  # so that a decoder or an aligner that cannot be built is said now, and not after an epoch
+    Pipeline(model)  # a decoder or an aligner that cannot be built is said now, not after an epoch
     rate, frames = model.encoder.sample_rate, model.encoder.frames
     train = Utterances(splits["train"], tokenizer, rate, recipe.train.max_seconds, frames)
     held = {n: Utterances(splits[n], tokenizer, rate, frames=frames) for n in ("dev", "test") if n in splits}
@@ -121,7 +120,7 @@ def _claim(folder: Path, recipe: DictConfig) -> None:
     """Write the resolved configuration, or see that the run found here has the same."""
     text = OmegaConf.to_yaml(recipe, resolve=True)
     path = folder / "config.yaml"
-    if path.is_file():
+    if path.is_file() and checkpoint.find(folder / "checkpoints"):  # before that there is nothing to lose
         before, after = _plain(OmegaConf.load(path)), _plain(OmegaConf.create(text))
         # a folder may be moved, or be called by another name
         if changed := sorted(k for k in {*before, *after} - {"output"} if before.get(k) != after.get(k)):
