@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from isotone.alignment import AlignmentError
-from isotone.kernels import coupling_from_paths
+from isotone.kernels import coupling_from_paths, subframe_coupling
 from isotone.kernels.coupling import couple
 from isotone.types import Coupling, Emissions, Targets, length_mask
 from isotone_ottc.functional import insert_blanks, insert_silence, ottc_loss, share_repeats
@@ -98,13 +98,15 @@ class SegmentalViterbi:
             blank's number makes blanks silence. Default: none, so that the tokens share all frames, but
             for the blank that may stand between equal neighbours.
         min_frames: Frames that a token takes at least.
+        subframe: Place boundaries between frames too, see :func:`isotone.kernels.subframe_coupling`.
     """
 
-    def __init__(self, *, silence: int | None = None, min_frames: int = 1) -> None:
+    def __init__(self, *, silence: int | None = None, min_frames: int = 1, subframe: bool = False) -> None:
         if min_frames < 1:
             raise ValueError(f"SegmentalViterbi expects min_frames >= 1; got {min_frames}.")
         self.silence = silence
         self.min_frames = min_frames
+        self.subframe = subframe
 
     @torch.no_grad()
     def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:
@@ -115,7 +117,7 @@ class SegmentalViterbi:
             targets: Labels ``(B, U)`` without blanks.
 
         Returns:
-            Frames to tokens, mass 1; ``score`` is the path's log-probability in nats, silence included. A row
+            Frames to tokens, mass 1 a frame; ``score`` is the path's log-probability in nats, silence included. A row
             without tokens has an empty coupling.
 
         Raises:
@@ -141,6 +143,11 @@ class SegmentalViterbi:
         )  # fmt: skip
         paths = torch.where(paths >= 0, origin.gather(1, paths.clamp(min=0)), paths)
         paths = share_repeats(paths, targets.labels)
+        if self.subframe:
+            logits = emissions.logits
+            return subframe_coupling(
+                paths, logits, targets.labels, emissions.lengths, targets.lengths, scores
+            )
         return coupling_from_paths(paths, emissions.lengths, targets.lengths, scores)
 
 

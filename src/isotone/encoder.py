@@ -89,11 +89,13 @@ class SpeechEncoder(Encoder):
         """Whether an utterance gives the same frames alone and in a padded batch (not with group normalisation)."""
         return getattr(self.model.config, "feat_extract_norm", "layer") != "group"
 
-    def forward(self, audio: Tensor, lengths: Tensor) -> Encoded:
+    def forward(self, audio: Tensor, lengths: Tensor, hidden: bool = True) -> Encoded:
         """See :meth:`isotone.interfaces.Encoder.forward`."""
         values, lengths = self.front_end(audio, lengths)
+        if not hidden:
+            return Encoded(self._features(values, lengths), ())
         if isinstance(self.front_end, LogMel):
-            features = Frames(values, lengths, self.front_end.grid)
+            features = self._features(values, lengths)
             mask = length_mask(lengths, values.shape[1])
             ahead = min(getattr(self.model.config, "lookahead_frames", 0), values.shape[1])
             # Wav2Vec2-BERT's convolutions see the past alone: advanced features give them some future
@@ -102,17 +104,31 @@ class SpeechEncoder(Encoder):
                 output = self.model(advanced, attention_mask=mask.long(), output_hidden_states=True)
         else:
             features, output = self._from_wave(values, lengths)
-        hidden = [Frames(h, features.lengths, features.grid) for h in output.hidden_states]
+        states = [Frames(h, features.lengths, features.grid) for h in output.hidden_states]
         last = output.last_hidden_state
         if self._has_adapter:
             lengths = self._adapted(features.lengths).clamp(max=last.shape[1])
-            return Encoded(features, (*hidden, Frames(last, lengths, self._adapted_grid(features.grid))))
-        return Encoded(features, (*hidden[:-1], Frames(last, features.lengths, features.grid)))
+            return Encoded(features, (*states, Frames(last, lengths, self._adapted_grid(features.grid))))
+        return Encoded(features, (*states[:-1], Frames(last, features.lengths, features.grid)))
+
+    def _features(self, values: Tensor, lengths: Tensor) -> Frames:
+        """The input features alone."""
+        if isinstance(self.front_end, LogMel):
+            return Frames(values, lengths, self.front_end.grid)
+        return self._wave_features(self.model.feature_extractor(self._at_least_a_frame(values)), lengths)
+
+    def _wave_features(self, output: Tensor, lengths: Tensor) -> Frames:
+        """What the convolutions give, ``(B, D, T)``, as frames."""
+        features = output.transpose(1, 2)
+        return Frames(features, self._conv_frames(lengths).clamp(max=features.shape[1]), self._conv_grid())
+
+    def _at_least_a_frame(self, values: Tensor) -> Tensor:
+        """The convolutions refuse audio that is shorter than one frame."""
+        return F.pad(values, (0, max(0, self._conv_field()[0] - values.shape[1])))
 
     def _from_wave(self, values: Tensor, lengths: Tensor) -> tuple[Frames, Any]:
         field, _ = self._conv_field()
-        # the convolutions refuse audio that is shorter than one frame
-        values = F.pad(values, (0, max(0, field - values.shape[1])))
+        values = self._at_least_a_frame(values)
         captured: list[Tensor] = []
         hook = self.model.feature_extractor.register_forward_hook(lambda _m, _i, out: captured.append(out))
         try:
@@ -124,10 +140,7 @@ class SpeechEncoder(Encoder):
                 output = self.model(values, attention_mask=mask, output_hidden_states=True)
         finally:
             hook.remove()
-        features = captured[0].transpose(1, 2)
-        return Frames(
-            features, self._conv_frames(lengths).clamp(max=features.shape[1]), self._conv_grid()
-        ), output
+        return self._wave_features(captured[0], lengths), output
 
     @contextmanager
     def _masking(self, frames: int) -> Iterator[None]:

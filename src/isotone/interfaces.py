@@ -36,12 +36,13 @@ class Encoder(nn.Module, ABC):
     sample_rate: int
 
     @abstractmethod
-    def forward(self, audio: Tensor, lengths: Tensor) -> Encoded:
+    def forward(self, audio: Tensor, lengths: Tensor, hidden: bool = True) -> Encoded:
         """Encode.
 
         Args:
             audio: ``(B, N)`` float32 samples in [-1, 1]; padding is never read.
             lengths: ``(B,)`` int64, samples.
+            hidden: Whether hidden states are wanted. Without them an encoder leaves its layers out.
         """
 
     @abstractmethod

@@ -90,12 +90,9 @@ class Model(nn.Module):
             lengths: ``(B,)`` int64, samples.
             only: Heads to run; all by default.
         """
-        encoded = self.encoder(audio, lengths)
-        return {
-            name: head(encoded.read(head.reads))
-            for name, head in self.heads.items()
-            if only is None or name in only
-        }
+        wanted = {name: head for name, head in self.heads.items() if only is None or name in only}
+        encoded = self.encoder(audio, lengths, any(head.reads != "features" for head in wanted.values()))
+        return {name: head(encoded.read(head.reads)) for name, head in wanted.items()}
 
     def set_progress(self, progress: float) -> None:
         """Tell every scheduled module which share of the training is done (0 to 1)."""

@@ -32,7 +32,7 @@ class Result:
     Attributes:
         alignment: Tiers of words (where the text has words) and of the model's tokens.
         text: The recognised text, or the given one.
-        frames: Frames of the head the text was read from.
+        frames: Frames of the head the text was read from; where the text was given, of the head of the times.
         blank_frames: Of these, the frames whose most likely label is the blank or the word delimiter.
         score: Mean log-probability a frame, over the frames that carry a token; 0 where none does.
     """
@@ -96,18 +96,18 @@ class Pipeline:
         self, ids: Sequence[str], audio: Sequence[np.ndarray], transcripts: Sequence[Transcript]
     ) -> list[Result]:
         """Forced alignment of several utterances at once; see :meth:`align`."""
-        emissions = self._emit(ids, audio)
+        emissions = self._emit(ids, audio, {self.times})[self.times]
         with_silence = [self._with_silence(t) for t in transcripts]
         targets = Targets.from_lists([list(t.tokens) for t, _ in with_silence])
         optional = torch.zeros_like(targets.labels, dtype=torch.bool)
         for row, (_, flags) in zip(optional, with_silence):
             row[: len(flags)] = torch.tensor(flags, dtype=torch.bool)
-        coupling = self._run_aligner(ids, emissions[self.times], replace(targets, optional=optional))
+        coupling = self._run_aligner(ids, emissions, replace(targets, optional=optional))
         return self._results(
             ids,
             audio,
             emissions,
-            emissions[self.times],
+            emissions,
             targets,
             coupling,
             [t for t, _ in with_silence],
@@ -127,7 +127,7 @@ class Pipeline:
 
     def transcribe_batch(self, ids: Sequence[str], audio: Sequence[np.ndarray]) -> list[Result]:
         """Recognition of several utterances at once; see :meth:`transcribe`."""
-        emissions = self._emit(ids, audio)
+        emissions = self._emit(ids, audio, {self.model.reading.text, self.times})
         reading = self.model.reading
         timing = emissions[reading.text]
         targets, coupling = self.decoder(timing)
@@ -142,7 +142,9 @@ class Pipeline:
         tokenizer = self.model.tokenizer
         transcripts = [recognised(tokenizer, tokens) for tokens in targets.tolist()]
         texts = [tokenizer.decode(tokens) for tokens in targets.tolist()]
-        return self._results(ids, audio, emissions, timing, targets, coupling, transcripts, texts)
+        return self._results(
+            ids, audio, emissions[reading.text], timing, targets, coupling, transcripts, texts
+        )
 
     def _realign(self, ids: Sequence[str], emissions: Emissions, targets: Targets) -> Coupling:
         """Times of the decoded tokens from the timing head; rows without tokens stay empty."""
@@ -165,7 +167,7 @@ class Pipeline:
                 self._run_aligner([name], _row(emissions, i), _row(targets, i))
             raise
 
-    def _emit(self, ids: Sequence[str], audio: Sequence[np.ndarray]) -> dict[str, Emissions]:
+    def _emit(self, ids: Sequence[str], audio: Sequence[np.ndarray], heads: set[str]) -> dict[str, Emissions]:
         for name, samples in zip(ids, audio):
             if self.model.encoder.frames(len(samples)) < 1:
                 seconds = len(samples) / self.model.encoder.sample_rate
@@ -175,9 +177,7 @@ class Pipeline:
         for row, samples in zip(batch, audio):
             row[: len(samples)] = torch.from_numpy(samples)
         with torch.inference_mode():
-            out = self.model(
-                batch.to(self.device), lengths.to(self.device), {self.model.reading.text, self.times}
-            )
+            out = self.model(batch.to(self.device), lengths.to(self.device), heads)
         return {name: e.to("cpu") for name, e in out.items()}
 
     def _with_silence(self, transcript: Transcript) -> tuple[Transcript, list[bool]]:
@@ -211,7 +211,7 @@ class Pipeline:
         self,
         ids: Sequence[str],
         audio: Sequence[np.ndarray],
-        emissions: dict[str, Emissions],
+        reading: Emissions,
         timing: Emissions,
         targets: Targets,
         coupling: Coupling,
@@ -222,7 +222,7 @@ class Pipeline:
         scores = token_scores(timing, targets, coupling)
         mass = _token_mass(targets, coupling).to(scores.dtype)
         means = (scores * mass).sum(1) / mass.sum(1).clamp(min=1e-12)
-        blanks = blank_frames(emissions[self.model.reading.text], delimiter_number(self.model.tokenizer))
+        blanks = blank_frames(reading, delimiter_number(self.model.tokenizer))
         out = []
         for i, name in enumerate(ids):
             duration = len(audio[i]) / self.model.encoder.sample_rate
@@ -231,7 +231,7 @@ class Pipeline:
                 for s, e in spans[i, : len(transcripts[i].tokens)].tolist()
             ]
             alignment = self._tiers(name, duration, transcripts[i], rows, scores[i].tolist())
-            frames = int(emissions[self.model.reading.text].lengths[i])
+            frames = int(reading.lengths[i])
             out.append(Result(alignment, texts[i], frames, int(blanks[i]), float(means[i])))
         return out
 

@@ -192,9 +192,11 @@ class Coupling(_Movable):
         first = order.new_full((len(self.mass), size), self.mass.shape[1])
         first = first.scatter_reduce(1, self.source, torch.where(wins, order, self.mass.shape[1]), "amin")
         keep = wins & (first.gather(1, self.source) == order)
-        return self._select(keep)
+        kept = self.select(keep)
+        return replace(kept, mass=(kept.mass > 0).to(self.mass.dtype))
 
-    def _select(self, keep: Tensor) -> Coupling:
+    def select(self, keep: Tensor) -> Coupling:
+        """The entries that ``keep (B, K)`` marks, in their order."""
         count = keep.sum(1)
         size = max(1, int(count.max()) if len(count) else 1)
         order = torch.argsort(~keep, dim=1, stable=True)[:, :size]
@@ -205,9 +207,8 @@ class Coupling(_Movable):
             x = x.gather(1, order)
             return torch.where(valid, x, x.gather(1, last))
 
-        return replace(
-            self, source=take(self.source), target=take(self.target), mass=valid.to(self.mass.dtype)
-        )
+        mass = torch.where(valid, self.mass.gather(1, order), 0)
+        return replace(self, source=take(self.source), target=take(self.target), mass=mass)
 
     def spans(self) -> Tensor:
         """First frame and one past the last frame of every target: ``(B, m_max, 2)`` float, in frames.

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -44,13 +45,12 @@ run(load_recipe(sys.argv[1], sys.argv[2:]))
 """
 
 
-def start(recipe: Path, folder: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", CHILD, str(recipe), *OPTIONS, f"output={folder}"]
-    environment = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
-    }
+def start(
+    recipe: Path, folder: Path, options: list[str] = OPTIONS, variables: dict[str, str] | None = None
+) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", CHILD, str(recipe), *options, f"output={folder}"]
+    path = os.pathsep.join(p for p in sys.path if p)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path, **(variables or {})}
     return subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
@@ -172,31 +172,43 @@ def test_checkpoints_are_found_in_order(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_two_processes(tiny_recipes: Path, tmp_path: Path) -> None:
-    """Each takes a half of every batch; together they make the steps of one that takes all, and end in peace."""
-    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port=0"]
-    script = tmp_path / "script.py"
-    script.write_text(CHILD)
-    environment = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "ACCELERATE_USE_CPU": "true",
-        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
-    }
-    options = ["train.steps=4", "heads.ctc.dropout=0.0", "encoder.source.conformer_conv_dropout=0.0"]
-    recorded = {}
-    for prefix, size in (([sys.executable], 4), (launch, 2)):
-        folder = tmp_path / str(size)
-        command = [*prefix, str(script), str(tiny_recipes / "ctc.yaml"), *options]
-        command += [f"train.batch_size={size}", f"output={folder}"]
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=300, check=False
-        )
-        assert done.returncode == 0, done.stderr[-3000:]
-        assert (folder / "result.json").is_file()
-        recorded[size] = rows(folder)
-    assert [(r["step"], r.get("epoch")) for r in recorded[4]] == [
-        (r["step"], r.get("epoch")) for r in recorded[2]
+    """Each takes a half of every batch, together they make the steps of one that takes all; both stop if one must."""
+    options = [
+        "train.steps=6",
+        "train.batch_size=2",
+        "heads.ctc.dropout=0",
+        "encoder.source.conformer_conv_dropout=0",
     ]
-    for one, two in zip(recorded[4], recorded[2]):
-        for name in {"grad_norm", "lr", "dev_error_rate"} & one.keys():
+    folder, alone = tmp_path / "two", tmp_path / "one"
+
+    def pair() -> list[subprocess.Popen[str]]:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        ranks = (
+            {"RANK": str(r), "LOCAL_RANK": str(r), "WORLD_SIZE": "2", "MASTER_PORT": str(port)}
+            for r in (0, 1)
+        )
+        common = {"MASTER_ADDR": "127.0.0.1", "ACCELERATE_USE_CPU": "true", "LOCAL_WORLD_SIZE": "2"}
+        return [start(tiny_recipes / "ctc.yaml", folder, options, {**common, **rank}) for rank in ranks]
+
+    for ends in (True, False):
+        processes = pair()
+        try:
+            if ends:
+                wait_for_step(processes[0], folder, 2)
+                processes[1].send_signal(signal.SIGTERM)
+            words = [process.communicate(timeout=180)[1] for process in processes]
+        finally:
+            for process in processes:
+                process.kill()
+        assert [process.returncode for process in processes] == [0, 0], words
+        assert (folder / "result.json").is_file() is not ends
+    process = start(tiny_recipes / "ctc.yaml", alone, [*options, "train.batch_size=4"])
+    assert process.wait(timeout=180) == 0
+    assert [(r["step"], r.get("epoch")) for r in rows(folder)] == [
+        (r["step"], r.get("epoch")) for r in rows(alone)
+    ]
+    for two, one in zip(rows(folder), rows(alone)):
+        for name in {"loss", "grad_norm", "lr", "dev_error_rate"} & one.keys():
             assert one[name] == pytest.approx(two[name], rel=1e-2)

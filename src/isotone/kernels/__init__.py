@@ -4,6 +4,20 @@ The submodules that compile (``isotone.kernels.viterbi``) are imported by name, 
 package stays quick.
 """
 
-from isotone.kernels.paths import BlankRule, EdgeRule, check_blank_rules, coupling_from_paths, fill_blanks
+from isotone.kernels.paths import (
+    BlankRule,
+    EdgeRule,
+    check_blank_rules,
+    coupling_from_paths,
+    fill_blanks,
+    subframe_coupling,
+)
 
-__all__ = ["BlankRule", "EdgeRule", "check_blank_rules", "coupling_from_paths", "fill_blanks"]
+__all__ = [
+    "BlankRule",
+    "EdgeRule",
+    "check_blank_rules",
+    "coupling_from_paths",
+    "fill_blanks",
+    "subframe_coupling",
+]

@@ -86,3 +86,53 @@ def coupling_from_paths(
     source = torch.where(valid, order, last)
     target = paths.gather(1, source).clamp(min=0)
     return Coupling(source, target, valid.float(), frame_lengths, target_lengths, scores)
+
+
+def subframe_coupling(
+    paths: Tensor,
+    logits: Tensor,
+    labels: Tensor,
+    frame_lengths: Tensor,
+    target_lengths: Tensor,
+    scores: Tensor | None = None,
+) -> Coupling:
+    r"""A path as a coupling whose boundaries lie between frames: finer than the hop.
+
+    A frame that a boundary runs through looks like both of its labels. Where a path goes from a to b between frames t
+    and t + 1, the boundary is moved by :math:`p_{t+1}(a) - p_t(b)` frames, where p is the posterior of one of the two
+    labels against the other; the frame that it then runs through is shared by the two tokens. A path that is the best
+    one keeps its boundaries to half a frame.
+
+    Args:
+        paths: ``(B, T)`` int64, token of every frame, -1 for blank, -2 past the end.
+        logits: ``(B, T, V)`` unnormalised scores of the labels; only differences within a frame are used.
+        labels: ``(B, U)`` int64, label of every token.
+        frame_lengths, target_lengths: ``(B,)``.
+        scores: ``(B,)`` scores of the paths, where known.
+
+    Returns:
+        Mass 1 a frame that carries a token; hardening it gives the path back, except for tokens of one frame that
+        lose most of it.
+    """
+    if paths.shape[1] == 0:
+        return coupling_from_paths(paths, frame_lengths, target_lengths, scores)
+    token = paths.clamp(min=0)
+    before, after = token[:, :-1], token[:, 1:]
+    boundary = (paths[:, :-1] >= 0) & (paths[:, 1:] >= 0) & (before != after)
+    a, b = (labels.gather(1, t)[..., None] for t in (before, after))
+    early, late = logits[:, :-1].float(), logits[:, 1:].float()
+    of_next = torch.sigmoid((early.gather(2, b) - early.gather(2, a))[..., 0])
+    of_last = torch.sigmoid((late.gather(2, a) - late.gather(2, b))[..., 0])
+    # below one half, so that a token of one frame keeps some of it
+    shift = torch.where(boundary, of_last - of_next, 0.0).nan_to_num(0.0).clamp(-0.49, 0.49)
+    zero = shift.new_zeros(len(shift), 1)
+    to_last = torch.cat([zero, shift.clamp(min=0)], 1)
+    to_next = torch.cat([(-shift).clamp(min=0), zero], 1)
+    last, following = torch.cat([token[:, :1], before], 1), torch.cat([after, token[:, -1:]], 1)
+    mass = torch.stack([to_last, 1 - to_last - to_next, to_next], 2) * (paths >= 0)[..., None]
+    frame = torch.arange(paths.shape[1], device=paths.device)[None, :, None].expand_as(mass)
+    target = torch.stack([last, token, following], 2)
+    whole = Coupling(
+        frame.flatten(1), target.flatten(1), mass.flatten(1), frame_lengths, target_lengths, scores
+    )
+    return whole.select(whole.mass > 0)

@@ -61,8 +61,8 @@ class Splits:
     """Names of the corpus's splits. An empty ``dev`` or ``test`` leaves that evaluation out."""
 
     train: str = "train"
-    dev: str = "dev"
-    test: str = "test"
+    dev: str | None = "dev"
+    test: str | None = "test"
 
 
 @dataclass

@@ -168,7 +168,7 @@ class Trainer:
             {
                 "step": self.step,
                 "epoch": self.epoch,
-                **sums,
+                **self._over_processes(sums),
                 "grad_norm": norm,
                 "lr": lr,
                 "utterances_per_s": utterances / (time.perf_counter() - started),
@@ -204,6 +204,13 @@ class Trainer:
                 "Stopped at step %d of %d; the same command goes on from there.", self.step, self.steps
             )
             raise Preempted(0)
+
+    def _over_processes(self, values: dict[str, float]) -> dict[str, float]:
+        """Means over the processes, which have batches of nearly the same size."""
+        if self.accelerator.num_processes == 1:
+            return values
+        mine = torch.tensor(list(values.values()), device=self.accelerator.device)
+        return dict(zip(values, self.accelerator.reduce(mine, "mean").tolist()))
 
     def _stopping(self) -> bool:
         """Whether any process was asked to stop: all stop after the same step."""
