@@ -11,6 +11,7 @@ from tiny_models import error_of, isotone, save_noise
 from isotone import format as files
 from isotone import formats
 from isotone.alignment import Alignment, Segment, Tier
+from isotone.batch import evaluate_files
 
 # evaluate
 
@@ -244,3 +245,13 @@ def test_report_explains_what_is_no_run(tmp_path: Path) -> None:
     less = fake_run(tmp_path / "less", 0.01, count=2)
     assert "another test split" in error_of("report", less, fake_run(tmp_path / "more", 0.02))
     assert not (tmp_path / "report").exists()
+
+
+def test_words_are_compared_without_case_and_punctuation(tmp_path: Path) -> None:
+    hyp, ref = tmp_path / "hyp", tmp_path / "ref"
+    for folder, label in ((hyp, "Year."), (ref, "year")):
+        files.write(Alignment("a", 1.0, (Tier("words", (Segment(label, 0.25, 0.75),)),)), folder, "textgrid")
+    plain = evaluate_files(hyp, ref, tier="words")[0]["hyp"].report
+    assert plain["wer"].value == 0.0
+    assert plain["idr"].value == 100.0
+    assert evaluate_files(hyp, ref, tier="words", as_written=True)[0]["hyp"].report["wer"].value == 100.0

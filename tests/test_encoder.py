@@ -128,6 +128,44 @@ def test_alone_and_in_a_batch(name: str, saved: dict[str, Path]) -> None:
     assert apart < 1e-4 if encoder.exact_padding else apart > 1e-3
 
 
+@pytest.mark.parametrize("name", ["wav2vec2", "hubert-group", "wav2vec2-bert"])
+def test_features_alone(name: str, saved: dict[str, Path]) -> None:
+    """Where no hidden state is wanted the layers are left out."""
+    encoder = SpeechEncoder(str(saved[name])).eval()
+    _, *batch = noise([8000, 399, 6543])
+    whole = encode(encoder, *batch)
+    encoder.model.encoder.register_forward_hook(lambda *_: pytest.fail("the layers ran"))
+    with torch.inference_mode():
+        alone = encoder(*batch, hidden=False)
+    assert alone.hidden == ()
+    assert torch.equal(alone.features.values, whole.features.values)
+    assert alone.features.lengths.tolist() == whole.features.lengths.tolist()
+    assert alone.features.grid == whole.features.grid
+
+
+def test_frames_ahead(saved: dict[str, Path], tmp_path: Path) -> None:
+    """Layers see features from some frames ahead; past the end of an utterance there is nothing, in any batch."""
+    name = str(saved["wav2vec2-bert"])
+    plain, ahead = SpeechEncoder(name).eval(), SpeechEncoder(name, config={"lookahead_frames": 3}).eval()
+    rows, *batch = noise([8000, 700, 6543])  # 24, 1 and 19 frames
+    together = encode(ahead, *batch)
+    for row, samples in enumerate(rows):
+        alone = encode(ahead, torch.from_numpy(samples)[None], torch.tensor([len(samples)]))
+        features = alone.features.values
+        advanced = torch.cat([features[:, 3:], torch.zeros(1, min(3, features.shape[1]), 160)], 1)
+        with torch.inference_mode():
+            expected = plain.model(advanced).last_hidden_state
+        torch.testing.assert_close(alone.read("last").values, expected, rtol=1e-4, atol=1e-4)
+        n = features.shape[1]
+        torch.testing.assert_close(together.read("last").values[row, :n], expected[0], rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(together.features.values[row, :n], features[0], rtol=1e-4, atol=1e-4)
+    assert together.read("last").grid == together.features.grid
+    ahead.save(tmp_path)
+    assert SpeechEncoder(str(tmp_path), pretrained=False).model.config.lookahead_frames == 3
+    with pytest.raises(ValueError, match="no setting 'lookahead_frames'"):
+        SpeechEncoder("wav2vec2-tiny", config={"lookahead_frames": 3})
+
+
 @pytest.mark.parametrize("name", ["wav2vec2", "hubert", "wavlm"])
 def test_frozen_features(name: str, saved: dict[str, Path]) -> None:
     encoder = SpeechEncoder(str(saved[name]), freeze_features=True).train()

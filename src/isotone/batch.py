@@ -19,6 +19,7 @@ from rich.progress import track
 from isotone import audio as sound
 from isotone import format as files
 from isotone.alignment import Alignment
+from isotone.corpus import SILENCE
 from isotone.corpus.folder import AUDIO_SUFFIXES
 from isotone.evaluation import Comparison, compare
 from isotone.evaluation.files import Evaluation, evaluate_paths
@@ -29,6 +30,7 @@ from isotone.pipeline import Pipeline, Result
 from isotone.registries import aligners
 from isotone.registries import formats as format_registry
 from isotone.registry import nearest
+from isotone.text.normalize import normalize
 from isotone.text.phones import PHONE_CLASSES, PHONES_61, PhoneSet, fold
 
 log = logging.getLogger(__name__)
@@ -315,6 +317,11 @@ def _read_text(path: Path, seconds: float) -> str:
     return text
 
 
+def _plain_word(label: str) -> str:
+    """A word without case and punctuation; silence, and what is nothing without them, as it is."""
+    return label if label in SILENCE else normalize(label) or label
+
+
 def evaluate_files(
     hyp: Path,
     ref: Path,
@@ -324,6 +331,7 @@ def evaluate_files(
     strict: bool = True,
     against: Path | None = None,
     phones: PhoneSet | None = None,
+    as_written: bool = False,
     json_file: Path | None = None,
 ) -> tuple[dict[str, Evaluation], Comparison | None]:
     """Score files against files, and two hypotheses against each other.
@@ -333,6 +341,7 @@ def evaluate_files(
         tier, collar_s, strict: See :func:`isotone.evaluation.score`.
         against: A second hypothesis.
         phones: TIMIT phone set that labels of larger sets are folded to, on both sides; None leaves them.
+        as_written: Compare words with their case, punctuation and digits; otherwise "Year." is "year".
         json_file: Where everything is written as JSON.
 
     Returns:
@@ -350,6 +359,8 @@ def evaluate_files(
     if phones is not None:
         # a phone that the smaller set does not have (q) is as silent as its closures are
         options["relabel"] = {p: "".join(fold([p], phones)) for p in PHONES_61}
+    elif tier == "words" and not as_written:
+        options["relabel"] = _plain_word
     names = [hyp.resolve().name] if against is None else [str(hyp), str(against)]
     found = {
         name: evaluate_paths(path, ref, **options)

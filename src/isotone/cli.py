@@ -209,6 +209,9 @@ def evaluate(
     any_label: Annotated[
         bool, typer.Option("--any-label", help="Match boundaries whatever their labels.")
     ] = False,
+    as_written: Annotated[
+        bool, typer.Option("--as-written", help="Compare words with their case and punctuation.")
+    ] = False,
     against: Annotated[
         Path | None, typer.Option(help="A second hypothesis: paired tests of the difference.")
     ] = None,
@@ -234,6 +237,7 @@ def evaluate(
             tier=tier,
             collar_s=None if collar is None else collar / 1000,
             strict=not any_label,
+            as_written=as_written,
             against=against,
             phones=phones,  # type: ignore[arg-type]  # fold checks it
             json_file=json_file,

@@ -206,6 +206,17 @@ def test_half_precision(tiny_recipes: Path, tmp_path: Path) -> None:
     assert results["bf16"] != results["no"]
 
 
+def test_processes_that_load_audio_change_nothing(tiny_recipes: Path, train: Train, tmp_path: Path) -> None:
+    """Dropout draws the same numbers, batches come in the same order."""
+    options = ["train.steps=6", "train.batch_size=5", "heads.ctc.dropout=0.3"]
+    rows = []
+    for workers in (0, 2):
+        folder = tmp_path / str(workers)
+        train(tiny_recipes / "ctc.yaml", *options, f"train.workers={workers}", f"output={folder}")
+        rows.append([{k: v for k, v in row.items() if k != "utterances_per_s"} for row in metrics(folder)])
+    assert rows[0] == rows[1]
+
+
 def test_a_term_counts_by_its_weight(tiny_recipes: Path, tmp_path: Path) -> None:
     trainer = parts(tiny_recipes / "joint.yaml", "objective.ottc.weight=0.25", f"output={tmp_path / 'run'}")
     trainer.fit()

@@ -14,6 +14,7 @@ from isotone.alignment import Alignment
 from isotone.corpus import SILENCE
 from isotone.evaluation.report import Report
 from isotone.evaluation.scoring import score
+from isotone.evaluation.tracks import Relabel
 from isotone.files import atomic_write
 from isotone.format import FormatError, ManyUtterances, file_name, read, read_folder
 from isotone.format.reading import decode
@@ -62,7 +63,7 @@ def evaluate_paths(
     strict: bool = True,
     seed: int = 0,
     silence: Collection[str] = SILENCE,
-    relabel: Mapping[str, str] | None = None,
+    relabel: Relabel | None = None,
     classes: Mapping[str, str] | None = None,
     tolerance_s: float = 0.02,
     resamples: int = 1000,

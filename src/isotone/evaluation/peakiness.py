@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from isotone.alignment import Alignment
 from isotone.corpus import SILENCE
 from isotone.evaluation.formulas import peakiness
-from isotone.evaluation.tracks import TICKS_PER_S, Bools, encode
+from isotone.evaluation.tracks import TICKS_PER_S, Bools, Relabel, encode
 
 if TYPE_CHECKING:
     from isotone.types import Grid
@@ -23,7 +23,7 @@ def silent_frames(
     tier: str = "phones",
     grid: Grid | None = None,
     silence: Collection[str] = SILENCE,
-    relabel: Mapping[str, str] | None = None,
+    relabel: Relabel | None = None,
 ) -> Bools:
     """Which frames the reference says are silence: those whose centre lies in no labelled segment.
 

@@ -23,7 +23,7 @@ from isotone.evaluation.segments import (
     segment_sums,
     transition_rows,
 )
-from isotone.evaluation.tracks import TICKS_PER_MS, Floats, Track, encode, ticks
+from isotone.evaluation.tracks import TICKS_PER_MS, Floats, Relabel, Track, encode, ticks
 
 if TYPE_CHECKING:
     from isotone.types import Grid
@@ -38,7 +38,7 @@ def score(
     seed: int = 0,
     *,
     silence: Collection[str] = SILENCE,
-    relabel: Mapping[str, str] | None = None,
+    relabel: Relabel | None = None,
     classes: Mapping[str, str] | None = None,
     tolerance_s: float = 0.02,
     grid: Grid | None = None,
@@ -167,7 +167,7 @@ def _blanks(
     tier: str,
     grid: Grid | None,
     silence: Collection[str],
-    relabel: Mapping[str, str] | None,
+    relabel: Relabel | None,
 ) -> dict[str, Floats]:
     """Shares of blank and of silent frames by utterance; utterances without a count do not enter."""
     out = np.zeros((3, len(references)))

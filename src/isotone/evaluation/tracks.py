@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from isotone.alignment import Tier
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+Relabel = Mapping[str, str] | Callable[[str], str]
 
 #: Times are compared as multiples of 0.1 us: 0.13 - 0.12 s is 10 ms then, not 10.000000000000009 ms, and
 #: every sample of 8 and 16 kHz audio is a whole number.
@@ -89,7 +90,7 @@ def encode(
     tier: Tier,
     codes: dict[str, int],
     silence: Collection[str] = (),
-    relabel: Mapping[str, str] | None = None,
+    relabel: Relabel | None = None,
 ) -> Track:
     """A tier as arrays.
 
@@ -97,11 +98,14 @@ def encode(
         tier: Its segments.
         codes: The code of every label met so far; new labels are added to it.
         silence: Labels whose segments are left out, after relabelling.
-        relabel: Labels to rename first (61 phones to 39, say); the others stay as they are.
+        relabel: Labels to rename first: a mapping (61 phones to 39, say; what it has not stays as it is), or a
+            function of the label (case and punctuation of words).
     """
     rows = []
     for segment in tier:
-        label = segment.label if relabel is None else relabel.get(segment.label, segment.label)
+        label = segment.label
+        if relabel is not None:
+            label = relabel.get(label, label) if isinstance(relabel, Mapping) else relabel(label)
         if label not in silence:
             rows.append((codes.setdefault(label, len(codes)), ticks(segment.start), ticks(segment.end)))
     table = np.array(rows, dtype=np.int64).reshape(-1, 3)
