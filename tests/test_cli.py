@@ -172,7 +172,7 @@ def test_a_model_of_transformers_aligns_as_torchaudio_does(theirs: Path, tmp_pat
 def test_formats_of_one_tier_take_the_tier_there_is(phones: Path, tmp_path: Path) -> None:
     audio, formats = save_noise(tmp_path / "u.wav"), ("ctm", "srt", "audacity", "timit")
     isotone("transcribe", audio, "-m", phones, *(a for f in formats for a in ("-f", f)), "-o", tmp_path / "o")
-    assert sorted(p.suffix for p in (tmp_path / "o").iterdir()) == [".ctm", ".phn", ".srt", ".txt"]
+    assert sorted(p.suffix for p in (tmp_path / "o").iterdir()) == [".ctm", ".jsonl", ".phn", ".srt", ".txt"]
     said = [line.split()[4] for line in (tmp_path / "o/u.ctm").read_text().splitlines()]
     assert said
     assert said == [
@@ -255,3 +255,11 @@ def test_tracebacks_are_for_those_who_ask(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         isotone("--verbose", "train", tmp_path / "nothing.yaml")
     assert "nothing.yaml" in error_of("train", tmp_path / "nothing.yaml")
+
+
+def test_transcribe_prints_and_writes_the_text(phones: Path, tmp_path: Path) -> None:
+    audio = save_noise(tmp_path / "u.wav")
+    result = isotone("transcribe", audio, "-m", phones, "-o", tmp_path / "o")
+    row = json.loads((tmp_path / "o/transcripts.jsonl").read_text())
+    assert row["file"] == str(audio)
+    assert f"{audio}: {row['text']}" in result.stdout

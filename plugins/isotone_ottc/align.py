@@ -101,6 +101,8 @@ class SegmentalViterbi:
         subframe: Place boundaries between frames too, see :func:`isotone.kernels.subframe_coupling`.
     """
 
+    skips_optional = True
+
     def __init__(self, *, silence: int | None = None, min_frames: int = 1, subframe: bool = False) -> None:
         if min_frames < 1:
             raise ValueError(f"SegmentalViterbi expects min_frames >= 1; got {min_frames}.")

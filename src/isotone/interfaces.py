@@ -82,7 +82,11 @@ class Loss(Scheduled, ABC):
 
 @runtime_checkable
 class Aligner(Protocol):
-    """Forced alignment: which frames carry which token of a known sequence."""
+    """Forced alignment: which frames carry which token of a known sequence.
+
+    An aligner that can leave tokens out has an attribute ``skips_optional = True``: it is then given silences between
+    words that are marked in ``Targets.optional``; others are not.
+    """
 
     def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:
         """Align; raises AlignmentError, naming the row, where a sequence needs more frames than there are."""

@@ -187,7 +187,7 @@ class Pipeline:
         beside it. Phones without words are taken as they are given.
         """
         label = getattr(self.model.tokenizer, "silence", None)
-        if label is None or not transcript.words:
+        if label is None or not transcript.words or not getattr(self.aligner, "skips_optional", False):
             return transcript, [False] * len(transcript.tokens)
         silence = self.model.tokenizer.labels.index(label)
         pause = (silence, None, True)

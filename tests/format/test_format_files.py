@@ -162,13 +162,24 @@ def test_a_folder_is_read_with_its_bad_files_reported(tmp_path):
     assert "broken.csv: line 1: expected the header" in str(errors[0][1])
 
 
-def test_two_files_of_one_id_are_reported_and_the_first_kept(tmp_path):
-    write(BOTH, tmp_path, "csv")
-    write(Alignment("utt", 2.0), tmp_path, "json")
+def test_of_one_alignment_in_several_formats_the_most_exact_is_read(tmp_path):
+    for name in ("csv", "textgrid", "ctm", "json"):
+        write(BOTH, tmp_path, name)
+    (tmp_path / "utt.csv").write_text("never read")
+    assert read_folder(tmp_path) == ({"utt": BOTH}, [])
+    (tmp_path / "utt.json").write_text("{")  # a damaged one is reported, and the next best read
     alignments, errors = read_folder(tmp_path)
-    assert alignments == {"utt": BOTH}
+    assert alignments["utt"].tier("words") == BOTH.tier("words")
+    assert [path.name for path, _ in errors] == ["utt.json"]
+
+
+def test_two_files_of_one_id_are_reported_and_the_first_kept(tmp_path):
+    for name, label in (("a", "one"), ("b", "two")):
+        (tmp_path / f"{name}.ctm").write_text(f"utt 1 0.000 0.500 {label}\n")
+    alignments, errors = read_folder(tmp_path)
+    assert alignments["utt"].tier("words").labels == ["one"]
     assert [(path.name, str(error)) for path, error in errors] == [
-        ("utt.json", f"{tmp_path / 'utt.json'}: utterance 'utt' was read from another file already.")
+        ("b.ctm", f"{tmp_path / 'b.ctm'}: utterance 'utt' was read from another file already.")
     ]
 
 
