@@ -32,7 +32,7 @@ class Result:
     Attributes:
         alignment: Tiers of words (where the text has words) and of the model's tokens.
         text: The recognised text, or the given one.
-        frames: Frames of the head the text was read from; where the text was given, of the head of the times.
+        frames: Frames of the head the times were read from.
         blank_frames: Of these, the frames whose most likely label is the blank or the word delimiter.
         score: Mean log-probability a frame, over the frames that carry a token; 0 where none does.
     """
@@ -107,7 +107,6 @@ class Pipeline:
             ids,
             audio,
             emissions,
-            emissions,
             targets,
             coupling,
             [t for t, _ in with_silence],
@@ -142,9 +141,7 @@ class Pipeline:
         tokenizer = self.model.tokenizer
         transcripts = [recognised(tokenizer, tokens) for tokens in targets.tolist()]
         texts = [tokenizer.decode(tokens) for tokens in targets.tolist()]
-        return self._results(
-            ids, audio, emissions[reading.text], timing, targets, coupling, transcripts, texts
-        )
+        return self._results(ids, audio, timing, targets, coupling, transcripts, texts)
 
     def _realign(self, ids: Sequence[str], emissions: Emissions, targets: Targets) -> Coupling:
         """Times of the decoded tokens from the timing head; rows without tokens stay empty."""
@@ -211,7 +208,6 @@ class Pipeline:
         self,
         ids: Sequence[str],
         audio: Sequence[np.ndarray],
-        reading: Emissions,
         timing: Emissions,
         targets: Targets,
         coupling: Coupling,
@@ -222,7 +218,7 @@ class Pipeline:
         scores = token_scores(timing, targets, coupling)
         mass = _token_mass(targets, coupling).to(scores.dtype)
         means = (scores * mass).sum(1) / mass.sum(1).clamp(min=1e-12)
-        blanks = blank_frames(reading, delimiter_number(self.model.tokenizer))
+        blanks = blank_frames(timing, delimiter_number(self.model.tokenizer))
         out = []
         for i, name in enumerate(ids):
             duration = len(audio[i]) / self.model.encoder.sample_rate
@@ -231,7 +227,7 @@ class Pipeline:
                 for s, e in spans[i, : len(transcripts[i].tokens)].tolist()
             ]
             alignment = self._tiers(name, duration, transcripts[i], rows, scores[i].tolist())
-            frames = int(reading.lengths[i])
+            frames = int(timing.lengths[i])
             out.append(Result(alignment, texts[i], frames, int(blanks[i]), float(means[i])))
         return out
 
