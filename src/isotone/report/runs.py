@@ -188,17 +188,11 @@ def report_runs(
     found = systems(every)
     out.mkdir(parents=True, exist_ok=True)
     _write_tables(out, found, every)
-    several = len(every) > len(found)
-    rows = [[s.name, *(s.cells() if several else s.mean())] for s in found]
+    recognised, forced = (_table(found, part) for part in ("recognised", "forced"))
     runs = [replace(s.runs[0], name=s.name) for s in found]
-    table = Table(
-        ["model", *COLUMNS], rows, digits=1, best={} if several else BEST,
-        caption="Test split. Forced: on the reference transcript. F1 and IDR are label-strict; silence is left out."
-        + (" Mean and standard deviation over seeds." if several else ""),
-    )  # fmt: skip
     shown = _examples(runs, tier, examples)
     comparison = Comparison(
-        scores=table,
+        scores=recognised,
         frontier={r.name: (_number(r, "PER %"), _number(r, "IDR %")) for r in runs},
         collars={r.name: _curve(r.reports["recognised"]) for r in runs},
         collar_bands={r.name: _bands(r.reports["recognised"]) for r in runs},
@@ -208,13 +202,32 @@ def report_runs(
         if any("words" in [t.name for t in a.tiers] for e in shown for a in e.alignments.values())
         else (tier,),
     )
-    sections = [*comparison_sections(comparison), *_training_sections(runs, out, shown, tier)]
+    heading, first, *rest = comparison_sections(comparison)
+    sections = [heading, first, forced, *rest, *_training_sections(runs, out, shown, tier)]
     facts = {
         "runs": ", ".join(str(r.folder) for r in runs),
         "utterances": len(runs[0].reports["recognised"].ids),
     }
     write_report(out / "report.html", "Recognisers whose time stamps can be trusted", sections, facts=facts)
     return found
+
+
+def _table(found: Sequence[System], part: str) -> Table:
+    """The columns of recognised, or of forced alignments."""
+    several = any(len(s.runs) > 1 for s in found)
+    names = [name for name, (source, _) in COLUMNS.items() if source == part]
+    shown = [dict(zip(COLUMNS, s.cells() if several else s.mean())) for s in found]
+    caption = {
+        "recognised": "Recognised text with its times, test split. F1 and IDR are label-strict, without silence.",
+        "forced": "Forced alignment of the reference transcripts.",
+    }[part]
+    return Table(
+        ["model", *names],
+        [[s.name, *(row[n] for n in names)] for s, row in zip(found, shown)],
+        caption + (" Mean and standard deviation over seeds." if several else ""),
+        best={} if several else {n: BEST[n] for n in names},
+        digits=1,
+    )
 
 
 def _number(run: Run, column: str) -> float:

@@ -46,13 +46,14 @@ def decode(pipeline: Pipeline, data: Utterances, limit: int = 0, *, forced: bool
     Args:
         pipeline: The model with its decoder and aligner.
         data: The split.
-        limit: Utterances; 0: all.
+        limit: Utterances, spread over the split; 0: all.
         forced: Whether to align the reference transcript as well.
     """
     size = BATCH if getattr(pipeline.model.encoder, "exact_padding", True) else 1
     count = min(limit or len(data), len(data))
+    chosen = [i * len(data) // count for i in range(count)]
     for start in range(0, count, size):
-        examples = [data[i] for i in range(start, min(start + size, count))]
+        examples = [data[i] for i in chosen[start : start + size]]
         ids = [e.id for e in examples]
         results = pipeline.transcribe_batch(ids, [e.audio for e in examples])
         for example, result in zip(examples, results):
