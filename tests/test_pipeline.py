@@ -355,7 +355,9 @@ def test_blank_frames() -> None:
 def test_blank_and_delimiter_frames_of_a_result(characters: Pipeline) -> None:
     samples = noise(1.5)
     with torch.inference_mode():
-        logits = characters.model(torch.from_numpy(samples)[None], torch.tensor([24_000]))[characters.times].logits
+        logits = characters.model(torch.from_numpy(samples)[None], torch.tensor([24_000]))[
+            characters.times
+        ].logits
     best = logits[0].argmax(-1)
     result = characters.transcribe("u", samples)
     assert result.blank_frames == int(((best == 0) | (best == 2)).sum())
