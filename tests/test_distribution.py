@@ -148,7 +148,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     for part in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / part, source)
     skip = shutil.ignore_patterns("__pycache__", "*.egg-info", ".*")
-    for part in ("src", "plugins", "tests", "recipes", "benchmarks"):
+    for part in (p for p in ("src", "plugins", "tests", "recipes", "benchmarks") if (ROOT / p).is_dir()):
         shutil.copytree(ROOT / part, source / part, ignore=skip)
     wheel = _wheel(source, base / "dist")
     others = [_wheel(_write_distribution(base / name, name), base / f"dist-{name}") for name in DISTRIBUTIONS]
