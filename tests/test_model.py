@@ -27,6 +27,7 @@ from isotone.model import CONFIG, WEIGHTS, Model, ModelError, Reading
 from isotone.pipeline import Pipeline
 from isotone.registries import heads
 from isotone.text.tokenizer import PhoneTokenizer
+from isotone.training.objective import Objective
 from isotone.types import Emissions, Frames
 
 
@@ -164,11 +165,14 @@ def test_a_head_that_always_reads_the_same() -> None:
         heads._registered.pop("test-bands")
 
 
-def test_progress_reaches_the_heads(folders: dict[str, Path]) -> None:
+def test_progress_reaches_the_heads_and_the_losses(folders: dict[str, Path]) -> None:
     model = Model.load(folders["characters"])
+    terms = {name: {"head": name, "loss": {"name": "ctc"}, "weight": 1.0} for name in model.heads}
+    objective = Objective(model, terms)
     assert all(head.progress == 1.0 for head in model.heads.values())
-    model.set_progress(0.25)
+    objective.set_progress(0.25)
     assert all(head.progress == 0.25 for head in model.heads.values())
+    assert all(loss.progress == 0.25 for loss in objective.losses.values())
 
 
 # What others trained: Wav2Vec2ForCTC with its processor.

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from isotone.files import atomic_folder
-from isotone.interfaces import Encoder, Head, Scheduled
+from isotone.interfaces import Encoder, Head
 from isotone.registries import encoders, heads
 from isotone.text import tokenizer as tokenizers
 from isotone.text.tokenizer import Tokenizer
@@ -93,12 +93,6 @@ class Model(nn.Module):
         wanted = {name: head for name, head in self.heads.items() if only is None or name in only}
         encoded = self.encoder(audio, lengths, any(head.reads != "features" for head in wanted.values()))
         return {name: head(encoded.read(head.reads)) for name, head in wanted.items()}
-
-    def set_progress(self, progress: float) -> None:
-        """Tell every scheduled module which share of the training is done (0 to 1)."""
-        for module in self.modules():
-            if isinstance(module, Scheduled):
-                module.progress = progress
 
     def save(self, folder: Path | str) -> None:
         """Write the model as a folder (configuration, tokenizer, weights as safetensors), whole or not at all."""

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from isotone.interfaces import Scheduled
 from isotone.model import Model
 from isotone.registries import losses
 from isotone.types import Targets
@@ -49,7 +50,6 @@ class Objective(nn.Module):
 
     def set_progress(self, progress: float) -> None:
         """Tell heads and losses which share of the training is done (0 to 1)."""
-        self.model.set_progress(progress)
-        for module in self.losses.modules():
-            if hasattr(module, "progress"):
-                module.progress = progress  # type: ignore[assignment]
+        for module in self.modules():
+            if isinstance(module, Scheduled):
+                module.progress = progress
