@@ -99,16 +99,22 @@ class SegmentalViterbi:
             for the blank that may stand between equal neighbours.
         min_frames: Frames that a token takes at least.
         subframe: Place boundaries between frames too, see :func:`isotone.kernels.subframe_coupling`.
+        prior: Power of the labels' priors that the emissions are divided by (the head must track them).
     """
 
     skips_optional = True
 
-    def __init__(self, *, silence: int | None = None, min_frames: int = 1, subframe: bool = False) -> None:
-        if min_frames < 1:
-            raise ValueError(f"SegmentalViterbi expects min_frames >= 1; got {min_frames}.")
+    def __init__(
+        self, *, silence: int | None = None, min_frames: int = 1, subframe: bool = False, prior: float = 0.0
+    ) -> None:
+        if min_frames < 1 or not prior >= 0:
+            raise ValueError(
+                f"SegmentalViterbi expects min_frames >= 1 and prior >= 0; got {min_frames} and {prior}."
+            )
         self.silence = silence
         self.min_frames = min_frames
         self.subframe = subframe
+        self.prior = prior
 
     @torch.no_grad()
     def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:
@@ -127,6 +133,7 @@ class SegmentalViterbi:
             names it. ValueError: there is no such label for silence.
         """
         labels, blank = targets.labels, emissions.blank
+        emissions = emissions.without_prior(self.prior)
         if self.silence is None:
             labels, lengths, origin = insert_blanks(labels, targets.lengths, blank)
         elif not 0 <= self.silence < emissions.logits.shape[2]:

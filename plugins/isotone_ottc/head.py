@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
+import torch
 from torch import Tensor, nn
 
 from isotone.interfaces import Head
 from isotone.types import Emissions, Frames, length_mask
+
+# The running mean of the posteriors forgets with a half-life of 34 batches; no label is rarer than this.
+_PRIOR_MEMORY = 0.98
+_LEAST_PRIOR = 1e-5
 
 
 class OTTCHead(Head):
@@ -31,6 +36,8 @@ class OTTCHead(Head):
         layers: Convolutions of the front; 0 for none.
         width: Channels of the front.
         kernel: Frames that each convolution sees, odd.
+        track_prior: Keep a running mean of the label posteriors in training, which self-estimated label
+            weights and the aligner can divide by (``prior``).
         dilation: Factor by which the distance of the frames it sees grows from one convolution to the next.
 
     Raises:
@@ -52,6 +59,7 @@ class OTTCHead(Head):
         width: int = 256,
         kernel: int = 3,
         dilation: int = 1,
+        track_prior: bool = False,
     ) -> None:
         super().__init__()
         if alpha not in ("learned", "uniform"):
@@ -69,6 +77,8 @@ class OTTCHead(Head):
         self.front = _Front(input_size, width, layers, kernel, dilation, dropout) if layers else None
         size = width if layers else input_size
         self.labels = nn.Sequential(nn.Dropout(dropout), nn.Linear(size, vocab_size))
+        self.prior: Tensor | None
+        self.register_buffer("prior", torch.full((vocab_size,), 1 / vocab_size) if track_prior else None)
         self.weights: nn.Sequential | None = None
         if alpha == "learned":
             last = nn.Linear(hidden or size, 1)
@@ -90,7 +100,18 @@ class OTTCHead(Head):
             weight_logits = self.weights(values).squeeze(-1)
             if self.training and self.detach_after is not None and self.progress >= self.detach_after:
                 weight_logits = weight_logits.detach()
-        return Emissions(self.labels(values), frames.lengths, frames.grid, self.blank, weight_logits)
+        logits = self.labels(values)
+        if self.prior is not None and self.training:
+            self.prior = _running_mean(self.prior, logits.detach(), mask)
+        log_prior = None if self.prior is None else self.prior.clamp(min=_LEAST_PRIOR).log()
+        return Emissions(logits, frames.lengths, frames.grid, self.blank, weight_logits, log_prior)
+
+
+def _running_mean(prior: Tensor, logits: Tensor, mask: Tensor) -> Tensor:
+    """The running mean of the label posteriors ``(V,)``, one batch on."""
+    posteriors = logits.float().softmax(-1) * mask[..., None]
+    mean = posteriors.sum((0, 1)) / mask.sum().clamp(min=1)
+    return torch.where(mask.any(), _PRIOR_MEMORY * prior + (1 - _PRIOR_MEMORY) * mean, prior)
 
 
 class _Front(nn.Module):

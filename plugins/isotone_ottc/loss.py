@@ -24,6 +24,8 @@ class OTTCLoss(Loss):
         self_after: Share of training after which ``"self"`` leaves uniform weights.
         smoothing: Frames given to every label beyond its own, for ``"durations"`` and ``"self"``; all
             that the blanks inserted between repeats have under ``"durations"``.
+        prior: Power of the labels' priors that ``"self"`` divides the emissions by before it aligns them
+            (the head must track them).
 
     Raises:
         ValueError: an option outside its range.
@@ -35,6 +37,7 @@ class OTTCLoss(Loss):
         beta: Literal["uniform", "durations", "path", "self"] = "uniform",
         self_after: float = 0.3,
         smoothing: float = 0.5,
+        prior: float = 0.0,
     ) -> None:
         super().__init__()
         if beta not in ("uniform", "durations", "path", "self"):
@@ -47,9 +50,12 @@ class OTTCLoss(Loss):
             raise ValueError(
                 f"OTTCLoss expects self_after from 0 to 1, a share of training; got {self_after}."
             )
+        if not prior >= 0:
+            raise ValueError(f"OTTCLoss expects prior >= 0, a power; got {prior}.")
         self.beta = beta
         self.self_after = self_after
         self.smoothing = smoothing
+        self.prior = prior
 
     def forward(self, emissions: Emissions, targets: Targets) -> Tensor:
         """The loss of each utterance ``(B,)``, nats; 0 where frames are fewer than labels, or no labels.
@@ -70,7 +76,8 @@ class OTTCLoss(Loss):
                 beta = token_weights(targets.durations, origin, lengths, frames, self.smoothing)
             elif self.beta == "self" and self.progress >= self.self_after:
                 optional = spread_optional(targets.optional, origin, inserted=False)
-                beta = own_weights(emissions, labels, lengths, self.smoothing, optional)
+                scaled = emissions.without_prior(self.prior)
+                beta = own_weights(scaled, labels, lengths, self.smoothing, optional)
             else:
                 beta = uniform_weights(lengths, labels.shape[1])
         return ottc_loss(emissions.logits, emissions.weights(), labels, beta, frames, lengths)

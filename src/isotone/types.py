@@ -97,6 +97,7 @@ class Emissions(_Movable):
         grid: Where the frames lie in time.
         blank: Label number of the blank.
         weight_logits: ``(B, T)`` unnormalised logarithms of the OT weights alpha, where the head has them.
+        log_prior: ``(V,)`` logarithm of how often the head says each label, where it keeps count.
     """
 
     logits: Tensor
@@ -104,6 +105,25 @@ class Emissions(_Movable):
     grid: Grid
     blank: int = 0
     weight_logits: Tensor | None = None
+    log_prior: Tensor | None = None
+
+    def without_prior(self, weight: float) -> Emissions:
+        """These emissions with the label posteriors divided by their priors to the power ``weight``.
+
+        Posteriors favour frequent labels at every boundary; divided by the prior they are scaled likelihoods,
+        ``p(x|v) ~ p(v|x) / p(v)`` (Bourlard & Morgan 1994), which do not. A weight of 0 changes nothing.
+
+        Raises:
+            ValueError: the head that made them keeps no prior.
+        """
+        if weight == 0:
+            return self
+        if self.log_prior is None:
+            raise ValueError(
+                f"Expected emissions of a head that keeps its labels' priors, to divide by their power {weight}; "
+                "got one without. Train the head with track_prior: true, or set prior to 0."
+            )
+        return replace(self, logits=_wide(self.logits) - weight * self.log_prior)
 
     def log_probs(self) -> Tensor:
         """Log-probabilities ``(B, T, V)``, float32 at least."""

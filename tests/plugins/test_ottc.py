@@ -399,7 +399,13 @@ def test_sotd_refuses_what_it_cannot_use() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"layers": 1}, {"layers": 2, "dilation": 2, "width": 16}, {"alpha": "uniform"}, {"hidden": 3}],
+    [
+        {"layers": 1},
+        {"layers": 2, "dilation": 2, "width": 16},
+        {"alpha": "uniform"},
+        {"hidden": 3},
+        {"track_prior": True},
+    ],
     ids=str,
 )
 def test_every_head_keeps_the_laws(options: dict[str, object]) -> None:
