@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from isotone.types import length_mask
 
@@ -47,40 +44,6 @@ def ctc(
         reduction="none",
         zero_infinity=zero_infinity,
     )
-
-
-def frame_cross_entropy(logits: Tensor, labels: Tensor, valid: Tensor) -> Tensor:
-    r"""The cross-entropy :math:`\log \sum_v e^{x_{tv}} - x_{t y_t}` of every frame.
-
-    Keeps the logits and one number a frame; the only ``(B, T, V)`` tensor of its own is the gradient.
-
-    Args:
-        logits: ``(B, T, V)``.
-        labels: ``(B, T)`` int64 from 0 to V - 1, one a frame.
-        valid: ``(B, T)`` bool; the other frames give 0 and get no gradient whatever they hold.
-
-    Returns:
-        ``(B, T)`` nats, float32 at least.
-    """
-    return _FrameCrossEntropy.apply(logits, labels, valid)
-
-
-class _FrameCrossEntropy(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, logits: Tensor, labels: Tensor, valid: Tensor) -> Tensor:
-        dtype = torch.promote_types(logits.dtype, torch.float32)
-        total = torch.logsumexp(logits.to(dtype), -1)
-        ctx.save_for_backward(logits, labels, valid, total)
-        return (total - logits.gather(-1, labels[..., None])[..., 0]).masked_fill(~valid, 0.0)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        logits, labels, valid, total = ctx.saved_tensors
-        out = (logits - total[..., None]).exp_()
-        out.scatter_add_(-1, labels[..., None], out.new_full((1,), -1.0).expand(*labels.shape, 1))
-        out.mul_(grad[..., None]).masked_fill_(~valid[..., None], 0.0)
-        return out.to(logits.dtype), None, None
 
 
 def collapse(frame_labels: Tensor, frame_lengths: Tensor, blank: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from isotone.interfaces import Loss
+from isotone.kernels.cross_entropy import pair_cross_entropy
 from isotone.types import Emissions, Targets, length_mask
-from isotone_ctc.functional import ctc, frame_cross_entropy
+from isotone_ctc.functional import ctc
 
 
 class CTCLoss(Loss):
@@ -97,6 +98,6 @@ class SinglePathLoss(Loss):
         token = paths.masked_fill(~carried, 0)
         labels = torch.where(carried, targets.labels.gather(1, token), emissions.blank)
         weight = torch.where(carried, 1.0, self.blank_weight) * used
-        loss = frame_cross_entropy(emissions.logits, labels, weight > 0)
-        total = weight.sum(1)
-        return (loss * weight).sum(1) / total.masked_fill(total == 0, 1.0)
+        mass = weight / weight.sum(1, keepdim=True).clamp(min=1e-30)
+        frame = torch.arange(paths.shape[1], device=paths.device).expand_as(paths)
+        return pair_cross_entropy(emissions.logits, mass, frame, labels, emissions.lengths)

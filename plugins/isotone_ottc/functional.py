@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from isotone.kernels.coupling import couple
+from isotone.kernels.cross_entropy import pair_cross_entropy
 from isotone.types import length_mask
-
-# Rows of the batch are handled so many scores at a time: what bounds the temporaries beside the gradient.
-_BLOCK_SCORES = 1 << 22
 
 
 def insert_blanks(labels: Tensor, lengths: Tensor, blank: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -33,7 +28,7 @@ def insert_blanks(labels: Tensor, lengths: Tensor, blank: int) -> tuple[Tensor, 
     repeats[:, 1:] = (labels[:, 1:] == labels[:, :-1]) & valid[:, 1:]
     shift = torch.cumsum(repeats, 1)
     new_lengths = lengths + (shift[:, -1] if size else 0)
-    new_size = max(1, int(new_lengths.max()) if len(lengths) else 1)
+    new_size = _width(new_lengths, 2 * size - 1)
     # padding goes to one column more, which is cut off
     place = torch.where(valid, torch.arange(size, device=labels.device) + shift, new_size)
     out = labels.new_full((len(labels), new_size + 1), blank).scatter_(1, place, labels)
@@ -88,7 +83,7 @@ def collapse_frames(frame_labels: Tensor, kept: Tensor, blank: int) -> tuple[Ten
     starts = carries & (frame_labels != previous)
     number = torch.cumsum(starts, 1) - 1
     count = starts.sum(1)
-    most = max(1, int(count.max()) if len(count) else 1)
+    most = _width(count, size)
     labels = frame_labels.new_full((len(frame_labels), most + 1), blank)
     labels.scatter_(1, torch.where(starts, number, most), frame_labels)
     return labels[:, :most], count, torch.where(carries, number, -1)
@@ -143,13 +138,20 @@ def labels_from_paths(paths: Tensor, labels: Tensor, blank: int) -> tuple[Tensor
     starts = valid.clone()
     starts[:, 1:] &= paths[:, 1:] != paths[:, :-1]
     lengths = starts.sum(1)
-    size = max(1, int(lengths.max()) if len(lengths) else 1)
+    size = _width(lengths, paths.shape[1])
     run = torch.where(valid, torch.cumsum(starts, 1) - 1, size)
     frames = torch.zeros(len(paths), size + 1, device=paths.device)
     frames.scatter_add_(1, run, torch.ones_like(run, dtype=frames.dtype))
     frame_labels = torch.where(paths >= 0, labels.gather(1, paths.clamp(min=0)), blank)
     out = labels.new_full((len(labels), size + 1), blank).scatter_(1, run, frame_labels)
     return out[:, :size], lengths, frames[:, :size]
+
+
+def _width(lengths: Tensor, most: int) -> int:
+    """Columns for rows of these lengths: no more than needed where that can be read without waiting."""
+    if lengths.device.type != "cpu" or torch.compiler.is_compiling():
+        return max(1, most)
+    return max(1, int(lengths.max()) if len(lengths) else 1)
 
 
 def ottc_loss(
@@ -168,7 +170,8 @@ def ottc_loss(
     Args:
         logits: ``(B, T, V)`` unnormalised, nats; frames beyond their lengths are never read and get
             gradient 0.
-        alpha: ``(B, T)`` OT weights of the frames, non-negative; divided by their sum.
+        alpha: ``(B, T)`` OT weights of the frames, non-negative; divided by their sum. From logits:
+            :func:`isotone.kernels.coupling.frame_weights`.
         labels: ``(B, U)`` int64, blanks between repeats already inserted.
         beta: ``(B, U)`` weights of the labels, non-negative; divided by their sum.
         frame_lengths, label_lengths: ``(B,)`` int64.
@@ -180,8 +183,9 @@ def ottc_loss(
     Raises:
         ValueError: shapes that do not fit together.
 
-    Numerics: log-sum-exp and sums in float32 (float64 for float64). Beside the logits, their gradient is
-    the one tensor of their size: there is no (B, T, U) tensor and no stored log-softmax.
+    Numerics: log-sum-exp in float32 (float64 for float64), prefix sums of the weights in float64. Beside the
+    logits, their gradient is the one tensor of their size: there is no (B, T, U) tensor and no stored
+    log-softmax. No synchronisation with the host on other devices; torch.compile takes it as one graph.
 
     References: "A Differentiable Alignment Framework for Sequence-to-Sequence Modeling via Optimal
     Transport", 2025, equation 11.
@@ -192,70 +196,13 @@ def ottc_loss(
             f"{tuple(logits.shape)}, {tuple(alpha.shape)}, {tuple(labels.shape)} and {tuple(beta.shape)}."
         )
     if logits.shape[1] == 0 or labels.shape[1] == 0:
-        return logits.new_zeros(len(logits), dtype=_wide(logits.dtype))
+        return logits.new_zeros(len(logits), dtype=torch.promote_types(logits.dtype, torch.float32))
     feasible = (label_lengths > 0) & (label_lengths <= frame_lengths)
     coupling = couple(alpha, beta, frame_lengths, label_lengths)
-    pair_labels = labels.gather(1, coupling.target)
-    # labels of rows that are left out may be padding, which may be anything
-    pair_labels = torch.where(feasible[:, None], pair_labels, 0)
-    return _TransportCrossEntropy.apply(
-        logits, coupling.mass, coupling.source, pair_labels, frame_lengths, feasible
+    return pair_cross_entropy(
+        logits,
+        coupling.mass,
+        coupling.source,
+        labels.gather(1, coupling.target),
+        torch.where(feasible, frame_lengths, 0),
     )
-
-
-def _wide(dtype: torch.dtype) -> torch.dtype:
-    return torch.float64 if dtype == torch.float64 else torch.float32
-
-
-def _blocks(logits: Tensor) -> range:
-    """First rows of blocks of the batch that hold a bounded number of scores."""
-    return range(0, len(logits), max(1, _BLOCK_SCORES // max(1, logits.shape[1] * logits.shape[2])))
-
-
-class _TransportCrossEntropy(torch.autograd.Function):
-    """sum_k mass_k (logsumexp logits[source_k] - logits[source_k, label_k])."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        logits: Tensor,
-        mass: Tensor,
-        source: Tensor,
-        label: Tensor,
-        lengths: Tensor,
-        feasible: Tensor,
-    ) -> Tensor:
-        wide = _wide(logits.dtype)
-        blocks = _blocks(logits)
-        lse = torch.cat([torch.logsumexp(logits[b : b + blocks.step].to(wide), -1) for b in blocks])
-        pair = source * logits.shape[2] + label
-        chosen = logits.flatten(1).gather(1, pair).to(wide)
-        nll = torch.where(feasible[:, None], lse.gather(1, source) - chosen, 0.0)
-        ctx.save_for_backward(logits, lse, mass, source, pair, lengths, feasible, nll)
-        # where no mass goes, an impossible label costs nothing
-        return torch.where(mass == 0, 0.0, mass.to(wide) * nll).sum(1)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        logits, lse, mass, source, pair, lengths, feasible, nll = ctx.saved_tensors
-        grad = torch.where(feasible, grad, 0.0)[:, None]
-        grad_logits = grad_mass = None
-        if ctx.needs_input_grad[1]:
-            grad_mass = (grad * nll).to(mass.dtype)
-        if ctx.needs_input_grad[0]:
-            pulled = (grad * mass).to(lse.dtype)
-            pulled = torch.where(feasible[:, None], pulled, 0.0)
-            frame = torch.zeros_like(lse).scatter_add_(1, source, pulled)
-            unread = ~length_mask(torch.where(feasible, lengths, 0), lse.shape[1])
-            grad_logits = torch.empty_like(logits)
-            blocks = _blocks(logits)
-            for b in blocks:
-                rows = slice(b, b + blocks.step)
-                part = grad_logits[rows] if grad_logits.dtype == lse.dtype else None
-                part = torch.sub(logits[rows].to(lse.dtype), lse[rows, :, None], out=part)
-                part.exp_().mul_(frame[rows, :, None]).masked_fill_(unread[rows, :, None], 0.0)
-                part.view(len(part), -1).scatter_add_(1, pair[rows], -pulled[rows])
-                if part.dtype != grad_logits.dtype:
-                    grad_logits[rows] = part
-        return grad_logits, grad_mass, None, None, None, None

@@ -7,6 +7,7 @@ from typing import Literal
 from torch import Tensor
 
 from isotone.interfaces import Loss
+from isotone.kernels.coupling import frame_weights
 from isotone.types import Emissions, Targets
 from isotone_ottc.functional import insert_blanks, labels_from_paths, ottc_loss
 from isotone_ottc.weights import own_weights, spread_optional, token_weights, uniform_weights
@@ -80,4 +81,7 @@ class OTTCLoss(Loss):
                 beta = own_weights(scaled, labels, lengths, self.smoothing, optional)
             else:
                 beta = uniform_weights(lengths, labels.shape[1])
-        return ottc_loss(emissions.logits, emissions.weights(), labels, beta, frames, lengths)
+        alpha = emissions.weights()
+        if emissions.weight_logits is not None:
+            alpha = frame_weights(emissions.weight_logits, frames)
+        return ottc_loss(emissions.logits, alpha, labels, beta, frames, lengths)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from isotone.kernels.coupling import couple, ordered_minimum
+from isotone.kernels.assignment import ordered_minimum
+from isotone.kernels.coupling import couple
 from isotone.types import Coupling
 
 
@@ -91,7 +92,7 @@ def sotd(
     path = None
     if alpha is None:
         costs = cost(x[:, None], y[None]).detach() ** r
-        path = ordered_minimum(costs.mT if swapped else costs, beta.detach())
+        path = ordered_minimum((costs.mT if swapped else costs)[None], beta[None])[0][0]
         alpha = beta.new_zeros(p).index_add(0, path, beta / beta.sum())
     coupling = couple(alpha[None], beta[None])
     longer, shorter, mass = coupling.source[0], coupling.target[0], coupling.mass[0]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from isotone_ctc.align import CTCViterbi, TorchaudioViterbi
 from isotone_ctc.decode import GreedyCTC
-from isotone_ctc.functional import collapse, ctc, frame_cross_entropy
+from isotone_ctc.functional import collapse, ctc
 from isotone_ctc.head import CTCHead
 from isotone_ctc.loss import CTCLoss, SinglePathLoss
 from torch import Tensor
@@ -251,29 +251,6 @@ def test_single_path_loss_asks_for_paths(rng: torch.Generator) -> None:
         SinglePathLoss()(emissions, replace(targets, paths=torch.zeros(3, 29, dtype=torch.long)))
     with pytest.raises(ValueError, match="blank_weight >= 0"):
         SinglePathLoss(blank_weight=-1.0)
-
-
-def test_frame_cross_entropy_agrees_with_finite_differences(rng: torch.Generator) -> None:
-    logits = torch.randn(2, 3, 4, generator=rng, dtype=torch.float64, requires_grad=True)
-    labels, valid = (
-        torch.tensor([[0, 3, 1], [2, 2, 0]]),
-        torch.tensor([[True, True, False], [True, False, True]]),
-    )
-    assert torch.autograd.gradcheck(lambda x: frame_cross_entropy(x, labels, valid), (logits,))
-
-
-def test_frame_cross_entropy_keeps_no_tensor_of_the_size_of_the_logits(rng: torch.Generator) -> None:
-    logits = torch.randn(2, 50, 40, generator=rng, requires_grad=True)
-    kept: list[Tensor] = []
-
-    def pack(x: Tensor) -> Tensor:
-        kept.append(x)
-        return x
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
-        frame_cross_entropy(logits, torch.zeros(2, 50, dtype=torch.long), torch.ones(2, 50, dtype=torch.bool))
-    large = [x for x in kept if x.numel() >= logits.numel()]
-    assert [x.data_ptr() for x in large] == [logits.data_ptr()]
 
 
 def test_aligners_agree() -> None:

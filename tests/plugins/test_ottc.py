@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from isotone_ottc import functional
 from isotone_ottc.align import SegmentalViterbi, Transport
 from isotone_ottc.decode import GreedyOTTC, SegmentalDecoder
 from isotone_ottc.functional import (
@@ -155,20 +154,6 @@ def test_gradients_are_those_of_the_dense_formula() -> None:
     logits, alpha, labels, beta, n, m = random_problem(1)
     leaves = [x.requires_grad_() for x in (logits, alpha, beta)]
     assert torch.autograd.gradcheck(lambda x, a, b: ottc_loss(x, a, labels, b, n, m), leaves)
-
-
-def test_blocks_of_the_batch_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    for dtype in (torch.float64, torch.bfloat16):
-        logits, alpha, labels, beta, n, m = random_problem(2, dtype)
-        results = []
-        for size in (1 << 22, 1):
-            monkeypatch.setattr(functional, "_BLOCK_SCORES", size)
-            x = logits.clone().requires_grad_()
-            value = ottc_loss(x, alpha, labels, beta, n, m)
-            value.sum().backward()
-            results.append((value.detach(), x.grad))
-        for whole, blocks in zip(*results):
-            torch.testing.assert_close(whole, blocks, rtol=0, atol=0)
 
 
 def test_half_precision_is_summed_in_float32() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 
@@ -15,7 +17,8 @@ def _sum(weights: np.ndarray) -> float:
 
 
 @njit(nogil=True, cache=True)
-def merge_rows(
+def merge_row(
+    b: int,
     alpha: np.ndarray,
     beta: np.ndarray,
     source_lengths: np.ndarray,
@@ -24,37 +27,42 @@ def merge_rows(
     target: np.ndarray,
     mass: np.ndarray,
 ) -> None:
-    """Fill the couplings of all rows; everything comes in zeroed. Running sums are float64."""
-    for b in range(len(alpha)):
-        n, m = source_lengths[b], target_lengths[b]
-        f_total, g_total = _sum(alpha[b, :n]), _sum(beta[b, :m])
-        if n == 0 or m == 0 or f_total == 0 or g_total == 0:
-            continue
-        i = j = 0
+    """Fill the coupling of row b. Running sums are float64."""
+    n, m = source_lengths[b], target_lengths[b]
+    if not (0 <= n <= alpha.shape[1] and 0 <= m <= beta.shape[1]):
+        raise IndexError("A row is longer than its weights: expected lengths from 0 to their number.")
+    f_total, g_total = _sum(alpha[b, :n]), _sum(beta[b, :m])
+    filled = 0 if n == 0 or m == 0 or f_total == 0 or g_total == 0 else n + m - 1
+    i = j = 0
+    f_sum, g_sum = 0.0, 0.0
+    f = g = end = 0.0
+    if filled:
         f_sum, g_sum = np.float64(alpha[b, 0]), np.float64(beta[b, 0])
-        f, g, end = f_sum / f_total, g_sum / g_total, 0.0
-        for k in range(n + m - 1):
-            source[b, k], target[b, k] = min(i, n - 1), min(j, m - 1)
-            begin = end
-            if j == m or (i < n and f <= g):
-                end = f
-                i += 1
-                if i < n:
-                    f_sum += alpha[b, i]
-                    f = f_sum / f_total
-            else:
-                end = g
-                j += 1
-                if j < m:
-                    g_sum += beta[b, j]
-                    g = g_sum / g_total
-            mass[b, k] = end - begin
-        source[b, n + m - 1 :] = source[b, n + m - 2]
-        target[b, n + m - 1 :] = target[b, n + m - 2]
+        f, g = f_sum / f_total, g_sum / g_total
+    for k in range(filled):
+        source[b, k], target[b, k] = min(i, n - 1), min(j, m - 1)
+        begin = end
+        if j == m or (i < n and f <= g):
+            end = f
+            i += 1
+            if i < n:
+                f_sum += alpha[b, i]
+                f = f_sum / f_total
+        else:
+            end = g
+            j += 1
+            if j < m:
+                g_sum += beta[b, j]
+                g = g_sum / g_total
+        mass[b, k] = end - begin
+    mass[b, filled:] = 0
+    source[b, filled:] = source[b, filled - 1] if filled else 0
+    target[b, filled:] = target[b, filled - 1] if filled else 0
 
 
 @njit(nogil=True, cache=True)
-def merge_rows_backward(
+def merge_row_backward(
+    b: int,
     alpha: np.ndarray,
     beta: np.ndarray,
     source_lengths: np.ndarray,
@@ -63,36 +71,35 @@ def merge_rows_backward(
     grad_alpha: np.ndarray,
     grad_beta: np.ndarray,
 ) -> None:
-    """Fill the gradients of all rows, zeroed float64, from those of the masses: the merge once more."""
-    for b in range(len(alpha)):
-        n, m = source_lengths[b], target_lengths[b]
-        f_total, g_total = _sum(alpha[b, :n]), _sum(beta[b, :m])
-        if n == 0 or m == 0 or f_total == 0 or g_total == 0:
-            continue
-        i = j = 0
-        f_sum, g_sum = np.float64(alpha[b, 0]), np.float64(beta[b, 0])
-        f, g, f_mean, g_mean = f_sum / f_total, g_sum / g_total, 0.0, 0.0
-        for k in range(n + m - 1):
-            # mass_k is its end minus the end before: an end counts once for, once against
-            grad = np.float64(grad_mass[b, k])
-            if k < n + m - 2:
-                grad -= grad_mass[b, k + 1]
-            if j == m or (i < n and f <= g):
-                grad_alpha[b, i] = grad
-                f_mean += grad * f
-                i += 1
-                if i < n:
-                    f_sum += alpha[b, i]
-                    f = f_sum / f_total
-            else:
-                grad_beta[b, j] = grad
-                g_mean += grad * g
-                j += 1
-                if j < m:
-                    g_sum += beta[b, j]
-                    g = g_sum / g_total
-        _through_sums(grad_alpha[b, :n], f_mean, f_total)
-        _through_sums(grad_beta[b, :m], g_mean, g_total)
+    """Fill the gradients of row b, zeroed float64, from those of the masses: the merge once more."""
+    n, m = source_lengths[b], target_lengths[b]
+    f_total, g_total = _sum(alpha[b, :n]), _sum(beta[b, :m])
+    if n == 0 or m == 0 or f_total == 0 or g_total == 0:
+        return
+    i = j = 0
+    f_sum, g_sum = np.float64(alpha[b, 0]), np.float64(beta[b, 0])
+    f, g, f_mean, g_mean = f_sum / f_total, g_sum / g_total, 0.0, 0.0
+    for k in range(n + m - 1):
+        # mass_k is its end minus the end before: an end counts once for, once against
+        grad = np.float64(grad_mass[b, k])
+        if k < n + m - 2:
+            grad -= grad_mass[b, k + 1]
+        if j == m or (i < n and f <= g):
+            grad_alpha[b, i] = grad
+            f_mean += grad * f
+            i += 1
+            if i < n:
+                f_sum += alpha[b, i]
+                f = f_sum / f_total
+        else:
+            grad_beta[b, j] = grad
+            g_mean += grad * g
+            j += 1
+            if j < m:
+                g_sum += beta[b, j]
+                g = g_sum / g_total
+    _through_sums(grad_alpha[b, :n], f_mean, f_total)
+    _through_sums(grad_beta[b, :m], g_mean, g_total)
 
 
 @njit(nogil=True, cache=True)
@@ -105,23 +112,17 @@ def _through_sums(grad: np.ndarray, mean: float, total: float) -> None:
 
 
 @njit(nogil=True, cache=True)
-def ordered_path(costs: np.ndarray) -> np.ndarray:
-    """Of costs ``(m, n)``: ``better[j, i]`` says that ending j at i beats ending it at any smaller index."""
-    m, n = costs.shape
-    best = np.zeros(n)
-    better = np.zeros((m, n), np.bool_)
-    for j in range(m):
-        low = np.inf
-        for i in range(n):
-            value = best[i] + costs[j, i]
-            if value < low or i == 0:
-                low = value
-                better[j, i] = True
-            best[i] = low
-    path = np.empty(m, np.int64)
-    i = n - 1
-    for j in range(m - 1, -1, -1):
-        while not better[j, i]:
-            i -= 1
-        path[j] = i
-    return path
+def softmax_row(b: int, logits: np.ndarray, lengths: np.ndarray, out: np.ndarray) -> None:
+    """Fill the softmax over the valid part of row b, summed in float64."""
+    if not 0 <= lengths[b] <= logits.shape[1]:
+        raise IndexError("A row is longer than its logits: expected lengths from 0 to their number.")
+    peak = -np.inf
+    for t in range(lengths[b]):
+        peak = max(peak, logits[b, t])
+    total = 0.0
+    for t in range(lengths[b]):
+        out[b, t] = math.exp(logits[b, t] - peak)
+        total += out[b, t]
+    for t in range(lengths[b]):
+        out[b, t] /= total
+    out[b, lengths[b] :] = 0

@@ -1,15 +1,20 @@
-"""One-dimensional optimal transport: the coupling of given weights, and the best weights for given costs."""
+"""One-dimensional optimal transport: the coupling of given weights."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from isotone.kernels._coupling import merge_rows, merge_rows_backward, ordered_path
+from isotone.kernels._coupling import merge_row, merge_row_backward, softmax_row
+from isotone.kernels._threads import each_task
 from isotone.types import Coupling, length_mask
+
+# Work of an entry, in the half nanoseconds of each_task.
+_CELLS = 10
 
 
 def couple(
@@ -40,6 +45,7 @@ def couple(
 
     Raises:
         ValueError: alpha and beta are not two matrices with the same number of rows.
+        IndexError: a length is not one (on the CPU).
 
     Numerics: prefix sums and differences are float64 inside: a mass is good to about 1e-16 n of the total.
     On the CPU one compiled pass, O(n + m); elsewhere O(n log m), without synchronisation with the host.
@@ -58,65 +64,102 @@ def couple(
     if target_lengths is None:
         target_lengths = torch.full((len(beta),), beta.shape[1], device=beta.device)
     wide = torch.float64 if torch.float64 in (alpha.dtype, beta.dtype) else torch.float32
-    merge = _CompiledMerge if alpha.device.type == "cpu" else _TensorMerge
-    mass, source, target = merge.apply(alpha.to(wide), beta.to(wide), source_lengths, target_lengths)
+    merge = _compiled if alpha.device.type == "cpu" else _TensorMerge.apply
+    mass, source, target = merge(alpha.to(wide), beta.to(wide), source_lengths, target_lengths)
     return Coupling(source, target, mass, source_lengths, target_lengths)
 
 
-def ordered_minimum(costs: Tensor, weights: Tensor | None = None) -> Tensor:
-    r"""The non-decreasing :math:`i_1 \le .. \le i_m` that minimise :math:`\sum_j w_j C_{i_j, j}`.
+def frame_weights(logits: Tensor, lengths: Tensor) -> Tensor:
+    r"""Softmax over the valid frames of every row: OT weights :math:`\alpha` from their unnormalised logarithms.
 
-    A prefix-minimum dynamic programme: the cheapest transport to weights w when the sources' weights are
-    free.
+    What ``torch.softmax`` gives of rows filled with -inf beyond their lengths, without its threads: a batch of
+    such rows is little work, and on a machine that is busy waiting for them takes longer than the whole loss.
 
     Args:
-        costs: ``(n, m)`` floating, n and m at least 1; inf forbids a pair.
-        weights: ``(m,)`` non-negative. Default: ones.
+        logits: ``(B, T)`` floating, nats; never read beyond the lengths.
+        lengths: ``(B,)`` int64.
 
     Returns:
-        ``(m,)`` int64, on the device of ``costs``; among equal minima each index the smallest, from the last
-        back.
+        ``(B, T)``, 0 beyond the lengths; float64 for float64, else float32. Differentiable once.
 
     Raises:
-        ValueError: wrong shapes, or NaN.
-
-    Numerics: sums in float64, on the CPU; O(nm) time and memory.
+        IndexError: a length is not one (on the CPU).
     """
-    if costs.ndim != 2 or 0 in costs.shape or (weights is not None and weights.shape != costs.shape[1:]):
-        shape = None if weights is None else tuple(weights.shape)
-        raise ValueError(
-            f"ordered_minimum expects costs (n, m) and weights (m,); got {tuple(costs.shape)} and {shape}."
-        )
-    weighted = costs.detach().double()
-    if weights is not None:
-        # a label without weight costs nothing anywhere, not 0 times infinity
-        weighted = torch.where(weights > 0, weighted * weights.double(), 0.0)
-    if torch.isnan(weighted).any():
-        raise ValueError("ordered_minimum expects costs without NaN.")
-    return torch.from_numpy(ordered_path(weighted.mT.contiguous().cpu().numpy())).to(costs.device)
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    if logits.device.type == "cpu":
+        return _compiled_softmax(logits, lengths)
+    mask = length_mask(lengths, logits.shape[1])
+    return torch.where(mask, torch.softmax(logits.masked_fill(~mask, -torch.inf), -1), 0.0)
 
 
-class _CompiledMerge(torch.autograd.Function):
-    """Masses and positions on the CPU."""
+@torch.library.custom_op("isotone::couple", mutates_args=(), device_types="cpu")
+def _compiled(alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Masses, sources and targets on the CPU."""
+    size = max(1, alpha.shape[1] + beta.shape[1] - 1)
+    mass = np.empty((len(alpha), size), alpha.detach().numpy().dtype)
+    source, target = (np.empty(mass.shape, np.int64) for _ in range(2))
+    arrays = [x.detach().contiguous().numpy() for x in (alpha, beta, n, m)]
+    each_task(merge_row, len(mass), _CELLS * mass.size, *arrays, source, target, mass)
+    return torch.from_numpy(mass), torch.from_numpy(source), torch.from_numpy(target)
 
-    @staticmethod
-    def forward(ctx: Any, alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        alpha, beta = alpha.contiguous(), beta.contiguous()
-        size = max(1, alpha.shape[1] + beta.shape[1] - 1)
-        source, target = n.new_zeros(len(alpha), size), n.new_zeros(len(alpha), size)
-        mass = alpha.new_zeros(len(alpha), size)
-        merge_rows(*(x.detach().numpy() for x in (alpha, beta, n, m, source, target, mass)))
-        ctx.save_for_backward(alpha, beta, n, m)
-        ctx.mark_non_differentiable(source, target)
-        return mass, source, target
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        saved = ctx.saved_tensors
-        grads = [torch.zeros_like(x, dtype=torch.float64) for x in saved[:2]]
-        merge_rows_backward(*(x.numpy() for x in (*saved, grad.contiguous(), *grads)))
-        return grads[0].to(saved[0].dtype), grads[1].to(saved[1].dtype), None, None
+@_compiled.register_fake
+def _(alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    shape = (len(alpha), max(1, alpha.shape[1] + beta.shape[1] - 1))
+    return alpha.new_empty(shape), n.new_empty(shape), m.new_empty(shape)
+
+
+@torch.library.custom_op("isotone::couple_backward", mutates_args=(), device_types="cpu")
+def _compiled_backward(
+    alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor, grad: Tensor
+) -> tuple[Tensor, Tensor]:
+    arrays = [x.detach().contiguous().numpy() for x in (alpha, beta, n, m, grad)]
+    grads = [np.zeros(x.shape, np.float64) for x in arrays[:2]]
+    each_task(merge_row_backward, len(alpha), _CELLS * grad.numel(), *arrays, *grads)
+    return torch.from_numpy(grads[0]).to(alpha.dtype), torch.from_numpy(grads[1]).to(beta.dtype)
+
+
+@_compiled_backward.register_fake
+def _(alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+    return torch.empty_like(alpha), torch.empty_like(beta)
+
+
+def _keep(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+def _backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+    return *_compiled_backward(*ctx.saved_tensors, grad), None, None
+
+
+_compiled.register_autograd(_backward, setup_context=_keep)
+
+
+@torch.library.custom_op("isotone::frame_weights", mutates_args=(), device_types="cpu")
+def _compiled_softmax(logits: Tensor, lengths: Tensor) -> Tensor:
+    out = torch.empty_like(logits, memory_format=torch.contiguous_format)
+    arrays = [x.detach().contiguous().numpy() for x in (logits, lengths, out)]
+    each_task(softmax_row, len(logits), _CELLS * logits.numel(), *arrays)
+    return out
+
+
+@_compiled_softmax.register_fake
+def _(logits: Tensor, lengths: Tensor) -> Tensor:
+    return torch.empty_like(logits, memory_format=torch.contiguous_format)
+
+
+def _keep_softmax(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+    ctx.save_for_backward(output)
+
+
+def _softmax_backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+    (weights,) = ctx.saved_tensors
+    # beyond the lengths, weights are 0
+    pulled = weights * grad
+    return pulled - weights * pulled.sum(1, keepdim=True), None
+
+
+_compiled_softmax.register_autograd(_softmax_backward, setup_context=_keep_softmax)
 
 
 class _TensorMerge(torch.autograd.Function):

@@ -1,0 +1,1 @@
+"""Binary codes that are learned for ranking, and indexes to search vectors and codes with."""

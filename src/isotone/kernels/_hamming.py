@@ -1,0 +1,89 @@
+"""The compiled loops of :mod:`isotone.kernels.hamming`: plain arrays in and out, nothing is checked here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+
+#: Queries that one task takes through the codes together: a block of codes stays in the cache for all of them.
+QUERIES = 8
+_BLOCK = 4096
+# Neighbouring items are counted in tables of their own: an addition need not wait for the one before it.
+_TABLES = 4
+
+
+@intrinsic
+def _popcount(typing_context: Any, word: Any) -> Any:
+    """Number of ones in a word: the processor's own instruction, where it has one."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+@njit(nogil=True, cache=True)
+def distance_rows(task: int, queries: np.ndarray, words: np.ndarray, out: np.ndarray) -> None:
+    """Fill the distances ``(Q, N)`` of the queries of a task; ``words (W, N)`` are the codes, word by word."""
+    for q in range(task * QUERIES, min(len(queries), (task + 1) * QUERIES)):
+        _distances(queries[q], words, 0, words.shape[1], out[q])
+
+
+@njit(nogil=True, cache=True)
+def histogram_rows(
+    task: int, queries: np.ndarray, words: np.ndarray, affinity: np.ndarray, out: np.ndarray
+) -> None:
+    """Add to ``out (Q, b + 1, V)`` the items at every distance and of every affinity ``(Q, N)``, if not below 0."""
+    first, last = task * QUERIES, min(len(queries), (task + 1) * QUERIES)
+    items = words.shape[1]
+    bins, levels = out.shape[1], out.shape[2]
+    # the last row of every table takes the items that are left out
+    counts = np.zeros((last - first, _TABLES, (bins + 1) * levels), np.int32)
+    key = np.empty(_BLOCK, np.uint32)
+    for begin in range(0, items, _BLOCK):
+        size = min(_BLOCK, items - begin)
+        for q in range(first, last):
+            _distances(queries[q], words, begin, begin + size, key)
+            _keys(key[:size], affinity[q, begin : begin + size], bins, levels)
+            _count(key[:size], counts[q - first])
+    for q in range(first, last):
+        for t in range(_TABLES):
+            for i in range(bins * levels):
+                out[q, i // levels, i % levels] += counts[q - first, t, i]
+
+
+@njit(nogil=True, cache=True)
+def _distances(query: np.ndarray, words: np.ndarray, begin: int, end: int, out: np.ndarray) -> None:
+    for w in range(len(query)):
+        word, column = query[w], words[w, begin:end]
+        if w == 0:
+            for i in range(end - begin):
+                out[i] = _popcount(word ^ column[i])
+        else:
+            for i in range(end - begin):
+                out[i] += _popcount(word ^ column[i])
+
+
+@njit(nogil=True, cache=True)
+def _keys(key: np.ndarray, affinity: np.ndarray, bins: int, levels: int) -> None:
+    """Distances to places in a table; unsigned, for which the compiler looks for no negative index."""
+    nowhere, step = np.uint32(bins * levels), np.uint32(levels)
+    for i in range(len(key)):
+        value = affinity[i]
+        key[i] = key[i] * step + np.uint32(value) if value >= 0 else nowhere
+
+
+@njit(nogil=True, cache=True)
+def _count(key: np.ndarray, counts: np.ndarray) -> None:
+    a, b, c, d = counts[0], counts[1], counts[2], counts[3]
+    quarter = len(key) // _TABLES
+    for i in range(quarter):
+        a[key[i]] += 1
+        b[key[quarter + i]] += 1
+        c[key[2 * quarter + i]] += 1
+        d[key[3 * quarter + i]] += 1
+    for i in range(_TABLES * quarter, len(key)):
+        a[key[i]] += 1

@@ -1,0 +1,161 @@
+"""What the kernels' public functions share: arrays of known types, checks, and threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from isotone.alignment import AlignmentError
+from isotone.kernels._lattice import STAR
+from isotone.kernels._threads import each_task
+
+Array = TypeVar("Array", np.ndarray, Tensor)
+
+
+def check_ctc(
+    labels: np.ndarray,
+    frame_lengths: np.ndarray,
+    label_lengths: np.ndarray,
+    vocab_size: int,
+    blank: int,
+    optional: np.ndarray | None = None,
+    stars: bool = False,
+) -> None:
+    """Whether CTC can align every row: ``U`` tokens of which r repeat their neighbour need ``U + r`` frames.
+
+    Args:
+        labels: ``(B, U)``.
+        frame_lengths: ``(B,)`` frames.
+        label_lengths: ``(B,)`` tokens.
+        vocab_size: V.
+        blank: Label number of the blank.
+        optional: ``(B, U)`` bool, tokens that need no frames. Default: none.
+        stars: Whether the label :data:`isotone.kernels.viterbi.STAR` is allowed.
+
+    Raises:
+        AlignmentError: a row has too few frames.
+        ValueError: a label outside the vocabulary, or a blank among the labels.
+    """
+    if not 0 <= blank < vocab_size:
+        raise ValueError(f"CTC expects a blank from 0 to {vocab_size - 1}; got {blank}.")
+    check_labels(labels, label_lengths, vocab_size, stars)
+    valid = np.arange(labels.shape[1]) < label_lengths[:, None]
+    blanks = (labels == blank) & valid
+    if blanks.any():
+        row, token = np.argwhere(blanks)[0]
+        raise ValueError(
+            f"Row {row}: token {token} is the blank ({blank}); CTC targets are given without blanks."
+        )
+    required, needed = label_lengths, valid
+    if optional is not None and optional.any():
+        needed = valid & ~optional
+        required = needed.sum(1)
+        # those that are needed come first, in their order
+        order = np.argsort(~needed, axis=1, kind="stable")
+        labels, needed = np.take_along_axis(labels, order, 1), np.take_along_axis(needed, order, 1)
+    repeats = ((labels[:, 1:] == labels[:, :-1]) & (labels[:, 1:] != STAR) & needed[:, 1:]).sum(1)
+    short = np.flatnonzero(frame_lengths < required + repeats)
+    if len(short):
+        b = short[0]
+        raise AlignmentError(
+            f"Row {b}: {required[b]} tokens ({repeats[b]} repeats) need at least "
+            f"{required[b] + repeats[b]} frames, got {frame_lengths[b]}."
+        )
+
+
+def check_monotone(free: np.ndarray, frames: np.ndarray, tokens: np.ndarray, min_frames: int) -> None:
+    """Raise for the first row that has no tokens, or fewer frames than they need."""
+    if min_frames < 1:
+        raise ValueError(f"monotone_path expects min_frames >= 1; got {min_frames}.")
+    empty = np.flatnonzero(tokens == 0)
+    if len(empty):
+        raise AlignmentError(f"Row {empty[0]}: no tokens; a path without blanks needs at least one.")
+    required = (~free & (np.arange(free.shape[1]) < tokens[:, None])).sum(1)
+    need = np.maximum(required, 1) * min_frames
+    short = np.flatnonzero(frames < need)
+    if len(short):
+        b = short[0]
+        of_them = f", {tokens[b] - required[b]} of them optional," if required[b] < tokens[b] else ""
+        each = f" of {min_frames} frames" if min_frames > 1 else ""
+        raise AlignmentError(
+            f"Row {b}: {tokens[b]} tokens{each}{of_them} need at least {need[b]} frames, got {frames[b]}."
+        )
+
+
+def check_labels(labels: np.ndarray, tokens: np.ndarray, vocab_size: int, stars: bool = True) -> None:
+    """Raise ValueError for the first label that is outside the vocabulary and no star."""
+    least = STAR if stars else 0
+    outside = ((labels < least) | (labels >= vocab_size)) & (np.arange(labels.shape[1]) < tokens[:, None])
+    if outside.any():
+        row, token = np.argwhere(outside)[0]
+        or_star = f", or {STAR} for any speech" if stars else ""
+        raise ValueError(
+            f"Row {row}: token {token} has label {labels[row, token]}; "
+            f"expected labels from 0 to {vocab_size - 1}{or_star}."
+        )
+
+
+def optional_tokens(optional: Any, labels: np.ndarray) -> np.ndarray:
+    """The mask of optional tokens ``(B, U)``; all false where there is none."""
+    if optional is None:
+        return np.zeros(labels.shape, np.bool_)
+    free = np.ascontiguousarray(to_numpy(optional), np.bool_)
+    if free.shape != labels.shape:
+        raise ValueError(f"Expected optional of shape {labels.shape}; got {free.shape}.")
+    return free
+
+
+def check_scores(scores: np.ndarray, band: int | None = None) -> None:
+    """Raise AlignmentError for the first score that is not finite."""
+    bad = np.flatnonzero(~np.isfinite(scores))
+    if len(bad):
+        b = bad[0]
+        if np.isnan(scores[b]):
+            reason = "its log-probabilities hold NaN or +inf"
+        else:
+            within = "" if band is None else f" within {band} tokens of the straight line; widen the band"
+            reason = f"every path has probability 0{within}"
+        raise AlignmentError(f"Row {b} cannot be aligned: {reason}.")
+
+
+def to_numpy(x: Any) -> np.ndarray:
+    """An array; half precision as float32."""
+    if isinstance(x, Tensor):
+        x = x.detach()
+        return (x.float() if x.dtype in (torch.half, torch.bfloat16) else x).cpu().numpy()
+    return np.asarray(x)
+
+
+def like(example: Array, result: np.ndarray) -> Any:
+    """The result as what the example is."""
+    return torch.from_numpy(result).to(example.device) if isinstance(example, Tensor) else result
+
+
+def as_arrays(log_probs: Any, labels: Any, frame_lengths: Any, label_lengths: Any) -> tuple[np.ndarray, ...]:
+    """Contiguous arrays of the types that the loops are compiled for, their shapes and lengths checked."""
+    lp = to_numpy(log_probs)
+    if lp.ndim != 3 or lp.shape[2] == 0:
+        raise ValueError(
+            f"Expected log_probs of shape (B, T, V); got {lp.shape}. For one row use log_probs[None]."
+        )
+    lp = np.ascontiguousarray(lp, lp.dtype if lp.dtype in (np.float32, np.float64) else np.float32)
+    y = np.ascontiguousarray(to_numpy(labels), np.int64)
+    if y.ndim != 2 or len(y) != len(lp):
+        raise ValueError(f"Expected labels of shape ({len(lp)}, U); got {y.shape}.")
+    out = []
+    for name, values, size in (("frame", frame_lengths, lp.shape[1]), ("label", label_lengths, y.shape[1])):
+        n = np.ascontiguousarray(to_numpy(values), np.int64)
+        if n.shape != (len(lp),) or ((n < 0) | (n > size)).any():
+            raise ValueError(f"Expected {len(lp)} {name} lengths from 0 to {size}; got {n.tolist()}.")
+        out.append(n)
+    return lp, y, *out
+
+
+def each_row(loop: Callable[..., None], cells: np.ndarray, *arguments: Any) -> None:
+    """Call ``loop(task, order, *arguments)`` for the rows ``order[task]``, those of most cells first, on threads."""
+    order = np.argsort(-cells, kind="stable")
+    each_task(loop, len(order), int(cells.sum()), order, *arguments)

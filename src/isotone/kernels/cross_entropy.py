@@ -1,0 +1,165 @@
+"""Cross-entropy at some pairs of frames and labels, without a stored log-softmax."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from isotone.kernels._cross_entropy import block_gradients, block_losses
+from isotone.kernels._threads import each_task
+from isotone.types import length_mask
+
+# Rows of the batch are handled so many scores at a time by tensor operations: what bounds their temporaries.
+_BLOCK_SCORES = 1 << 22
+# Scores in a block of frames of the compiled loops: a tenth of a millisecond.
+_TASK_SCORES = 1 << 17
+
+
+def pair_cross_entropy(
+    logits: Tensor, mass: Tensor, source: Tensor, label: Tensor, lengths: Tensor
+) -> Tensor:
+    r""":math:`\sum_k w_k (\log \sum_v e^{x_{s_k, v}} - x_{s_k, l_k})`: frames s, labels l and masses w.
+
+    Args:
+        logits: ``(B, T, V)`` unnormalised x, nats.
+        mass: ``(B, K)`` floating w; an entry of mass 0 costs nothing even where its label is impossible.
+        source: ``(B, K)`` int64 s in 0 .. T - 1, non-decreasing in a row.
+        label: ``(B, K)`` int64 l in 0 .. V - 1; never read in rows of length 0.
+        lengths: ``(B,)`` int64, valid frames; sources of a row lie below, and frames beyond are never read.
+            A row of length 0 has value 0, and no gradient.
+
+    Returns:
+        ``(B,)`` nats; float64 for float64 logits, else float32. Differentiable once in logits and mass.
+
+    Raises:
+        IndexError: a label outside the vocabulary, or a length above T (RuntimeError on other devices than
+            the CPU, or for other types than float32).
+
+    Numerics: log-sum-exp in float32 for narrower types (float64 for float64), sums of float32 on the CPU in
+    float64. Beside the logits, their gradient is the one tensor of their size: O(B (T + K)) more. float32 on
+    the CPU is one compiled pass each way, on ``torch.get_num_threads()`` threads; all else is tensor
+    operations, without synchronisation with the host.
+    """
+    if logits.device.type == "cpu" and logits.dtype == torch.float32:
+        value, _ = _compiled(logits, mass.float(), source, label, lengths)
+        return value
+    return _TensorCrossEntropy.apply(logits, mass, source, label, lengths)
+
+
+def _tasks(logits: Tensor) -> tuple[int, int]:
+    """Frames in a block, and blocks in a row."""
+    size = max(1, _TASK_SCORES // max(1, logits.shape[2]))
+    return size, -(-logits.shape[1] // size)
+
+
+@torch.library.custom_op("isotone::pair_cross_entropy", mutates_args=(), device_types="cpu")
+def _compiled(
+    logits: Tensor, mass: Tensor, source: Tensor, label: Tensor, lengths: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The values, and the log-sum-exp of every frame ``(B, T)``, 0 beyond the lengths."""
+    size, blocks = _tasks(logits)
+    lse = logits.new_zeros(logits.shape[:2])
+    parts = logits.new_zeros(len(logits), blocks, dtype=torch.float64)
+    arrays = [x.detach().contiguous().numpy() for x in (logits, mass, source, label, lengths)]
+    each_task(block_losses, parts.numel(), logits.numel(), size, *arrays, lse.numpy(), parts.numpy())
+    return parts.sum(1).float(), lse
+
+
+@_compiled.register_fake
+def _(logits: Tensor, *_: Tensor) -> tuple[Tensor, Tensor]:
+    return logits.new_empty(len(logits)), logits.new_empty(logits.shape[:2])
+
+
+@torch.library.custom_op("isotone::pair_cross_entropy_backward", mutates_args=(), device_types="cpu")
+def _compiled_backward(
+    grad: Tensor,
+    logits: Tensor,
+    mass: Tensor,
+    source: Tensor,
+    label: Tensor,
+    lengths: Tensor,
+    lse: Tensor,
+    for_logits: bool,
+    for_mass: bool,
+) -> tuple[Tensor, Tensor]:
+    """The gradients in logits and mass; empty where they are not asked for."""
+    size, blocks = _tasks(logits)
+    # numpy asks for huge pages: the first touch of a gradient of 50 MB then takes 6 ms and not 16
+    grad_logits = np.empty(logits.shape if for_logits else (0, 0, 0), np.float32)
+    grad_mass = np.zeros(mass.shape if for_mass else (0, 0), np.float32)
+    arrays = [x.detach().contiguous().numpy() for x in (logits, mass, source, label, lengths, lse, grad)]
+    each_task(block_gradients, blocks * len(logits), logits.numel(), size, *arrays, grad_logits, grad_mass)
+    return torch.from_numpy(grad_logits), torch.from_numpy(grad_mass)
+
+
+@_compiled_backward.register_fake
+def _(grad: Tensor, logits: Tensor, mass: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
+    for_logits, for_mass = rest[-2:]
+    grad_logits = logits.new_empty(logits.shape if for_logits else (0, 0, 0))
+    return grad_logits, mass.new_empty(mass.shape if for_mass else (0, 0))
+
+
+def _keep(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, Tensor]) -> None:
+    ctx.save_for_backward(*inputs, output[1])
+
+
+def _backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    wanted = ctx.needs_input_grad
+    grads = _compiled_backward(grad, *ctx.saved_tensors, wanted[0], wanted[1])
+    return grads[0] if wanted[0] else None, grads[1] if wanted[1] else None, None, None, None
+
+
+_compiled.register_autograd(_backward, setup_context=_keep)
+
+
+class _TensorCrossEntropy(torch.autograd.Function):
+    """The same in tensor operations, for any device and type."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, logits: Tensor, mass: Tensor, source: Tensor, label: Tensor, lengths: Tensor
+    ) -> Tensor:
+        wide = torch.promote_types(logits.dtype, torch.float32)
+        blocks = _blocks(logits)
+        vocab_size, read = logits.shape[2], (lengths > 0)[:, None]
+        lse = torch.cat([torch.logsumexp(logits[b : b + blocks.step].to(wide), -1) for b in blocks])
+        # a label that is none must not read, or write, another frame's scores: past the end it is refused
+        known = (label >= 0) & (label < vocab_size)
+        pair = torch.where(known, source * vocab_size + label, logits.shape[1] * vocab_size)
+        pair = torch.where(read, pair, 0)
+        nll = lse.gather(1, source) - logits.flatten(1).gather(1, pair).to(wide)
+        nll = torch.where(read, nll, 0.0)
+        ctx.save_for_backward(logits, lse, mass, source, pair, lengths, nll)
+        return torch.where(mass == 0, 0.0, mass.to(wide) * nll).sum(1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        logits, lse, mass, source, pair, lengths, nll = ctx.saved_tensors
+        grad_logits = grad_mass = None
+        if ctx.needs_input_grad[1]:
+            grad_mass = (grad[:, None] * nll).to(mass.dtype)
+        if ctx.needs_input_grad[0]:
+            pulled = torch.where(lengths[:, None] > 0, grad[:, None] * mass, 0.0).to(lse.dtype)
+            frame = torch.zeros_like(lse).scatter_add_(1, source, pulled)
+            unread = ~length_mask(lengths, lse.shape[1])
+            grad_logits = torch.empty_like(logits)
+            blocks = _blocks(logits)
+            for b in blocks:
+                rows = slice(b, b + blocks.step)
+                part = grad_logits[rows] if grad_logits.dtype == lse.dtype else None
+                part = torch.sub(logits[rows].to(lse.dtype), lse[rows, :, None], out=part)
+                part.exp_().mul_(frame[rows, :, None]).masked_fill_(unread[rows, :, None], 0.0)
+                part.view(len(part), -1).scatter_add_(1, pair[rows], -pulled[rows])
+                if part.dtype != grad_logits.dtype:
+                    grad_logits[rows] = part
+        return grad_logits, grad_mass, None, None, None
+
+
+def _blocks(logits: Tensor) -> range:
+    """First rows of blocks of the batch that hold a bounded number of scores."""
+    return range(0, len(logits), max(1, _BLOCK_SCORES // max(1, logits.shape[1] * logits.shape[2])))
