@@ -1,0 +1,212 @@
+"""Ways to optimise over permutations by gradient, behind one face: parameters, draws, and a permutation."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from isotone_permutation.ot4p import OT4P, gaussian_samples
+from isotone_permutation.relax import GumbelSinkhorn, Hungarian, SingleStepExp, Sinkhorn
+
+# Rewards of pairs that are not allowed: far below any other, and finite.
+_FORBIDDEN = -1e6
+
+
+class Method(ABC):
+    """Soft permutations ``(B, n, n)`` of free parameters.
+
+    Args:
+        shape: ``(B, n)``.
+        generator: Of the start and the noise.
+        allowed: ``(n, n)`` bool, pairs that may be taken. Default: all.
+        start: Standard deviation of the parameters at the start.
+    """
+
+    def __init__(
+        self, shape: tuple[int, int], generator: torch.Generator, allowed: Tensor | None = None, *, start: float
+    ) -> None:
+        batch, size = shape
+        self.generator = generator
+        self.allowed = allowed
+        values = start * torch.randn(batch, size, size, generator=generator)
+        self.values = values.requires_grad_()
+
+    def parameters(self) -> list[Tensor]:
+        """What the optimiser moves."""
+        return [self.values]
+
+    @abstractmethod
+    def draw(self, samples: int) -> Tensor:
+        """``(samples * B, n, n)`` soft permutations, with gradient; sample s of b is ``s * B + b``."""
+
+    def soft(self) -> Tensor:
+        """``(B, n, n)`` without noise."""
+        return self.draw(1)
+
+    @abstractmethod
+    def permutation(self) -> Tensor:
+        """``(B, n, n)`` zeros and ones, without noise and gradient."""
+
+    def stepped(self) -> None:
+        """Called after each step of the optimiser."""
+
+    def _scores(self) -> Tensor:
+        return self.values if self.allowed is None else self.values.masked_fill(~self.allowed, _FORBIDDEN)
+
+    def _rounded(self) -> Tensor:
+        return Hungarian()(self._scores().detach())
+
+
+class Rotations(Method):
+    """OT4P; with ``deviation``, Gaussian noise whose scale is learned too.
+
+    Args:
+        temperature: tau.
+        deviation: Of the noise at the start, radians; 0 for none.
+        dynamic: Whether the base moves along after every step.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        generator: torch.Generator,
+        allowed: Tensor | None = None,
+        *,
+        temperature: float,
+        start: float = 1.0,
+        deviation: float = 0.0,
+        dynamic: bool = True,
+    ) -> None:
+        super().__init__(shape, generator, start=start)
+        self.map = OT4P(temperature=temperature, seed=int(torch.randint(2**31, (1,), generator=generator)))
+        self.map.allowed = allowed
+        self.dynamic = dynamic
+        self.log_deviation = None
+        if deviation > 0:
+            self.log_deviation = torch.full_like(self.values, deviation).detach().log().requires_grad_()
+        if dynamic:
+            self.map.rebase(self.values)
+
+    def parameters(self) -> list[Tensor]:
+        return [self.values] if self.log_deviation is None else [self.values, self.log_deviation]
+
+    def draw(self, samples: int) -> Tensor:
+        if self.log_deviation is None:
+            return self.map(self.values)
+        drawn = gaussian_samples(self.values, self.log_deviation.exp(), samples, self.generator)
+        if self.map.base is None or self.map.base.ndim == 2:
+            return self.map(drawn)
+        base = self.map.base
+        self.map.base = base.repeat(samples, 1, 1)
+        try:
+            return self.map(drawn)
+        finally:
+            self.map.base = base
+
+    def soft(self) -> Tensor:
+        return self.map(self.values)
+
+    def permutation(self) -> Tensor:
+        return self.map.permutation(self.values)
+
+    def stepped(self) -> None:
+        if self.dynamic:
+            self.map.rebase(self.values)
+
+
+class DoublyStochastic(Method):
+    """Sinkhorn; with ``noise``, Gumbel-Sinkhorn.
+
+    Args:
+        temperature, iterations: Of Sinkhorn's iterations.
+        noise: Scale of the Gumbel noise; 0 for none.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        generator: torch.Generator,
+        allowed: Tensor | None = None,
+        *,
+        temperature: float = 0.5,
+        iterations: int = 20,
+        start: float = 1.0,
+        noise: float = 0.0,
+    ) -> None:
+        super().__init__(shape, generator, allowed, start=start)
+        self.plain = Sinkhorn(temperature=temperature, iterations=iterations)
+        self.noisy = None
+        if noise > 0:
+            seed = int(torch.randint(2**31, (1,), generator=generator))
+            self.noisy = GumbelSinkhorn(temperature=temperature, iterations=iterations, noise=noise, seed=seed)
+
+    def draw(self, samples: int) -> Tensor:
+        if self.noisy is None:
+            return self.plain(self._scores())
+        return self.noisy(self._scores().repeat(samples, 1, 1))
+
+    def soft(self) -> Tensor:
+        return self.plain(self._scores())
+
+    def permutation(self) -> Tensor:
+        return self._rounded()
+
+
+class Rows(Method):
+    """Softmax of every row, and nothing for the columns: the naive method; with ``deviation``, Gaussian noise."""
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        generator: torch.Generator,
+        allowed: Tensor | None = None,
+        *,
+        temperature: float = 1.0,
+        start: float = 1.0,
+        deviation: float = 0.0,
+    ) -> None:
+        super().__init__(shape, generator, allowed, start=start)
+        self.softmax = SingleStepExp(temperature=temperature)
+        self.deviation = deviation
+
+    def draw(self, samples: int) -> Tensor:
+        if self.deviation == 0:
+            return self.softmax(self._scores())
+        spread = torch.full_like(self.values, self.deviation)
+        return self.softmax(gaussian_samples(self._scores(), spread, samples, self.generator))
+
+    def soft(self) -> Tensor:
+        return self.softmax(self._scores())
+
+    def permutation(self) -> Tensor:
+        return self._rounded()
+
+
+METHODS: dict[str, type[Method]] = {"ot4p": Rotations, "sinkhorn": DoublyStochastic, "naive": Rows}
+
+
+def build(
+    options: Mapping[str, Any],
+    shape: tuple[int, int],
+    generator: torch.Generator,
+    allowed: Tensor | None = None,
+) -> Method:
+    """A method from its configuration: ``kind`` and the options of its class.
+
+    Raises:
+        ValueError: no such kind.
+    """
+    settings = {key: value for key, value in options.items() if key not in ("kind", "lr")}
+    kind = options.get("kind")
+    if kind not in METHODS:
+        raise ValueError(f"Expected a method of kind {', '.join(sorted(METHODS))}; got {kind!r}.")
+    return METHODS[kind](shape, generator, allowed, **settings)
+
+
+def accuracy(found: Tensor, true: Tensor) -> tuple[int, int]:
+    """Rows that are right, and rows, of permutations ``(B, n, n)``. Precision and recall are both their ratio."""
+    return int((found * true).sum().round()), found.shape[0] * found.shape[1]
