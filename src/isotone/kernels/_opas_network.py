@@ -1,0 +1,180 @@
+"""The compiled penalty network of :mod:`isotone.kernels.opas`, sixteen corpus items at once; its layers are there."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from isotone.kernels._lanes import (
+    LANES,
+    add,
+    divide,
+    exponential,
+    larger,
+    load,
+    multiply,
+    smaller,
+    splat,
+    store,
+    subtract,
+)
+
+_ZERO, _ONE = np.float32(0.0), np.float32(1.0)
+_FAR = np.float32(1e30)
+
+
+@njit(nogil=True, cache=True)
+def scratch_size(layers: np.ndarray, width: int) -> int:
+    """Vectors that :func:`network` needs: two channel buffers, the mean over rows, what follows it."""
+    if len(layers) == 0:
+        return 3
+    channels = 1
+    for layer in range(len(layers) - 2):
+        channels = max(channels, layers[layer, 0])
+    return (3 * channels + layers[len(layers) - 2, 0]) * width + layers[len(layers) - 1, 1]
+
+
+@njit(nogil=True, cache=True)
+def network(
+    similar: np.ndarray,
+    stride: int,
+    row_mask: np.ndarray,
+    m: int,
+    layers: np.ndarray,
+    weights: np.ndarray,
+    scratch: np.ndarray,
+    lam: np.ndarray,
+) -> None:
+    """Fill the penalties: convolutions along every row, their mean over the rows, pooling, two layers, sigmoid.
+
+    A row of ``layers`` is (outputs, inputs, taps, pooled). The last row is that of the two layers at the end: (hidden,
+    bins, -, -); the one before it is the convolution after the mean.
+    """
+    count = len(layers) - 2
+    channels = 1
+    for layer in range(count):
+        channels = max(channels, layers[layer, 0])
+    half = channels * stride * LANES
+    mean = 2 * half
+    width = stride
+    rows = splat(_ZERO)
+    for i in range(m):
+        rows = add(rows, load(row_mask, i * LANES))
+    for i in range(m):
+        source, base, place, width = similar, i * stride * LANES, 0, stride
+        target = 0
+        for layer in range(count):
+            width = _convolve(source, base, width, scratch, target, weights, place, layers[layer], True)
+            place += layers[layer, 0] * (layers[layer, 1] * layers[layer, 2] + 1)
+            source, base, target = scratch, target, half - target
+        share = divide(load(row_mask, i * LANES), larger(rows, splat(_ONE)))
+        for x in range(layers[count - 1, 0] * width):
+            value = multiply(share, load(scratch, base + x * LANES))
+            if i > 0:
+                value = add(value, load(scratch, mean + x * LANES))
+            store(scratch, mean + x * LANES, value)
+    place = 0
+    for layer in range(count):
+        place += layers[layer, 0] * (layers[layer, 1] * layers[layer, 2] + 1)
+    last = layers[count]
+    _penalties(scratch, mean, 3 * half, width, weights, place, last, layers[count + 1], row_mask, m, lam)
+
+
+@njit(nogil=True, cache=True)
+def _convolve(
+    source: np.ndarray,
+    base: int,
+    width: int,
+    out: np.ndarray,
+    target: int,
+    weights: np.ndarray,
+    place: int,
+    layer: np.ndarray,
+    rectify: bool,
+) -> int:
+    """One convolution along a row, pooled by two where the layer says so; the new width."""
+    outputs, inputs, taps = layer[0], layer[1], layer[2]
+    step = 2 if layer[3] else 1
+    new = (width - taps + 1) // step
+    size, biases, floor = inputs * taps, place + outputs * inputs * taps, splat(_ZERO if rectify else -_FAR)
+    o = 0
+    # four outputs share what they read
+    while o + 4 <= outputs:
+        for t in range(new):
+            best0, best1, best2, best3 = floor, floor, floor, floor
+            for p in range(step):
+                sum0, sum1 = splat(weights[biases + o]), splat(weights[biases + o + 1])
+                sum2, sum3 = splat(weights[biases + o + 2]), splat(weights[biases + o + 3])
+                for channel in range(inputs):
+                    start = base + (channel * width + t * step + p) * LANES
+                    weight = place + o * size + channel * taps
+                    for k in range(taps):
+                        x = load(source, start + k * LANES)
+                        sum0 = add(sum0, multiply(splat(weights[weight + k]), x))
+                        sum1 = add(sum1, multiply(splat(weights[weight + size + k]), x))
+                        sum2 = add(sum2, multiply(splat(weights[weight + 2 * size + k]), x))
+                        sum3 = add(sum3, multiply(splat(weights[weight + 3 * size + k]), x))
+                best0, best1 = larger(best0, sum0), larger(best1, sum1)
+                best2, best3 = larger(best2, sum2), larger(best3, sum3)
+            store(out, target + (o * new + t) * LANES, best0)
+            store(out, target + ((o + 1) * new + t) * LANES, best1)
+            store(out, target + ((o + 2) * new + t) * LANES, best2)
+            store(out, target + ((o + 3) * new + t) * LANES, best3)
+        o += 4
+    for rest in range(o, outputs):
+        for t in range(new):
+            best = floor
+            for p in range(step):
+                total = splat(weights[biases + rest])
+                for channel in range(inputs):
+                    start = base + (channel * width + t * step + p) * LANES
+                    weight = place + rest * size + channel * taps
+                    for k in range(taps):
+                        x = load(source, start + k * LANES)
+                        total = add(total, multiply(splat(weights[weight + k]), x))
+                best = larger(best, total)
+            store(out, target + (rest * new + t) * LANES, best)
+    return new
+
+
+@njit(nogil=True, cache=True)
+def _penalties(
+    scratch: np.ndarray,
+    mean: int,
+    free: int,
+    width: int,
+    weights: np.ndarray,
+    place: int,
+    last: np.ndarray,
+    dense: np.ndarray,
+    row_mask: np.ndarray,
+    m: int,
+    lam: np.ndarray,
+) -> None:
+    """From the mean over rows to one penalty a row: a convolution, average pooling, two layers, a sigmoid."""
+    new = _convolve(scratch, mean, width, scratch, free, weights, place, last, False)
+    place += last[0] * (last[1] * last[2] + 1)
+    hidden, bins = dense[0], dense[1]
+    pooled = free + last[0] * new * LANES
+    zero, one = splat(_ZERO), splat(_ONE)
+    for i in range(1, m):
+        for t in range(bins):
+            start, stop = t * new // bins, ((t + 1) * new + bins - 1) // bins
+            total = zero
+            for x in range(start, stop):
+                total = add(total, load(scratch, free + (i * new + x) * LANES))
+            total = multiply(total, splat(np.float32(1.0 / (stop - start))))
+            store(scratch, pooled + t * LANES, larger(total, zero))
+        second = place + hidden * (bins + 1)
+        out = splat(weights[second + hidden])
+        for u in range(hidden):
+            total = splat(weights[place + hidden * bins + u])
+            for t in range(bins):
+                total = add(
+                    total, multiply(splat(weights[place + u * bins + t]), load(scratch, pooled + t * LANES))
+                )
+            out = add(out, multiply(splat(weights[second + u]), larger(total, zero)))
+        out = smaller(larger(out, splat(np.float32(-80.0))), splat(np.float32(80.0)))
+        sigmoid = divide(one, add(one, exponential(subtract(zero, out))))
+        store(lam, i * LANES, multiply(sigmoid, load(row_mask, i * LANES)))
+    store(lam, 0, zero)

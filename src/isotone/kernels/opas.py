@@ -1,0 +1,231 @@
+"""Scores of ordered-subsequence selection (OPAS), on the CPU: similarity, reward, Sinkhorn and both scores in one go.
+
+Similarities are one matrix product a block of queries and items; the rest is compiled, sixteen items at a time, tasks
+on ``torch.get_num_threads()`` threads. Of a pair nothing larger than its ``(m, n)`` plan exists, and that in cache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from isotone.kernels._lanes import LANES
+from isotone.kernels._opas import STEPS, score_blocks, score_wide
+from isotone.kernels._threads import each_task
+from isotone.types import length_mask
+
+# Work of a multiplication in sixteen lanes, in the half nanoseconds of each_task.
+_CELLS = 0.25
+
+
+@dataclass(frozen=True)
+class PenaltyNetwork:
+    """A small network from similarities ``(m, n)`` to penalties ``(m,)``, its parameters laid out for compiled loops.
+
+    Convolutions along every row, each followed by a maximum over pairs where it is pooled and by ReLU; the mean over
+    the rows; one more convolution with ``rows`` outputs; averages over ``bins`` bins and ReLU; Linear, ReLU, Linear
+    and sigmoid on the bins of every output.
+
+    Attributes:
+        layers: ``(L, 4)`` int64: (outputs, inputs, taps, pooled) of each convolution, and in the last row (hidden,
+            bins, 0, 0). The first has ``stagger + 1`` inputs: the row and those below it.
+        weights: float32, in the order of the layers: weights, biases.
+        columns: Similarities are continued with zeros to so many columns.
+    """
+
+    layers: NDArray[np.int64]
+    weights: NDArray[np.float32]
+    columns: int
+
+    @property
+    def rows(self) -> int:
+        """Most rows that it gives penalties for."""
+        return int(self.layers[-2, 0])
+
+
+@dataclass(frozen=True)
+class Sinkhorn:
+    """What is done with the similarities of a pair.
+
+    Attributes:
+        positions: ``(n,)`` float32, the a of the order's constraint: increasing.
+        tau: Temperature, > 0.
+        iterations: Normalisations of columns, then rows, at least 1.
+        margin: b, the least increase of the expected position from one row to the next.
+        hinge: Whether an increase beyond the margin earns nothing.
+
+    Raises:
+        ValueError: an option outside its range.
+    """
+
+    positions: Tensor
+    tau: float = 1.0
+    iterations: int = 20
+    margin: float = 1.0
+    hinge: bool = False
+
+    def __post_init__(self) -> None:
+        if not (self.tau > 0 and self.iterations >= 1 and np.isfinite(self.margin)):
+            raise ValueError(
+                "Sinkhorn expects tau > 0, iterations >= 1 and a finite margin; "
+                f"got {self.tau}, {self.iterations} and {self.margin}."
+            )
+
+
+@dataclass(frozen=True)
+class Items:
+    """Corpus items laid out for scoring: B blocks of sixteen, one a lane.
+
+    Attributes:
+        vectors: ``(B, n, 16, d)`` float32, zero beyond the lengths.
+        bonus: ``(B, n, 16)`` 1 less the squared norm of every vector.
+        basis: ``(B, r, n, 16)``: inner products of an item's own vectors (r = n) or, where it is smaller, the vectors.
+        lengths: ``(16 B,)`` float32.
+        count: C, the number of items.
+    """
+
+    vectors: Tensor
+    bonus: Tensor
+    basis: Tensor
+    lengths: Tensor
+    count: int
+
+    @classmethod
+    def prepare(cls, corpus: Tensor, lengths: Tensor | None = None) -> Items:
+        """Lay out ``(C, n, d)`` embeddings with lengths ``(C,)`` (default: all); what is beyond them is not read."""
+        clean, lengths = _masked(corpus, lengths)
+        count, n, d = clean.shape
+        padded = -count % LANES
+        if padded:
+            clean = torch.nn.functional.pad(clean, (0, 0, 0, 0, 0, padded))
+        products = clean @ clean.mT if n <= d else clean.mT
+        squares = products.diagonal(dim1=1, dim2=2) if n <= d else clean.square().sum(-1)
+        bonus, basis = _lanes_last((1 - squares)[:, None])[:, 0], _lanes_last(products)
+        vectors = clean.view(-1, LANES, n, d).transpose(1, 2).contiguous()
+        return cls(vectors, bonus, basis, torch.nn.functional.pad(lengths.float(), (0, padded)), count)
+
+
+def _lanes_last(values: Tensor) -> Tensor:
+    """``(16 B, r, n)`` to ``(B, r, n, 16)``."""
+    return values.reshape(-1, LANES, *values.shape[1:]).permute(0, 2, 3, 1).contiguous()
+
+
+def score_all(
+    queries: Tensor,
+    items: Items,
+    penalties: Tensor | PenaltyNetwork,
+    options: Sinkhorn,
+    query_lengths: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    r"""How well an ordered selection of each item fits each query.
+
+    The plan P is ``iterations`` of Sinkhorn's normalisation on ``exp(Z / tau)`` with n - m rows of ones below,
+    :math:`Z_{ij} = 2 x_i \cdot c_j + 1 - \|c_j\|^2 + (\lambda_i - \lambda_{i+1}) a_j`.
+
+    Args:
+        queries: ``(Q, m, d)`` float32.
+        items: The C items, n >= m.
+        penalties: lambda: ``(Q, m, C)``, or a network that gives them. The first row's are 0, as are those beyond
+            the lengths.
+        options: Temperature, positions and the rest.
+        query_lengths: ``(Q,)`` int64. Default: all.
+
+    Returns:
+        :math:`s_F = -\|X_q - P X_c\|_F^2` and :math:`s_\lambda = -\langle\lambda, b - A P a\rangle`, ``(Q, C)``
+        float32. A pair of a query that is longer than the item scores NaN.
+
+    Numerics: single precision on ``exp(Z / tau)`` where Z / tau ranges over at most 40 within every row, whose largest
+    is at most 40 from 0; double precision up to 300, and on logarithms beyond.
+    """
+    clean, lengths = _masked(queries, query_lengths)
+    blocks, n, _, d = items.vectors.shape
+    groups, m = clean.shape[:2]
+    lanes = blocks * LANES
+    similarity = clean.reshape(groups * m, d) @ items.vectors.view(n * lanes, d).mT
+    rows = lengths.float()[:, None].expand(groups, lanes).contiguous()
+    if isinstance(penalties, Tensor):
+        penalties = torch.nn.functional.pad(penalties.float(), (0, lanes - items.count))
+    fit, order = _run(similarity.view(groups, m, blocks, n, LANES), items, rows, penalties, options)
+    fit -= clean.square().sum((1, 2))[:, None]
+    return fit[:, : items.count], order[:, : items.count]
+
+
+def score_pairs(
+    queries: Tensor,
+    corpus: Tensor,
+    penalties: Tensor | PenaltyNetwork,
+    options: Sinkhorn,
+    query_lengths: Tensor | None = None,
+    corpus_lengths: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The same as :func:`score_all` for pairs: ``(B, m, d)`` and ``(B, n, d)``, penalties ``(B, m)``, to ``(B,)``."""
+    clean, lengths = _masked(queries, query_lengths)
+    items = Items.prepare(corpus, corpus_lengths)
+    padded = len(items.lengths) - items.count
+    clean = torch.nn.functional.pad(clean, (0, 0, 0, 0, 0, padded))
+    # (B, 16, m, d) times (B, 16, d, n)
+    similarity = clean.view(-1, LANES, *clean.shape[1:]) @ items.vectors.permute(0, 2, 3, 1)
+    similarity = similarity.permute(2, 0, 3, 1).contiguous()
+    rows = torch.nn.functional.pad(lengths.float(), (0, padded))[None]
+    if isinstance(penalties, Tensor):
+        penalties = torch.nn.functional.pad(penalties.float().mT, (0, padded))[None]
+    fit, order = _run(similarity[None], items, rows, penalties, options)
+    return (fit[0] - clean.square().sum((1, 2)))[: items.count], order[0, : items.count]
+
+
+def _run(
+    similarity: Tensor, items: Items, rows: Tensor, penalties: Tensor | PenaltyNetwork, options: Sinkhorn
+) -> tuple[Tensor, Tensor]:
+    """Scores ``(G, 16 B)`` of similarities ``(G, m, B, n, 16)``; those of s_F without the queries' norms."""
+    groups, m, blocks, n, _ = similarity.shape
+    lanes = blocks * LANES
+    positions = np.ascontiguousarray(options.positions[:n].detach().cpu().numpy(), np.float32)
+    if len(positions) < n:
+        raise ValueError(f"Expected positions for {n} corpus elements; got {len(positions)}.")
+    if isinstance(penalties, PenaltyNetwork):
+        network = penalties
+        if m > network.rows or n > network.columns:
+            raise ValueError(
+                f"The penalty network takes queries of {network.rows} elements and corpus items of "
+                f"{network.columns} at most; got {m} and {n}."
+            )
+        lambdas = np.zeros((groups, m, lanes), np.float32)
+    else:
+        network = PenaltyNetwork(np.zeros((0, 4), np.int64), np.zeros(0, np.float32), 0)
+        lambdas = penalties.detach().contiguous().numpy()
+    fit, order = (np.empty((groups, lanes), np.float32) for _ in range(2))
+    wide = np.empty((groups, lanes), np.bool_)
+    arrays = [x.detach().numpy() for x in (similarity, items.bonus, items.basis)]
+    gram = n <= items.vectors.shape[3]
+    lengths = [rows.numpy(), items.lengths.numpy()]
+    settings = (options.tau, options.iterations, options.margin, options.hinge)
+    cells = similarity.numel() * (2 * options.iterations + items.basis.shape[1] + 60)
+    each_task(
+        score_blocks, -(-blocks // max(1, STEPS // groups)), int(_CELLS * cells),
+        *arrays, gram, *lengths, positions, lambdas, network.layers, network.weights, network.columns,
+        *settings, fit, order, wide,
+    )  # fmt: skip
+    fits = (lengths[0] <= lengths[1]) & (lengths[1] > 0)
+    fit[~fits] = order[~fits] = np.nan
+    pairs = np.argwhere(wide & fits)
+    if len(pairs):
+        each_task(
+            score_wide, len(pairs), int(_CELLS * 20 * cells * len(pairs) / wide.size),
+            pairs, *arrays[:2], items.vectors.numpy(), *lengths, positions, lambdas, *settings, fit, order,
+        )  # fmt: skip
+    return torch.from_numpy(fit), torch.from_numpy(order)
+
+
+def _masked(vectors: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
+    """float32 with zeros beyond the lengths, and the lengths."""
+    vectors = vectors.detach().float()
+    size = vectors.shape[1]
+    if lengths is None:
+        return vectors, torch.full((len(vectors),), size)
+    if int(lengths.min()) == size:
+        return vectors, lengths
+    return vectors.masked_fill(~length_mask(lengths, size)[..., None], 0.0), lengths
