@@ -6,7 +6,7 @@ RUNS ?= runs/demo
 DEMO_STEPS ?= 600
 DEMO := ctc ottc joint
 
-.PHONY: demo test lint env clean
+.PHONY: demo test lint bench env clean
 
 env: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml
@@ -24,6 +24,11 @@ demo: env
 
 test: env
 	$(BIN)/python -m pytest
+
+# Every kernel beside its public peers: time, memory, exponents.
+bench: env
+	$(BIN)/pip install --quiet --group bench
+	$(BIN)/python -m benchmarks --json runs/bench/rows.json --figures runs/bench
 
 lint: env
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

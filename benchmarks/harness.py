@@ -1,0 +1,295 @@
+"""What a benchmark declares, and how it is timed: ours and every peer in one process, in turn."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import importlib.util
+import pkgutil
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from benchmarks.memory import peak_extra_mib
+
+#: What the kernels of this repository are called among the contenders.
+OURS = "isotone"
+# Modules of this package that declare no benchmarks.
+_HARNESS = {"__main__", "harness", "memory", "output"}
+# Timed runs of a contender at one size, and how long one round of all contenders may take to be repeated.
+_ROUNDS = 3, 101
+_LONG_S = 15.0
+
+
+@dataclass(frozen=True)
+class Size:
+    """One size of the inputs.
+
+    Attributes:
+        dims: Its numbers, by the names that every size of a benchmark has.
+        targets: Of peers by name, the ratio ours / theirs to hold.
+        memory_mib: The extra memory that ours may take at most.
+        peers: Names of those that run at this size. Default: all.
+        swept: Whether it is a point of the figure.
+        quick: Whether it is small enough for ``--quick``.
+    """
+
+    dims: Mapping[str, int]
+    targets: Mapping[str, float] = field(default_factory=dict)
+    memory_mib: float | None = None
+    peers: tuple[str, ...] | None = None
+    swept: bool = False
+    quick: bool = False
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in self.dims.items())
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Somebody else's code for the same task.
+
+    Attributes:
+        name: What the tables call it.
+        run: From the inputs to a result; imports its library when it is called.
+        agrees: ``(inputs, ours, theirs)`` raises AssertionError where the two results do not fit together.
+            Only a yardstick may have none.
+        yardstick: It computes something else: its time tells something all the same.
+        package: Its name on PyPI; empty for code of this repository and for dependencies of isotone.
+        module: What is imported from the package, where its name is another.
+    """
+
+    name: str
+    run: Callable[[Any], Any]
+    agrees: Callable[[Any, Any, Any], None] | None = None
+    yardstick: bool = False
+    package: str = ""
+    module: str = ""
+
+    @property
+    def installed(self) -> bool:
+        module = self.module or self.package.replace("-", "_")
+        return not module or importlib.util.find_spec(module) is not None
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A kernel, its peers and the sizes they are compared at.
+
+    The functions are those of modules, for they are sent to fresh processes.
+
+    Attributes:
+        name: What the command line calls it.
+        about: One line on what is timed.
+        inputs: From the numbers of a size to the inputs, the same ones every time.
+        ours: The kernel, from the inputs to a result.
+        check: ``(inputs, result)`` raises AssertionError where ours is wrong whatever the peers say.
+        peers: Whom it is compared with.
+        sizes: In the order of the table.
+        axis: The number that the figure's x axis shows.
+    """
+
+    name: str
+    about: str
+    inputs: Callable[[Mapping[str, int]], Any]
+    ours: Callable[[Any], Any]
+    peers: Sequence[Peer]
+    sizes: Sequence[Size]
+    axis: str
+    check: Callable[[Any, Any], None] | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """Ours against one peer at one size; the fields of the JSON file.
+
+    ``peer`` is empty, and what is its own None, where ours ran alone. ``same_result`` is False for a peer
+    that computes something else. Times are medians; the best ones say how noisy the machine was. ``held``
+    and ``memory_held`` are None where there is no target.
+    """
+
+    bench: str
+    size: str
+    axis: str
+    axis_value: int
+    swept: bool
+    ours_ms: float
+    peer: str
+    peer_ms: float | None
+    ratio: float | None
+    target: float | None
+    held: bool | None
+    same_result: bool | None
+    ours_best_ms: float
+    peer_best_ms: float | None
+    ours_mib: float | None
+    peer_mib: float | None
+    memory_target_mib: float | None
+    memory_held: bool | None
+    rounds: int
+
+
+@dataclass
+class Report:
+    """What a benchmark gave: rows, and what did not run (``"where: why"``)."""
+
+    rows: list[Row] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+
+def modules() -> list[str]:
+    """Names of the modules of this package that declare benchmarks (in ``BENCHES``)."""
+    package = importlib.import_module("benchmarks")
+    found = sorted(info.name for info in pkgutil.iter_modules(package.__path__))
+    return [name for name in found if name not in _HARNESS]
+
+
+def load(module: str) -> Sequence[Bench]:
+    """The benchmarks of one of :func:`modules`."""
+    benches: Sequence[Bench] = importlib.import_module(f"benchmarks.{module}").BENCHES
+    return benches
+
+
+def interleaved(runs: Mapping[str, Callable[[], object]], seconds: float) -> dict[str, list[float]]:
+    """Milliseconds of the calls of every run, taken in rounds so that a busy machine is busy for all.
+
+    Every round calls everybody once, in an order that is drawn anew.
+
+    Args:
+        runs: By name; each has been run before.
+        seconds: How long to go on for. There are at least 3 rounds, unless one takes long.
+
+    Returns:
+        As many times a run as there were rounds, by name.
+    """
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    least, most = _ROUNDS
+    order = random.Random(0)
+    begin = time.perf_counter()
+    collects = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        for done in range(1, most + 1):
+            # who comes after a long call finds cold caches and a spent time slice: everybody does in turn
+            for name in order.sample(list(runs), len(runs)):
+                start = time.perf_counter()
+                result = runs[name]()
+                times[name].append(1e3 * (time.perf_counter() - start))
+                del result
+            spent = time.perf_counter() - begin
+            if (done >= least and spent > seconds) or spent > least * max(seconds, _LONG_S):
+                break
+    finally:
+        if collects:
+            gc.enable()
+    return times
+
+
+def measure(
+    bench: Bench, sizes: Sequence[Size], *, seconds: float, memory: bool, threads: int, report: Report
+) -> Iterator[str]:
+    """Measure a benchmark and add what comes out to ``report``.
+
+    Before anything is timed, ours is checked, and every peer against ours: who is wrong is a failure, and
+    not timed.
+
+    Args:
+        bench: What to measure.
+        sizes: At which sizes.
+        seconds: How long to time at one size.
+        memory: Whether to measure memory as well, in a fresh process each.
+        threads: Threads of those processes.
+        report: Filled on the way, so that it is there when the rest is interrupted.
+
+    Yields:
+        What is being done, for a progress line.
+    """
+    for size in sizes:
+        where = f"{bench.name} ({size})"
+        yield f"{where}: warm-up"
+        runs, wrong = _warmed_up(bench, size)
+        report.failures += [f"{where}, {what}" for what in wrong]
+        if OURS not in runs:
+            continue
+        yield f"{where}: timing {', '.join(runs)}"
+        times = interleaved(runs, seconds)
+        mib: dict[str, float] = {}
+        for name, run in runs.items() if memory else ():
+            yield f"{where}: memory of {name}"
+            try:
+                mib[name] = peak_extra_mib(bench.inputs, run.func, size.dims, threads)
+            except Exception as error:
+                report.failures.append(f"{where}, memory of {name}: {_one_line(error)}")
+        report.rows += _rows(bench, size, times, mib)
+
+
+def _warmed_up(bench: Bench, size: Size) -> tuple[dict[str, partial[Any]], list[str]]:
+    """What can be timed, run once and found right; and what cannot, with the reason."""
+    runs: dict[str, partial[Any]] = {}
+    wrong: list[str] = []
+    try:
+        inputs = bench.inputs(size.dims)
+        ours = bench.ours(inputs)
+        if bench.check is not None:
+            bench.check(inputs, ours)
+    except Exception as error:
+        return runs, [f"{OURS}: {_one_line(error)}"]
+    runs[OURS] = partial(bench.ours, inputs)
+    for peer in bench.peers:
+        if not peer.installed or (size.peers is not None and peer.name not in size.peers):
+            continue
+        try:
+            theirs = peer.run(inputs)
+            if peer.agrees is not None:
+                peer.agrees(inputs, ours, theirs)
+        except Exception as error:
+            wrong.append(f"{peer.name}: {_one_line(error)}")
+            continue
+        runs[peer.name] = partial(peer.run, inputs)
+    return runs, wrong
+
+
+def _rows(
+    bench: Bench, size: Size, times: Mapping[str, list[float]], mib: Mapping[str, float]
+) -> Iterator[Row]:
+    medians = {name: statistics.median(of_one) for name, of_one in times.items()}
+    best = {name: min(of_one) for name, of_one in times.items()}
+    ours_ms, ours_mib = medians[OURS], mib.get(OURS)
+    fits = None if size.memory_mib is None or ours_mib is None else ours_mib <= size.memory_mib
+    timed: list[Peer | None] = [peer for peer in bench.peers if peer.name in medians]
+    for peer in timed or [None]:
+        name = "" if peer is None else peer.name
+        peer_ms = medians.get(name)
+        ratio = None if peer_ms is None else ours_ms / peer_ms
+        target = size.targets.get(name)
+        yield Row(
+            bench=bench.name,
+            size=str(size),
+            axis=bench.axis,
+            axis_value=size.dims[bench.axis],
+            swept=size.swept,
+            ours_ms=ours_ms,
+            peer=name,
+            peer_ms=peer_ms,
+            ratio=ratio,
+            target=target,
+            held=None if target is None or ratio is None else ratio <= target,
+            same_result=None if peer is None else not peer.yardstick,
+            ours_best_ms=best[OURS],
+            peer_best_ms=best.get(name),
+            ours_mib=ours_mib,
+            peer_mib=mib.get(name),
+            memory_target_mib=size.memory_mib,
+            memory_held=fits,
+            rounds=len(times[OURS]),
+        )
+
+
+def _one_line(error: BaseException) -> str:
+    lines = [line for line in str(error).strip().splitlines() if line.strip()]
+    return f"{type(error).__name__}: {' '.join(lines[:4]) or 'without a message'}"

@@ -1,0 +1,116 @@
+"""The memory that one call takes beyond its inputs, measured in a process of its own."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import multiprocessing
+import os
+import resource
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+# Blocks from this size on come from the system and go back to it when they are freed, so that what was
+# freed before the call cannot hide what the call takes. (The C library raises the bound as it goes.)
+_OWN_MAPPING_BYTES = 65_536
+_NO_HUGE_PAGES = 41  # PR_SET_THP_DISABLE: a touched page counts as 4 KiB, not 2 MiB
+
+
+def peak_extra_mib(
+    inputs: Callable[[Mapping[str, int]], Any],
+    run: Callable[[Any], Any],
+    dims: Mapping[str, int],
+    threads: int,
+) -> float:
+    """Peak resident memory of one call, less that before it, in MiB: its result and what it took on the way.
+
+    A fresh process builds the inputs and calls once, so that libraries and compiled code are loaded; gives
+    back what that left behind; resets its high-water mark, and calls again.
+
+    Args:
+        inputs, run: Functions of modules, as of :class:`benchmarks.harness.Bench`.
+        dims: The size.
+        threads: Threads of torch and numba.
+
+    Raises:
+        concurrent.futures.process.BrokenProcessPool: the process was ended, as by lack of memory.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["torch", "numba", "isotone.types"])
+    with _environment(), ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(_measure, inputs, run, dims, threads).result()
+
+
+def use_threads(threads: int) -> None:
+    """Give torch and numba so many threads in this process."""
+    import numba
+    import torch
+
+    torch.set_num_threads(threads)
+    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+
+
+def _measure(
+    inputs: Callable[[Mapping[str, int]], Any],
+    run: Callable[[Any], Any],
+    dims: Mapping[str, int],
+    threads: int,
+) -> float:
+    use_threads(threads)
+    built = inputs(dims)
+    run(built)
+    gc.collect()
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None)
+        libc.prctl(_NO_HUGE_PAGES, 1, 0, 0, 0)
+        if hasattr(libc, "malloc_trim"):
+            libc.malloc_trim(0)
+    before = _reset_peak()
+    result = run(built)
+    after = _peak()
+    del result
+    return max(0, after - before) / 2**20
+
+
+def _reset_peak() -> int:
+    """Bytes that the high-water mark stands at from now on: the present ones where the system can reset it."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        pass
+    else:
+        return _status("VmRSS")
+    return _peak()
+
+
+def _peak() -> int:
+    if Path("/proc/self/status").exists():
+        return _status("VmHWM")
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def _status(field: str) -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) * 1024
+    raise OSError(f"Expected {field} in /proc/self/status; this system does not have it.")
+
+
+@contextmanager
+def _environment() -> Iterator[None]:
+    """What the server that the processes are forked from is started with (at the first measurement)."""
+    names = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, str(_OWN_MAPPING_BYTES)))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

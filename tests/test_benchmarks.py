@@ -1,0 +1,253 @@
+"""The benchmarks' harness, on contenders whose times, memory and results are known; and a smoke test of all."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks import harness, output
+from benchmarks.__main__ import app
+from benchmarks.harness import Bench, Peer, Report, Row, Size
+from benchmarks.memory import peak_extra_mib
+
+ROOT = Path(__file__).parents[1]
+
+TOYS = """
+import time
+import numpy as np
+
+def inputs(dims):
+    return np.full(dims["n"], 7, np.uint8)
+
+def result(given):
+    return int(given[:10].sum())
+
+def slow(given):
+    time.sleep(0.004)
+    return result(given)
+
+def slower(given):
+    time.sleep(0.02)
+    return result(given)
+
+def wrong(given):
+    return -1
+
+def broken(given):
+    raise RuntimeError("no such luck")
+
+def hungry(given):
+    transient = np.ones(len(given), np.uint8)  # gone before the end
+    del transient
+    kept = np.ones(len(given) // 2, np.uint8)
+    return kept
+
+def thrifty(given):
+    return np.zeros(1 << 30, np.uint8)[:1]  # a gigabyte that is never touched
+
+def equal(given, ours, theirs):
+    assert ours == theirs, f"{ours} is not {theirs}"
+"""
+
+
+@pytest.fixture
+def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """Functions that a fresh process can import too."""
+    (tmp_path / "benchmark_toys.py").write_text(TOYS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield importlib.import_module("benchmark_toys")
+    del sys.modules["benchmark_toys"]
+
+
+def bench(toys: ModuleType, *peers: Peer, targets: dict[str, float] | None = None) -> Bench:
+    sizes = [Size({"n": 100}, targets or {}, quick=True)]
+    return Bench("toy", "a toy", toys.inputs, toys.slow, peers, sizes, "n")
+
+
+def measured(of: Bench) -> Report:
+    report = Report()
+    for _ in harness.measure(of, of.sizes, seconds=0.05, memory=False, threads=1, report=report):
+        pass
+    return report
+
+
+def row(value: int, ours_ms: float, peer: str = "peer", peer_ms: float | None = None) -> Row:
+    ratio = None if peer_ms is None else ours_ms / peer_ms
+    return Row(
+        bench="toy", size=f"n {value}", axis="n", axis_value=value, swept=True, ours_ms=ours_ms, peer=peer,
+        peer_ms=peer_ms, ratio=ratio, target=None, held=None, same_result=True, ours_best_ms=ours_ms,
+        peer_best_ms=peer_ms, ours_mib=None, peer_mib=None, memory_target_mib=None, memory_held=None, rounds=3,
+    )  # fmt: skip
+
+
+def test_a_ratio_is_ours_by_theirs_and_is_held_against_its_target(toys: ModuleType) -> None:
+    peer = Peer("peer", toys.slower, toys.equal)
+    for target, held in ((0.9, True), (0.01, False)):
+        report = measured(bench(toys, peer, targets={"peer": target}))
+        assert report.failures == []
+        (only,) = report.rows
+        assert only.ours_ms >= 4
+        assert only.peer_ms is not None
+        assert only.peer_ms >= 20
+        assert only.ratio == only.ours_ms / only.peer_ms
+        assert only.held is held
+        assert only.same_result is True
+        assert only.ours_best_ms <= only.ours_ms
+
+
+def test_who_disagrees_or_breaks_is_a_failure_and_not_timed(toys: ModuleType) -> None:
+    peers = [
+        Peer("wrong", toys.wrong, toys.equal),
+        Peer("broken", toys.broken, toys.equal),
+        Peer("yardstick", toys.wrong, yardstick=True),
+    ]
+    report = measured(bench(toys, *peers))
+    assert [only.peer for only in report.rows] == ["yardstick"]
+    assert report.rows[0].same_result is False
+    assert len(report.failures) == 2
+    assert "wrong: AssertionError: 70 is not -1" in report.failures[0]
+    assert "broken: RuntimeError: no such luck" in report.failures[1]
+
+
+def test_ours_where_it_is_wrong_gives_no_rows(toys: ModuleType) -> None:
+    def check(given: np.ndarray, result: int) -> None:
+        assert result == 71, "not seventy-one"
+
+    of = bench(toys, Peer("peer", toys.result, toys.equal))
+    report = measured(Bench(of.name, of.about, of.inputs, of.ours, of.peers, of.sizes, of.axis, check))
+    assert report.rows == []
+    assert "isotone: AssertionError: not seventy-one" in report.failures[0]
+
+
+def test_a_peer_that_is_not_installed_is_left_out(toys: ModuleType) -> None:
+    absent = Peer("absent", toys.broken, toys.equal, package="no-such-package-here")
+    report = measured(bench(toys, absent))
+    assert not absent.installed
+    assert report.failures == []
+    (alone,) = report.rows  # ours, on its own
+    assert (alone.peer, alone.ratio, alone.held) == ("", None, None)
+
+
+def test_every_round_calls_everybody_once() -> None:
+    calls: list[str] = []
+    runs = {name: partial(calls.append, name) for name in "abc"}
+    times = harness.interleaved(runs, seconds=60)
+    rounds = [calls[at : at + 3] for at in range(0, len(calls), 3)]
+    assert all(sorted(of_round) == ["a", "b", "c"] for of_round in rounds)
+    assert len(set(map(tuple, rounds))) > 1  # not always in the same order
+    assert len(rounds) >= 20
+    assert {name: len(of_one) for name, of_one in times.items()} == dict.fromkeys("abc", len(rounds))
+
+
+def test_long_calls_are_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 10_000, 100))  # every look at it is 100 s later
+    monkeypatch.setattr(harness.time, "perf_counter", lambda: float(next(clock)))
+    times = harness.interleaved({"slow": lambda: None}, seconds=1.0)
+    assert times == {"slow": [100_000.0]}
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the system cannot reset the peak")
+def test_memory_is_what_a_call_touches_at_its_peak(toys: ModuleType) -> None:
+    dims = {"n": 48 << 20}
+    for run, expected in ((toys.hungry, 48), (toys.thrifty, 0), (toys.result, 0)):
+        extra = peak_extra_mib(toys.inputs, run, dims, 1)
+        assert extra == pytest.approx(expected, abs=1), run.__name__
+
+
+def test_the_exponent_of_a_power_is_found_in_the_larger_sizes() -> None:
+    sizes = [100, 200, 400, 800, 1600, 3200]
+    rows = [row(n, 5e-6 * n**2, "peer", 3e-3 * n**1.5) for n in sizes]
+    rows[0] = row(100, 500.0, "peer", 900.0)  # a fixed cost bends the foot
+    slopes = output.exponents(rows)
+    assert slopes["isotone"] == pytest.approx(2, abs=1e-6)
+    assert slopes["peer"] == pytest.approx(1.5, abs=1e-6)
+    assert output.exponents(rows[:2]) == {}
+
+
+def test_what_is_written(tmp_path: Path, toys: ModuleType) -> None:
+    of = Bench(
+        "toy", "a toy", toys.inputs, toys.slow, [],
+        [Size({"n": n, "m": n // 2, "d": 3}, swept=True) for n in (10, 20, 40)], "n",
+    )  # fmt: skip
+    rows = [row(n, n * 0.5, "peer", n * 2.0) for n in (10, 20, 40)]
+    output.write_json(tmp_path / "rows.json", rows, {"cores": "2"})
+    read = json.loads((tmp_path / "rows.json").read_text())
+    needed = {"bench", "size", "ours_ms", "peer", "peer_ms", "ratio", "ours_mib", "peer_mib", "machine"}
+    assert all(needed <= set(one) for one in read)
+    assert [one["ratio"] for one in read] == [0.25] * 3
+    assert [path.name for path in output.figure(of, of.sizes, rows, tmp_path)] == ["toy.png", "toy.svg"]
+    assert (tmp_path / "toy.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (tmp_path / "toy.svg").read_text()
+    assert output.figure(of, of.sizes, [], tmp_path) == []
+
+
+@pytest.mark.parametrize("module", harness.modules())
+def test_declarations_fit_together(module: str) -> None:
+    for of in harness.load(module):
+        names = [peer.name for peer in of.peers]
+        assert all(peer.yardstick or peer.agrees is not None for peer in of.peers)
+        assert sum(size.quick for size in of.sizes) >= 1
+        assert len({tuple(size.dims) for size in of.sizes}) == 1
+        assert all(of.axis in size.dims for size in of.sizes)
+        assert sum(size.swept for size in of.sizes) >= 3
+        for size in of.sizes:
+            assert set(size.targets) <= set(names if size.peers is None else size.peers)
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks", "--quick", *arguments],
+        cwd=ROOT, capture_output=True, text=True, timeout=500,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_command_runs_every_benchmark(tmp_path: Path) -> None:
+    done = run("--no-memory", "--json", tmp_path / "rows.json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    declared = {of.name for module in harness.modules() for of in harness.load(module)}
+    assert {one["bench"] for one in rows} == declared
+    assert all(one["ours_ms"] > 0 and one["ours_mib"] is None for one in rows)
+    assert all(name in done.stdout for name in declared)
+
+
+def test_the_command_measures_memory_and_draws(tmp_path: Path) -> None:
+    done = run("coupling", "--json", tmp_path / "rows.json", "--figures", tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    kept = 3 * 8 * (10_000 + 1000) / 2**20  # source, target and mass
+    assert all(kept - 0.1 <= one["ours_mib"] <= kept + 1 for one in rows)
+    assert (tmp_path / "coupling.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["no-such-bench"], "coupling"),  # what there is
+        (["coupling", "--sizes", "n=-4,m=3"], "at least 1"),
+        (["coupling", "--sizes", "4"], "n=5000,m=400"),
+        (["coupling", "--sizes", "T=4"], "--list"),
+    ],
+)
+def test_the_command_says_what_it_cannot_do(arguments: list[str], said: str) -> None:
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_the_list_names_peers_and_targets() -> None:
+    done = CliRunner().invoke(app, ["coupling", "--list"])
+    assert done.exit_code == 0
+    assert "peers: POT emd_1d, torch sort" in done.stdout
+    assert "n 1000000, m 100000: <= 0.5 POT emd_1d" in done.stdout
