@@ -16,24 +16,28 @@ def minimum_row(
     path: np.ndarray,
     value: np.ndarray,
 ) -> None:
-    """Of costs ``(B, m, n)``: ``better[j, i]`` says that ending j at i beats ending it at any smaller index."""
+    """Of costs ``(B, n, m)``: ``better[i, j]`` says that ending j at i beats ending it at any smaller index."""
     n, m = positions[b], labels[b]
-    best = np.zeros(n)
-    better = np.empty((m, n), np.bool_)
+    best = np.full(m, np.inf)
+    better = np.empty((n, m), np.bool_)
+    cost = np.empty(m)
     broken = False
-    for j in range(m):
-        weight, low = weights[b, j], np.inf
-        for i in range(n):
+    for i in range(n):
+        for j in range(m):
             # a label without weight costs nothing anywhere, not 0 times infinity
-            total = best[i] + (weight * costs[b, j, i] if weight != 0 else 0.0)
-            broken |= np.isnan(total)
-            better[j, i] = total < low or i == 0
-            low = total if better[j, i] else low
-            best[i] = low
-    value[b] = np.nan if broken else best[n - 1] if m else 0.0
+            cost[j] = weights[b, j] * costs[b, i, j] if weights[b, j] != 0 else 0.0
+            broken |= cost[j] != cost[j]
+        low = 0.0  # the cheapest way to end the target before, at i or earlier
+        for j in range(m):
+            total = low + cost[j]
+            low = min(total, best[j])
+            better[i, j] = total < best[j]
+            best[j] = low
+    better[:1] = True
+    value[b] = np.nan if broken else best[m - 1] if m else 0.0
     i = n - 1
     for j in range(m - 1, -1, -1):
-        while not better[j, i]:
+        while not better[i, j]:
             i -= 1
         path[b, j] = i
 

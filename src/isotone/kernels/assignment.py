@@ -46,7 +46,7 @@ def ordered_minimum(
     Raises:
         ValueError: wrong shapes or lengths, or NaN.
 
-    Numerics: sums in float64; O(nm) time, and one byte a cell of memory beside a copy of the costs.
+    Numerics: sums in float64; O(nm) time, and one byte a cell of memory.
     """
     if costs.ndim != 3 or (weights is not None and weights.shape != costs.shape[::2]):
         shape = None if weights is None else tuple(weights.shape)
@@ -54,8 +54,8 @@ def ordered_minimum(
             "ordered_minimum expects costs (B, n, m) and weights (B, m); got "
             f"{tuple(costs.shape)} and {shape}. For a single pair use costs[None]."
         )
-    scores = _scores(costs).mT.contiguous()
-    rows, m, n = scores.shape
+    scores = _scores(costs)
+    rows, n, m = scores.shape
     if weights is None:
         weights = torch.ones(rows, m, dtype=torch.float64, device=costs.device)
     labels = _lengths(target_lengths, rows, m, costs)
@@ -161,14 +161,14 @@ def _outputs(rows: int, m: int) -> tuple[Tensor, Tensor]:
 def _tensor_minimum(
     costs: Tensor, weights: Tensor, positions: Tensor, labels: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Of costs ``(B, m, n)``, on any device."""
-    rows, m, n = costs.shape
+    """Of costs ``(B, n, m)``, on any device."""
+    rows, n, m = costs.shape
     place = length_mask(positions, n)
     weights = torch.where(length_mask(labels, m), weights, 0.0)
     best = costs.new_zeros(rows, n, dtype=torch.float64)
-    better = torch.zeros_like(costs, dtype=torch.bool)
+    better = torch.zeros_like(costs.mT, dtype=torch.bool)
     for j in range(m):
-        weighted = torch.where(weights[:, j, None] != 0, costs[:, j] * weights[:, j, None], 0.0)
+        weighted = torch.where(weights[:, j, None] != 0, costs[:, :, j] * weights[:, j, None], 0.0)
         total = best + torch.where(place, weighted, torch.inf)
         best = torch.cummin(total, 1).values
         better[:, j] = _falls(total, best)
