@@ -16,8 +16,9 @@ from tiny_models import isotone, lines_of, save_character_model, save_noise
 
 from isotone import aligners
 from isotone import format as files
-from isotone.batch import _ids, _read_text, _transcript_path, align_files, find_audio
+from isotone.batch import align_files
 from isotone.files import safe_name
+from isotone.inputs import find_audio, ids_of, read_text, transcript_path
 from isotone.interfaces import Aligner
 from isotone.types import Coupling, Emissions, Targets
 
@@ -56,7 +57,7 @@ def test_nothing_found_is_said(tmp_path: Path) -> None:
 
 def test_a_stem_is_the_name_where_it_is_enough(tmp_path: Path) -> None:
     paths = [tmp_path / "x/a.wav", tmp_path / "y/b.wav"]
-    assert _ids(paths) == ["a", "b"]
+    assert ids_of(paths) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_a_stem_is_the_name_where_it_is_enough(tmp_path: Path) -> None:
     ],
 )
 def test_names_say_as_much_as_tells_them_apart(paths: list[str], names: list[str]) -> None:
-    assert _ids([Path("/corpus", p) for p in paths]) == names
+    assert ids_of([Path("/corpus", p) for p in paths]) == names
 
 
 PARTS = st.sampled_from(["a", "A", "b", "a_b", "_", "a.b", "ß"])
@@ -80,7 +81,7 @@ PARTS = st.sampled_from(["a", "A", "b", "a_b", "_", "a.b", "ß"])
 @given(st.lists(st.lists(PARTS, min_size=1, max_size=4).map(tuple), min_size=1, max_size=8, unique=True))
 def test_no_two_files_share_a_name(parts: list[tuple[str, ...]]) -> None:
     paths = [Path("/", *p[:-1], p[-1] + suffix) for p in parts for suffix in (".wav", ".flac")]
-    names = _ids(paths)
+    names = ids_of(paths)
     written = [files.file_name(name) for name in names]
     assert max(Counter(written).values()) == 1
     assert all(safe_name(name) == name for name in written)
@@ -94,21 +95,21 @@ def test_a_transcript_folder_may_be_flat_or_like_the_audios(tmp_path: Path) -> N
         (tmp_path / "text" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "text" / name).write_text(name)
     text = tmp_path / "text"
-    assert _transcript_path(tmp_path / "speech/s1/a.wav", text) == text / "s1/a.lab"
-    assert _transcript_path(tmp_path / "speech/s3/a.wav", text) == text / "a.txt"
-    assert _transcript_path(tmp_path / "speech/s2/t/b.wav", text) == text / "s2/t/b.txt"
+    assert transcript_path(tmp_path / "speech/s1/a.wav", text) == text / "s1/a.lab"
+    assert transcript_path(tmp_path / "speech/s3/a.wav", text) == text / "a.txt"
+    assert transcript_path(tmp_path / "speech/s2/t/b.wav", text) == text / "s2/t/b.txt"
     with pytest.raises(FileNotFoundError, match=r"expected b\.txt or \.lab in"):
-        _transcript_path(tmp_path / "speech/b.wav", text)
-    assert _transcript_path(tmp_path / "text/a.wav", None) == text / "a.txt"
+        transcript_path(tmp_path / "speech/b.wav", text)
+    assert transcript_path(tmp_path / "text/a.wav", None) == text / "a.txt"
 
 
 def test_sample_numbers_before_a_prompt_of_timits_are_no_text(tmp_path: Path) -> None:
     path = tmp_path / "sa1.txt"
     path.write_text("\ufeff0 46797 She had your dark suit.\r\n", encoding="utf-8")
-    assert _read_text(path, 46797 / 16_000) == "She had your dark suit."
-    assert _read_text(path, 10.0).startswith("0 46797 She"), "these are not this file's samples"
+    assert read_text(path, 46797 / 16_000) == "She had your dark suit."
+    assert read_text(path, 10.0).startswith("0 46797 She"), "these are not this file's samples"
     path.write_text("0 people came")
-    assert _read_text(path, 1.0) == "0 people came"
+    assert read_text(path, 1.0) == "0 people came"
 
 
 @pytest.mark.skipif(not (DATA / "timit_sample").is_dir(), reason=f"no TIMIT sample in {DATA}")

@@ -15,7 +15,8 @@ from isotone.alignment import Alignment, AlignmentError
 from isotone.encoder import SpeechEncoder
 from isotone.kernels import coupling_from_paths
 from isotone.model import Model, Reading
-from isotone.pipeline import Pipeline, Result, blank_frames, delimiter_number, token_scores
+from isotone.pipeline import Pipeline, Result, blank_frames, delimiter_number
+from isotone.scores import token_scores
 from isotone.text.normalize import Word
 from isotone.text.tokenizer import CharacterTokenizer, PhoneTokenizer, Transcript
 from isotone.types import Coupling, Emissions, Grid, Targets
@@ -67,6 +68,7 @@ def check_times(alignment: Alignment, seconds: float) -> None:
         assert all(0 <= t <= seconds for t in times)
         assert all(s.end > s.start for s in tier)
         assert all(s.score is not None and s.score <= 0 for s in tier)
+        assert all(s.confidence is not None and 0 <= s.confidence <= 1 for s in tier)
 
 
 def letters_in(result: Result, word: int) -> str:
@@ -117,8 +119,16 @@ def test_times_and_scores_are_the_aligners(characters: Pipeline) -> None:
     np.testing.assert_allclose(
         [(s.start, s.end, s.score) for s in tier], [row[1:] for row in expected], rtol=1e-5, atol=1e-5
     )
-    # the mean over all frames with a token, delimiters too: the path takes every frame
-    assert result.score == pytest.approx(float(coupling.score) / len(frames), rel=1e-4)
+    # each token's label against the best label of its frames; delimiters count, and the path takes every frame
+    ratios = [
+        np.mean(
+            [float(log_probs[f, token] - log_probs[f].max()) for f, t in enumerate(frames) if t == number]
+        )
+        for number, token in enumerate(transcript.tokens)
+    ]
+    assert len(frames) == head.lengths[0]
+    assert result.score == result.alignment.score
+    assert result.score == pytest.approx(np.mean(ratios), rel=1e-4)
 
 
 def test_batch_is_one_at_a_time(characters: Pipeline) -> None:
@@ -182,7 +192,7 @@ def test_a_decoders_own_times_and_others(caplog: pytest.LogCaptureFixture) -> No
     pipeline = Pipeline(model, times="ottc", aligner="segmental")
     scores = [s.score for s in pipeline.align("u", samples, text).alignment.tier("characters")]
     kept = [i for i, t in enumerate(text.tokens) if CHARACTERS[t] != "|"]
-    expected = token_scores(ottc, targets, pipeline.aligner(ottc, targets))[0, kept]
+    expected = token_scores(ottc.log_probs(), targets, pipeline.aligner(ottc, targets))[0, kept]
     np.testing.assert_allclose(scores, expected.tolist(), rtol=1e-4)  # scores of the head the times are of
     with pytest.raises(LookupError, match=r"no head 'otcc'.*: ctc, ottc"):
         Pipeline(model, times="otcc")
@@ -191,7 +201,7 @@ def test_a_decoders_own_times_and_others(caplog: pytest.LogCaptureFixture) -> No
 
 
 def test_empty_hypotheses(characters: Pipeline) -> None:
-    """Nothing recognised is an answer: empty tiers, score 0, and the others of the batch as they were."""
+    """Nothing recognised is an answer: empty tiers, and the others of the batch as they were."""
     audio = [noise(1.0, 1), noise(1.2, 2)]
     both = characters.transcribe_batch(["a", "b"], audio)
     decoder = characters.decoder
@@ -206,7 +216,8 @@ def test_empty_hypotheses(characters: Pipeline) -> None:
     pipeline = Pipeline(characters.model)
     pipeline.decoder = first_is_empty
     empty, other = pipeline.transcribe_batch(["a", "b"], audio)
-    assert (empty.text, empty.score) == ("", 0.0)
+    assert empty.text == ""
+    assert empty.score < 0  # the model would rather have said something
     assert [(t.name, len(t)) for t in empty.alignment.tiers] == [("words", 0), ("characters", 0)]
     assert other.alignment == both[1].alignment
     assert other.alignment.tier("words").segments
@@ -216,7 +227,7 @@ def test_empty_hypotheses(characters: Pipeline) -> None:
         quiet.heads["ctc"].lm_head.bias[0] = 1e6
     for result in Pipeline(quiet).transcribe_batch(["a", "b"], audio):
         assert [(t.name, len(t)) for t in result.alignment.tiers] == [("words", 0), ("characters", 0)]
-        assert result.blank_frames == result.frames
+        assert (result.blank_frames, result.score) == (result.frames, 0.0)
     quiet = model_of_phones()
     with torch.no_grad():
         quiet.heads["ctc"].lm_head.bias[0] = 1e6
@@ -328,7 +339,7 @@ def test_token_scores() -> None:
     target = torch.tensor([[0, 0, 1, 1, 1], [0, 0, 1, 1, 1]])
     mass = torch.tensor([[0.2, 0.1, 0.3, 0.25, 0.15], [1.0, 1.0, 1.0, 0.0, 0.0]])
     coupling = Coupling(source, target, mass, emissions.lengths, targets.lengths)
-    scores = token_scores(emissions, targets, coupling)
+    scores = token_scores(emissions.log_probs(), targets, coupling)
     log_probs = np.log(np.exp(logits.double()) / np.exp(logits.double()).sum(-1, keepdims=True)).numpy()
     for row, labels in enumerate(targets.tolist()):
         for number, label in enumerate(labels):

@@ -23,6 +23,8 @@ class CTCViterbi:
             token (``"fill"``) or stay blank (``"leave"``).
     """
 
+    skips_optional = True
+
     def __init__(self, *, blanks: BlankRule = "leave", edges: EdgeRule = "fill") -> None:
         check_blank_rules(blanks, edges)
         self.blanks: BlankRule = blanks
@@ -33,7 +35,7 @@ class CTCViterbi:
 
         Args:
             emissions: Logits ``(B, T, V)``, on any device.
-            targets: Labels ``(B, U)`` without blanks.
+            targets: Labels ``(B, U)`` without blanks; those that are optional may be left out.
 
         Returns:
             Frames to tokens, mass 1; ``score`` is the path's log-probability in nats, blanks included.
@@ -42,8 +44,9 @@ class CTCViterbi:
             AlignmentError: a row has too few frames or is not finite; the message names it.
         """
         paths, scores = ctc_path(
-            emissions.log_probs(), targets.labels, emissions.lengths, targets.lengths, emissions.blank
-        )
+            emissions.log_probs(), targets.labels, emissions.lengths, targets.lengths, emissions.blank,
+            targets.optional,
+        )  # fmt: skip
         paths = fill_blanks(paths, self.blanks, self.edges)
         return coupling_from_paths(paths, emissions.lengths, targets.lengths, scores)
 

@@ -18,13 +18,16 @@ class Segment:
     Attributes:
         label: Word, phone or character; an empty label is silence.
         start, end: Seconds, ``0 <= start <= end``.
-        score: Mean log-probability a frame of the label over its segment (<= 0), where known.
+        score: Mean log-probability a frame of the label over its segment, nats (<= 0), where known.
+        confidence: Probability, 0 to 1, that the segment's frames belong to the label, given the text: the mean
+            over its frames; where known.
     """
 
     label: str
     start: float
     end: float
     score: float | None = None
+    confidence: float | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.start) and math.isfinite(self.end) and 0 <= self.start <= self.end):
@@ -90,6 +93,9 @@ class Alignment:
         id: Utterance id.
         duration: Seconds of audio.
         tiers: In order of display: words first, then phones or characters.
+        score: How well the text fits the audio, nats a token (<= 0): the log-likelihood ratio of the text against
+            whatever fits best. 0 where the model hears the very labels of the text; where known. See
+            :class:`isotone.scores.Scores`.
 
     Raises:
         AlignmentError: two tiers share a name, a segment runs past the audio, or the duration is negative.
@@ -98,6 +104,7 @@ class Alignment:
     id: str
     duration: float
     tiers: tuple[Tier, ...] = field(default=())
+    score: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tiers", tuple(self.tiers))

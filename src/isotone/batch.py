@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import re
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,31 +12,29 @@ from typing import Any
 import numpy as np
 import torch
 from rich.console import Console
-from rich.progress import track
+from rich.markup import escape
+from rich.progress import Progress
 
 from isotone import audio as sound
 from isotone import format as files
 from isotone.alignment import Alignment
 from isotone.corpus import SILENCE
-from isotone.corpus.folder import AUDIO_SUFFIXES
 from isotone.evaluation import Comparison, compare
 from isotone.evaluation.files import Evaluation, evaluate_paths
 from isotone.files import atomic_write
+from isotone.inputs import find_audio, ids_of, place, read_text, readable, sibling, transcript_path
 from isotone.interfaces import Format
 from isotone.model import Model
 from isotone.pipeline import Pipeline, Result
 from isotone.registries import aligners
 from isotone.registries import formats as format_registry
 from isotone.registry import nearest
+from isotone.stars import STAR_COST
 from isotone.text.normalize import normalize
 from isotone.text.phones import PHONE_CLASSES, PHONES_61, PhoneSet, fold
+from isotone.windows import Windows
 
 log = logging.getLogger(__name__)
-
-TEXT_SUFFIXES = (".txt", ".lab", ".TXT", ".LAB")
-
-# TIMIT's prompts begin with the first and the last sample
-_PROMPT = re.compile(r"0\s+(\d+)\s+(?=\S)")
 
 
 @dataclass
@@ -58,32 +54,6 @@ class Outcome:
     texts: dict[str, str] = field(default_factory=dict)
 
 
-def find_audio(paths: Sequence[Path]) -> list[Path]:
-    """The audio files among paths, each once; folders are searched, with what lies below them.
-
-    A file that is not there is kept: it is an error of that file alone.
-
-    Raises:
-        FileNotFoundError: none of the paths is there, or there is no audio in them at all.
-    """
-    found: dict[Path, Path] = {}
-    for path in paths:
-        inside = sorted(p for p in path.rglob("*") if _is_audio(p, path)) if path.is_dir() else [path]
-        found |= {_place(p): p for p in inside}
-    if not any(path.exists() for path in paths):
-        raise FileNotFoundError(f"No such file or folder: {', '.join(map(str, paths))}.")
-    if not found:
-        raise FileNotFoundError(
-            f"No audio ({', '.join(sorted(AUDIO_SUFFIXES))}) in {', '.join(map(str, paths))}."
-        )
-    return list(found.values())
-
-
-def _is_audio(path: Path, folder: Path) -> bool:
-    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-    return path.suffix.lower() in AUDIO_SUFFIXES and not hidden and path.is_file()
-
-
 def align_files(
     audio: Sequence[Path],
     model: str,
@@ -95,6 +65,10 @@ def align_files(
     formats: Sequence[str] = ("textgrid",),
     out: Path = Path("alignments"),
     device: str = "cpu",
+    window_s: float = Windows.window_s,
+    extra_speech: bool = False,
+    star_cost: float = STAR_COST,
+    min_score: float | None = None,
 ) -> Outcome:
     """Forced alignment of audio files with their transcripts, written in each format.
 
@@ -108,33 +82,63 @@ def align_files(
         formats: Names of formats.
         out: Folder for the files, and for ``errors.jsonl`` and ``warnings.jsonl`` where there are any.
         device: Where the model runs.
+        window_s: Seconds of the windows in which longer audio is encoded; 0: all at once. See
+            :class:`isotone.windows.Windows`.
+        extra_speech, star_cost: Whether there may be speech that is not in the transcripts; see
+            :class:`isotone.pipeline.Pipeline`.
+        min_score: Nats a token. Files whose score (:class:`isotone.alignment.Alignment`) is lower are written, and
+            listed among the warnings: their transcript is likely another's, or wrong.
 
     Raises:
-        ValueError: one transcript for several files, two places for it, or a device that is not there.
+        ValueError: one transcript for several files, two places for it, a device that is not there, or an option
+            that is out of range.
         OSError: no audio, no transcript or folder of that name, or ``out`` cannot be a folder.
         LookupError: no such format, aligner or head.
     """
-    writers = _check(model, aligner, formats, out, device)
+    writers = check_command(model, aligner, formats, out, device)
     found = find_audio(audio)
-    if text is not None and text_dir is not None:
-        raise ValueError("--text and --text-dir are two places for the transcript: give one.")
-    if text is not None and len(found) > 1:
-        raise ValueError(f"--text is the transcript of one file; for {len(found)} files use --text-dir.")
-    if text is not None and not text.is_file():
-        raise FileNotFoundError(f"No transcript {text}: --text names a text file.")
-    if text_dir is not None and not text_dir.is_dir():
-        raise FileNotFoundError(f"No folder {text_dir}: --text-dir names a folder of transcripts.")
-    pipeline = Pipeline(Model.load(model), aligner=aligner, times=times, device=device)
+    _check_transcripts(text, text_dir, len(found))
+    if min_score is not None and not min_score <= 0:
+        raise ValueError(
+            f"--min-score expects a score to fall below, 0 or less (0 is perfect); got {min_score}."
+        )
+    pipeline = Pipeline(
+        Model.load(model),
+        aligner=aligner,
+        times=times,
+        device=device,
+        windows=Windows(window_s),
+        extra_speech=extra_speech,
+        star_cost=star_cost,
+    )
 
     def one(path: Path, id: str, samples: np.ndarray) -> tuple[Result, str]:
         seconds = len(samples) / pipeline.model.encoder.sample_rate
-        words = _read_text(text or _transcript_path(path, text_dir), seconds)
-        transcript = pipeline.model.tokenizer.encode(words)
-        unknown = ", ".join(map(repr, transcript.unknown))
-        warning = f"aligned without what the model has no labels for: {unknown}" if unknown else ""
-        return pipeline.align(id, samples, transcript), warning
+        words = read_text(text or transcript_path(path, text_dir), seconds)
+        transcript = pipeline.encode(words)
+        result = pipeline.align(id, samples, transcript)
+        return result, "; ".join(_warnings(transcript.unknown, result.score, min_score))
 
     return _each(found, pipeline, one, writers, out, text)
+
+
+def _check_transcripts(text: Path | None, folder: Path | None, files: int) -> None:
+    if text is not None and folder is not None:
+        raise ValueError("--text and --text-dir are two places for the transcript: give one.")
+    if text is not None and files > 1:
+        raise ValueError(f"--text is the transcript of one file; for {files} files use --text-dir.")
+    if text is not None and not text.is_file():
+        raise FileNotFoundError(f"No transcript {text}: --text names a text file.")
+    if folder is not None and not folder.is_dir():
+        raise FileNotFoundError(f"No folder {folder}: --text-dir names a folder of transcripts.")
+
+
+def _warnings(unknown: Sequence[str], score: float, min_score: float | None) -> Iterator[str]:
+    if unknown:
+        yield f"aligned without what the model has no labels for: {', '.join(map(repr, unknown))}"
+    if min_score is not None and not score >= min_score:
+        low = f"its score of {score:.3f} is below {min_score:g} nats a token"
+        yield f"{low}: the transcript is likely not what is said"
 
 
 def transcribe_files(
@@ -146,18 +150,20 @@ def transcribe_files(
     formats: Sequence[str] = ("textgrid",),
     out: Path = Path("transcripts"),
     device: str = "cpu",
+    window_s: float = Windows.window_s,
 ) -> Outcome:
     """Recognise audio files and write text and times in each format; arguments as :func:`align_files`.
 
     The texts alone are written to ``transcripts.jsonl``.
     """
-    writers = _check(model, aligner, formats, out, device)
+    writers = check_command(model, aligner, formats, out, device)
     found = find_audio(audio)
-    pipeline = Pipeline(Model.load(model), aligner=aligner, times=times, device=device)
+    windows = Windows(window_s)
+    pipeline = Pipeline(Model.load(model), aligner=aligner, times=times, device=device, windows=windows)
 
     def one(path: Path, id: str, samples: np.ndarray) -> tuple[Result, str]:
         result = pipeline.transcribe(id, samples)
-        texts[_readable(path)] = result.text
+        texts[readable(path)] = result.text
         return result, ""
 
     texts: dict[str, str] = {}
@@ -170,7 +176,7 @@ def transcribe_files(
     return outcome
 
 
-def _check(
+def check_command(
     model: str, aligner: str | None, formats: Sequence[str], out: Path, device: str
 ) -> dict[str, Format]:
     """The formats by name; what is wrong with a command is said before a model is loaded."""
@@ -202,34 +208,39 @@ def _each(
 ) -> Outcome:
     out.mkdir(parents=True, exist_ok=True)
     outcome = Outcome()
-    screen = Console(stderr=True)
-    progress = track(
-        list(zip(found, _ids(found))),
-        "Files",
-        console=screen,
-        transient=True,
-        disable=len(found) < 2 or not screen.is_terminal,
-    )
-    for path, id in progress:
+    for path, id in progress_of(list(zip(found, ids_of(found))), pipeline):
         try:
-            if _readable(path) != str(path):
+            if readable(path) != str(path):
                 raise ValueError("its name is not Unicode; rename it.")
             samples = sound.load(path, pipeline.model.encoder.sample_rate)
             result, warning = work(path, id, samples)
-            _write(result.alignment, writers, out, [path, text or _sibling(path.parent, path.stem)])
+            _write(result.alignment, writers, out, [path, text or sibling(path.parent, path.stem)])
         except Exception as error:  # whatever it is, the other files are not to suffer
             log.debug("%s", path, exc_info=True)
-            outcome.errors.append({"file": _readable(path), "error": _explain(error, path)})
+            outcome.errors.append({"file": readable(path), "error": explain(error, path)})
             continue
         outcome.done += 1
         if warning:
-            outcome.warnings.append({"file": _readable(path), "warning": warning})
+            outcome.warnings.append({"file": readable(path), "warning": warning})
     for name, rows in (("errors", outcome.errors), ("warnings", outcome.warnings)):
         (out / f"{name}.jsonl").unlink(missing_ok=True)
         if rows:
             with atomic_write(out / f"{name}.jsonl") as file:
                 file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     return outcome
+
+
+def progress_of(files: Sequence[tuple[Path, str]], pipeline: Pipeline) -> Iterator[tuple[Path, str]]:
+    """The files, with a bar of how many are done, and one of how much of a long one is encoded, on a terminal."""
+    screen = Console(stderr=True)
+    with Progress(console=screen, transient=True, disable=not screen.is_terminal) as bars:
+        whole = bars.add_task("Files", total=len(files), visible=len(files) > 1)
+        window = bars.add_task("", total=1.0, visible=False)
+        pipeline.on_window = lambda share: bars.update(window, completed=share, visible=share < 1)
+        for path, id in files:
+            bars.update(window, description=escape(id), completed=0.0)
+            yield path, id
+            bars.advance(whole)
 
 
 def _write(
@@ -246,75 +257,12 @@ def _write(
         files.write(alignment, out, writer)
 
 
-def _explain(error: Exception, path: Path) -> str:
+def explain(error: Exception, path: Path) -> str:
+    """What went wrong with a file, in a line."""
     text = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
     if not isinstance(error, (OSError, ValueError, LookupError, ImportError)):
         text = f"{type(error).__name__}: {text}"
-    return _readable(text.removeprefix(f"{path}: ") or type(error).__name__)
-
-
-def _readable(text: Path | str) -> str:
-    """Text that can be written as UTF-8; a file's name can be any bytes."""
-    return str(text).encode("utf-8", "backslashreplace").decode()
-
-
-def _ids(found: Sequence[Path]) -> list[str]:
-    """File stems; where several share one, whatever the case, as much of their paths as tells them apart."""
-    paths = [_place(p) for p in found]
-    twins = Counter((p.parent, p.stem.casefold()) for p in paths)
-    names = stems = [_readable(p.name if twins[p.parent, p.stem.casefold()] > 1 else p.stem) for p in paths]
-    for depth in range(1, max(len(p.parts) for p in paths) + 1):
-        count = Counter(name.casefold() for name in names)
-        if len(count) == len(names):
-            break
-        names = [
-            name if count[name.casefold()] == 1 else _longer(path, stem, depth)
-            for path, stem, name in zip(paths, stems, names)
-        ]
-    return names
-
-
-def _longer(path: Path, stem: str, depth: int) -> str:
-    """The stem with so many folders before it; the whole path where there are not so many."""
-    parents = path.parent.parts[1:]
-    return "_".join((*parents[-depth:], stem)) if depth <= len(parents) else str(path)
-
-
-def _place(path: Path) -> Path:
-    """The path from the root, without detours; a file that is a link keeps its own name."""
-    return path.parent.resolve() / path.name
-
-
-def _transcript_path(audio: Path, folder: Path | None) -> Path:
-    if folder is None:
-        places = [audio.parent]
-    else:
-        # in the folder itself, or below it in folders like the audio's: the most alike counts
-        parents = _place(audio).parent.parts[1:]
-        places = [folder.joinpath(*parents[start:]) for start in range(len(parents) + 1)]
-    for place in places:
-        if path := _sibling(place, audio.stem):
-            return path
-    raise FileNotFoundError(f"no transcript: expected {audio.stem}.txt or .lab in {folder or audio.parent}")
-
-
-def _sibling(folder: Path, stem: str) -> Path | None:
-    """The transcript of that name in a folder, if there is one."""
-    paths = (folder / f"{stem}{suffix}" for suffix in TEXT_SUFFIXES)
-    return next((path for path in paths if path.is_file()), None)
-
-
-def _read_text(path: Path, seconds: float) -> str:
-    """A transcript; the sample numbers before a prompt of TIMIT's are left out."""
-    try:
-        text = path.read_text(encoding="utf-8-sig").strip()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text ({error}): save it as UTF-8.") from error
-    if (prompt := _PROMPT.match(text)) and abs(int(prompt[1]) / 16_000 - seconds) < 0.1:
-        text = text[prompt.end() :]
-    if not text:
-        raise ValueError(f"{path} is empty: expected the transcript.")
-    return text
+    return readable(text.removeprefix(f"{path}: ") or type(error).__name__)
 
 
 def _plain_word(label: str) -> str:
@@ -350,7 +298,7 @@ def evaluate_files(
     Raises:
         ValueError: both hypotheses are one, or there is no such phone set. Also what ``evaluate_paths`` raises.
     """
-    if against is not None and _place(against) == _place(hyp):
+    if against is not None and place(against) == place(hyp):
         raise ValueError(
             f"--against {against} is the hypothesis itself: give another one to compare it with."
         )

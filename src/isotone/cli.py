@@ -40,6 +40,19 @@ Format_ = Annotated[
 ]
 Out_ = Annotated[Path, typer.Option("--out", "-o", help="Folder the files are written to.")]
 Device_ = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps ...")]
+Window_ = Annotated[
+    float,
+    typer.Option(
+        help="Seconds of the windows in which longer audio is encoded, each with 2 s more on both sides that are "
+        "dropped: memory does not grow with the audio's length. 0: all at once."
+    ),
+]
+TextDir_ = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder of transcripts named like the audio (.txt or .lab). Default: beside the audio."
+    ),
+]
 
 
 def fail(error: BaseException | str, code: int = 2) -> NoReturn:
@@ -94,12 +107,7 @@ def align(
     audio: Annotated[list[Path], typer.Argument(help="Audio files or folders.")],
     model: Model_,
     text: Annotated[Path | None, typer.Option(help="Transcript of the one audio file.")] = None,
-    text_dir: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder of transcripts named like the audio (.txt or .lab). Default: beside the audio."
-        ),
-    ] = None,
+    text_dir: TextDir_ = None,
     aligner: Annotated[
         str | None, typer.Option(help="Aligner, instead of the model's own. `isotone plugins` lists them.")
     ] = None,
@@ -109,10 +117,37 @@ def align(
     format: Format_ = ["textgrid"],  # noqa: B006 - typer copies it
     out_dir: Out_ = Path("alignments"),
     device: Device_ = "cpu",
+    window: Window_ = 30.0,
+    extra_speech: Annotated[
+        bool,
+        typer.Option(
+            "--extra-speech",
+            help="There may be speech that is not in the transcript, before, after and between words: where it is "
+            "found, the tier of words has a segment '*'.",
+        ),
+    ] = False,
+    star_cost: Annotated[
+        float,
+        typer.Option(
+            help="Nats a frame that speech outside the transcript costs: the higher, the less is taken for such."
+        ),
+    ] = 3.0,
+    min_score: Annotated[
+        float | None,
+        typer.Option(
+            help="Warn of files whose score (nats a token, 0 is perfect) is lower: their transcript is likely wrong. "
+            "`isotone score-check` finds a threshold for a model."
+        ),
+    ] = None,
 ) -> None:
     """Find when each word and phone of a known text was said.
 
-    One bad file does not stop the others: it is listed in OUT/errors.jsonl and the exit code is 1.
+    A word * (or <star>) of a transcript stands for any speech that is not written down. JSON and CSV hold scores: of a
+    segment the mean log-probability a frame (nats) and the confidence that its frames are its own (0 to 1), of the
+    whole how well the text fits (JSON).
+
+    One bad file does not stop the others: it is listed in OUT/errors.jsonl and the exit code is 1. Warnings are listed
+    in OUT/warnings.jsonl; the files they are about are written.
 
     Example: isotone align speech/*.wav --model runs/timit/joint --format textgrid --format ctm
     """
@@ -129,6 +164,10 @@ def align(
             formats=format,
             out=out_dir,
             device=device,
+            window_s=window,
+            extra_speech=extra_speech,
+            star_cost=star_cost,
+            min_score=min_score,
         )
     _finish(report, out_dir)
 
@@ -146,6 +185,7 @@ def transcribe(
     format: Format_ = ["textgrid"],  # noqa: B006
     out_dir: Out_ = Path("transcripts"),
     device: Device_ = "cpu",
+    window: Window_ = 30.0,
 ) -> None:
     """Recognise speech, with the time of every word and phone; the text alone is printed, and in transcripts.jsonl.
 
@@ -155,7 +195,14 @@ def transcribe(
 
     with explained():
         report = transcribe_files(
-            audio, model, aligner=aligner, times=times, formats=format, out=out_dir, device=device
+            audio,
+            model,
+            aligner=aligner,
+            times=times,
+            formats=format,
+            out=out_dir,
+            device=device,
+            window_s=window,
         )
     _finish(report, out_dir)
 
@@ -171,6 +218,54 @@ def _finish(report: Outcome, out_dir: Path) -> None:
     if report.errors:
         first, place = report.errors[0], out_dir / "errors.jsonl"
         fail(f"{len(report.errors)} failed ({place} lists them); first: {first['file']}: {first['error']}", 1)
+
+
+@app.command(name="score-check")
+def score_check(
+    audio: Annotated[list[Path], typer.Argument(help="Audio files or folders, two transcripts at least.")],
+    model: Model_,
+    text_dir: TextDir_ = None,
+    aligner: Annotated[str | None, typer.Option(help="Aligner, instead of the model's own.")] = None,
+    times: Annotated[
+        str | None, typer.Option(help="Head the times are read from, instead of the model's own.")
+    ] = None,
+    device: Device_ = "cpu",
+    window: Window_ = 30.0,
+    seed: Annotated[int, typer.Option(help="Of the shuffle of the transcripts.")] = 0,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write everything, file by file, as JSON to this file.")
+    ] = None,
+) -> None:
+    """Measure how well a model's score tells a right transcript from a wrong one.
+
+    Every file is aligned with its own transcript and with another file's. Says the area under the ROC curve (the
+    probability that a right transcript scores higher than a wrong one), the equal error rate, and the threshold to
+    give to `isotone align --min-score`.
+
+    Example: isotone score-check speech/ --model runs/timit/joint
+    """
+    from isotone.score_check import check_scores
+
+    with explained():
+        check = check_scores(
+            audio,
+            model,
+            text_dir=text_dir,
+            aligner=aligner,
+            times=times,
+            device=device,
+            window_s=window,
+            seed=seed,
+            json_file=json_file,
+        )
+    found = check.roc
+    table = Table("right", "wrong", "AUC %", "equal error rate %", "threshold")
+    rates = (f"{100 * x:.1f}" for x in (found.auc, found.equal_error_rate))
+    table.add_row(str(found.right), str(found.wrong), *rates, f"{found.threshold:.2f}")
+    out.print(table)
+    if check.errors:
+        first = check.errors[0]
+        fail(f"{len(check.errors)} files left out; first: {first['file']}: {first['error']}", 1)
 
 
 @app.command(context_settings={"allow_extra_args": False})

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from isotone.frontend import LogMel, Waveform
-from isotone.interfaces import Encoder
+from isotone.interfaces import Encoder, Statistics
 from isotone.registry import nearest
 from isotone.types import Encoded, Frames, Grid, length_mask
 
@@ -89,9 +89,15 @@ class SpeechEncoder(Encoder):
         """Whether an utterance gives the same frames alone and in a padded batch (not with group normalisation)."""
         return getattr(self.model.config, "feat_extract_norm", "layer") != "group"
 
-    def forward(self, audio: Tensor, lengths: Tensor, hidden: bool = True) -> Encoded:
+    def statistics(self, audio: Tensor) -> Statistics | None:
+        """See :meth:`isotone.interfaces.Encoder.statistics`."""
+        return self.front_end.statistics(audio)
+
+    def forward(
+        self, audio: Tensor, lengths: Tensor, hidden: bool = True, statistics: Statistics | None = None
+    ) -> Encoded:
         """See :meth:`isotone.interfaces.Encoder.forward`."""
-        values, lengths = self.front_end(audio, lengths)
+        values, lengths = self.front_end(audio, lengths, statistics)
         if not hidden:
             return Encoded(self._features(values, lengths), ())
         if isinstance(self.front_end, LogMel):

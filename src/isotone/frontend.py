@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from isotone.interfaces import Statistics
 from isotone.types import Grid, length_mask
+
+# Samples that are looked at at once where a whole recording is measured.
+_BLOCK = 1 << 20
 
 
 class Waveform(nn.Module):
@@ -23,16 +29,25 @@ class Waveform(nn.Module):
         self.sample_rate = sample_rate
         self.normalize = normalize
 
-    def forward(self, audio: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, audio: Tensor, lengths: Tensor, statistics: Statistics | None = None
+    ) -> tuple[Tensor, Tensor]:
         """``(B, N)`` samples to ``(B, N)`` samples, padded with zeros, and their lengths."""
         mask = length_mask(lengths, audio.shape[1])
         audio = audio.masked_fill(~mask, 0.0)
         if self.normalize:
-            count = lengths[:, None].clamp(min=1)
-            mean = audio.sum(1, keepdim=True) / count
-            variance = ((audio - mean).square() * mask).sum(1, keepdim=True) / count
+            if statistics is None:
+                count = lengths[:, None].clamp(min=1)
+                mean = audio.sum(1, keepdim=True) / count
+                variance = ((audio - mean).square() * mask).sum(1, keepdim=True) / count
+            else:
+                mean, variance = (x.to(audio) for x in statistics)
             audio = ((audio - mean) * torch.rsqrt(variance + 1e-7)).masked_fill(~mask, 0.0)
         return audio, lengths
+
+    def statistics(self, audio: Tensor) -> Statistics | None:
+        """Mean and variance of the samples ``(N,)`` of a whole recording; None where nothing is normalised."""
+        return _moments(audio.split(_BLOCK), unbiased=False) if self.normalize else None
 
 
 class LogMel(nn.Module):
@@ -76,29 +91,69 @@ class LogMel(nn.Module):
             min=0
         ) // self.stack
 
-    def forward(self, audio: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, audio: Tensor, lengths: Tensor, statistics: Statistics | None = None
+    ) -> tuple[Tensor, Tensor]:
         """``(B, N)`` samples to ``(B, T, stack * bands)`` features and their lengths."""
         with torch.autocast(audio.device.type, enabled=False):  # half precision loses quiet bands
-            return self._features(audio.float(), lengths)
+            return self._features(audio.float(), lengths, statistics)
 
-    def _features(self, audio: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    def statistics(self, audio: Tensor) -> Statistics | None:
+        """Mean and variance ``(bands,)`` of the log-mel frames of a whole recording ``(N,)``; None of no frame."""
+        with torch.autocast(audio.device.type, enabled=False):
+            return _moments(self._blocks(audio), unbiased=True) if len(audio) >= self.window_size else None
+
+    def _blocks(self, audio: Tensor) -> Iterator[Tensor]:
+        """The log-mel frames of a recording, some of them at a time: ``(T', bands)``."""
+        step = _BLOCK // self.hop * self.hop
+        for start in range(0, len(audio) - self.window_size + 1, step):
+            part = audio[start : start + step - self.hop + self.window_size]
+            yield self._log_mel(part[None].float())[0]
+
+    def _log_mel(self, audio: Tensor) -> Tensor:
+        """``(B, N)`` samples to ``(B, T, bands)``, a frame every 10 ms."""
         filters, window = self.get_buffer("filters"), self.get_buffer("window")
-        audio = audio.masked_fill(~length_mask(lengths, audio.shape[1]), 0.0) * 2**15
-        audio = F.pad(audio, (0, max(0, self.window_size + (self.stack - 1) * self.hop - audio.shape[1])))
-        frames = audio.unfold(1, self.window_size, self.hop)
+        frames = (audio * 2**15).unfold(1, self.window_size, self.hop)
         frames = frames - frames.mean(-1, keepdim=True)
         first = frames[..., :1] * (1 - 0.97)
         frames = torch.cat([first, frames[..., 1:] - 0.97 * frames[..., :-1]], -1) * window
         power = torch.fft.rfft(frames, self.fft).abs().square()
-        mel = (power @ filters).clamp(min=1.192092955078125e-07).log()
+        return (power @ filters).clamp(min=1.192092955078125e-07).log()
+
+    def _features(
+        self, audio: Tensor, lengths: Tensor, statistics: Statistics | None
+    ) -> tuple[Tensor, Tensor]:
+        audio = audio.masked_fill(~length_mask(lengths, audio.shape[1]), 0.0)
+        audio = F.pad(audio, (0, max(0, self.window_size + (self.stack - 1) * self.hop - audio.shape[1])))
+        mel = self._log_mel(audio)
         # statistics over the valid 10 ms frames, an odd last one included, as the reference has them
         valid = (1 + (lengths - self.window_size).div(self.hop, rounding_mode="floor")).clamp(min=0)
         mask = length_mask(valid, mel.shape[1])[..., None]
-        count = valid[:, None, None]
-        mean = (mel * mask).sum(1, keepdim=True) / count.clamp(min=1)
-        variance = ((mel - mean).square() * mask).sum(1, keepdim=True) / (count - 1).clamp(min=1)
+        if statistics is None:
+            count = valid[:, None, None]
+            mean = (mel * mask).sum(1, keepdim=True) / count.clamp(min=1)
+            variance = ((mel - mean).square() * mask).sum(1, keepdim=True) / (count - 1).clamp(min=1)
+        else:
+            mean, variance = (x.to(mel) for x in statistics)
         mel = ((mel - mean) * torch.rsqrt(variance + 1e-7)).masked_fill(~mask, 0.0)
         size = mel.shape[1] // self.stack * self.stack
         stacked = mel[:, :size].reshape(len(mel), size // self.stack, -1)
         out = self.frames(lengths)
         return stacked.masked_fill(~length_mask(out, stacked.shape[1])[..., None], 0.0), out
+
+
+def _moments(blocks: Iterable[Tensor], *, unbiased: bool) -> Statistics:
+    """Mean and variance over the first axis of blocks of values, float64 (Chan, Golub & LeVeque 1983)."""
+    count = 0
+    mean = square = torch.zeros((), dtype=torch.float64)
+    for block in blocks:
+        values = block.double()
+        own = values.mean(0)
+        mean, square = mean.to(own), square.to(own)
+        total = count + len(values)
+        square = (
+            square + (values - own).square().sum(0) + (own - mean).square() * (count * len(values) / total)
+        )
+        mean = mean + (own - mean) * (len(values) / total)
+        count = total
+    return mean, square / max(1, count - unbiased)

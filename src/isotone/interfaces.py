@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, runtime_checkable
 
 from torch import Tensor, nn
 
@@ -13,6 +14,9 @@ from isotone.types import Coupling, Emissions, Encoded, Frames, Targets
 
 if TYPE_CHECKING:
     from datasets import Dataset
+
+#: Mean and variance that an encoder normalises its input by.
+Statistics = tuple[Tensor, Tensor]
 
 
 class Scheduled(nn.Module):
@@ -36,14 +40,22 @@ class Encoder(nn.Module, ABC):
     sample_rate: int
 
     @abstractmethod
-    def forward(self, audio: Tensor, lengths: Tensor, hidden: bool = True) -> Encoded:
+    def forward(
+        self, audio: Tensor, lengths: Tensor, hidden: bool = True, statistics: Statistics | None = None
+    ) -> Encoded:
         """Encode.
 
         Args:
             audio: ``(B, N)`` float32 samples in [-1, 1]; padding is never read.
             lengths: ``(B,)`` int64, samples.
             hidden: Whether hidden states are wanted. Without them an encoder leaves its layers out.
+            statistics: What :meth:`statistics` says of the recording that the audio is a part of; by default
+                every row is normalised by itself. An encoder that does not have :meth:`statistics` is not asked.
         """
+
+    def statistics(self, audio: Tensor) -> Statistics | None:
+        """What the samples ``(N,)`` of a whole recording are normalised by; None where nothing is."""
+        return None
 
     @abstractmethod
     def size(self, source: str | int) -> int:
@@ -104,23 +116,88 @@ class Decoder(Protocol):
 
 @runtime_checkable
 class Relaxation(Protocol):
-    """Reward matrix to a soft permutation or selection."""
+    """Reward matrix to a soft permutation or selection: m rows choose among n >= m columns."""
 
-    def __call__(self, reward: Tensor) -> Tensor:
-        """``(B, m, n)`` rewards to ``(B, m, n)`` soft assignments."""
+    def __call__(
+        self, reward: Tensor, row_lengths: Tensor | None = None, column_lengths: Tensor | None = None
+    ) -> Tensor:
+        """``(B, m, n)`` rewards, higher is better, to ``(B, m, n)`` soft assignments, 0 beyond the lengths ``(B,)``.
+
+        Differentiable in the rewards, unless the relaxation is a hard assignment.
+        """
         ...
 
 
 class Index(ABC):
-    """A searchable collection of embedded sequences."""
+    """A searchable collection of vectors, each under an id: the first of two stages, whose candidates are re-ranked.
+
+    Its constructor takes ``size`` (D), then keyword-only options, ``fingerprint`` among them.
+
+    Attributes:
+        name: The name it is registered under.
+        fingerprint: What made the vectors (a model's id or hash); vectors of another model mean nothing here.
+    """
+
+    name: ClassVar[str]
+    fingerprint: str
 
     @abstractmethod
-    def add(self, ids: list[str], vectors: Tensor) -> None:
-        """Add items: ``vectors (N, D)``."""
+    def __len__(self) -> int:
+        """Number of items."""
 
     @abstractmethod
-    def search(self, queries: Tensor, top: int) -> tuple[Tensor, Tensor]:
-        """Scores and item numbers ``(Q, top)``, best first."""
+    def __contains__(self, id: object) -> bool:
+        """Whether there is an item of that id: what an interrupted run need not add again."""
+
+    def fit(self, corpus: Tensor, queries: Tensor | None = None, positives: Tensor | None = None) -> None:
+        """Learn from vectors what the index has to know before anything is added. Many have nothing to learn.
+
+        Args:
+            corpus: ``(N, D)``.
+            queries: ``(Q, D)``. Default: the corpus.
+            positives: ``(P, 2)`` int64: numbers of a query and of an item that it should find.
+        """
+        return
+
+    @abstractmethod
+    def add(self, ids: Sequence[str], vectors: Tensor) -> None:
+        """Add items ``(N, D)``, or none of them where one cannot be.
+
+        Raises:
+            ValueError: an id that is there already or twice, or vectors that do not fit.
+        """
+
+    @abstractmethod
+    def remove(self, ids: Sequence[str]) -> None:
+        """Take items out, or none of them where an id is not there (KeyError)."""
+
+    @abstractmethod
+    def search(self, queries: Tensor, top: int) -> tuple[list[list[str]], Tensor]:
+        """The best items of every query ``(Q, D)``.
+
+        Returns:
+            Their ids, best first, at most ``top`` a query; and scores ``(Q, top)`` float32, higher is better,
+            -inf past a query's items.
+        """
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write a folder, whole or not at all; its ``index.json`` says under ``name`` which class reads it."""
+
+    @classmethod
+    @abstractmethod
+    def load(cls, folder: Path, *, fingerprint: str | None = None, memory_map: bool = False) -> Self:
+        """Read a folder.
+
+        Args:
+            folder: Of :meth:`save`.
+            fingerprint: What the vectors to search with come from. Default: not checked.
+            memory_map: Leave the data on disk, and only search.
+
+        Raises:
+            FileNotFoundError: there is no index.
+            ValueError: it is damaged, or of another class, version or fingerprint; the message says which.
+        """
 
 
 class Corpus(ABC):

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from isotone.files import atomic_folder
-from isotone.interfaces import Encoder, Head
+from isotone.interfaces import Encoder, Head, Statistics
 from isotone.registries import encoders, heads
 from isotone.text import tokenizer as tokenizers
 from isotone.text.tokenizer import Tokenizer
@@ -82,16 +82,25 @@ class Model(nn.Module):
                     f"Text or times are read from a head {name!r}; the model has {list(self.heads)}."
                 )
 
-    def forward(self, audio: Tensor, lengths: Tensor, only: set[str] | None = None) -> dict[str, Emissions]:
+    def forward(
+        self,
+        audio: Tensor,
+        lengths: Tensor,
+        only: set[str] | None = None,
+        statistics: Statistics | None = None,
+    ) -> dict[str, Emissions]:
         """Emissions of every head (or of those named), by name.
 
         Args:
             audio: ``(B, N)`` float32 at ``encoder.sample_rate``.
             lengths: ``(B,)`` int64, samples.
             only: Heads to run; all by default.
+            statistics: ``encoder.statistics`` of the recording that the audio is a part of, where it is one.
         """
         wanted = {name: head for name, head in self.heads.items() if only is None or name in only}
-        encoded = self.encoder(audio, lengths, any(head.reads != "features" for head in wanted.values()))
+        hidden = any(head.reads != "features" for head in wanted.values())
+        options = {} if statistics is None else {"statistics": statistics}
+        encoded = self.encoder(audio, lengths, hidden, **options)
         return {name: head(encoded.read(head.reads)) for name, head in wanted.items()}
 
     def save(self, folder: Path | str) -> None:

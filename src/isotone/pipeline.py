@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from isotone.alignment import Alignment, AlignmentError, tier_from_spans
+from isotone import stars
+from isotone.alignment import Alignment, AlignmentError, Tier, tier_from_spans
 from isotone.corpus import SILENCE
 from isotone.interfaces import Aligner, Decoder
 from isotone.model import Model
 from isotone.registries import aligners, decoders
 from isotone.registry import nearest
+from isotone.scores import Scores, row_of, score
 from isotone.text.tokenizer import Tokenizer, Transcript, Word
 from isotone.types import Coupling, Emissions, Targets
+from isotone.windows import Windows, emit
 
 log = logging.getLogger(__name__)
-
-Batch = TypeVar("Batch", Emissions, Targets)
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Result:
         text: The recognised text, or the given one.
         frames: Frames of the head the times were read from.
         blank_frames: Of these, the frames whose most likely label is the blank or the word delimiter.
-        score: Mean log-probability a frame, over the frames that carry a token; 0 where none does.
+        score: How well the text fits the audio, nats a token, 0 at best: see :class:`isotone.scores.Scores`.
     """
 
     alignment: Alignment
@@ -53,9 +54,16 @@ class Pipeline:
         times: Head the times are read from, in place of the model's own. With either of the two, recognised
             text is aligned too, where the model alone would take the decoder's times.
         device: Where the model runs.
+        windows: How long audio is cut, so that memory does not grow with its length.
+        extra_speech: Whether there may be speech that is not in the given text, before, after and between words.
+            It is found as stars, labelled ``*`` in the tier of words. The aligner must be able to leave tokens out.
+        star_cost: Nats a frame by which a star, such as one for extra speech, scores less than the best label: the
+            higher, the less is taken for speech that is not in the text.
+        on_window: Called while long audio is encoded, with the share of it that is done.
 
     Raises:
         LookupError: no such aligner, decoder or head.
+        ValueError: extra speech, with an aligner that cannot leave tokens out; or a star's cost below 0.
     """
 
     def __init__(
@@ -65,6 +73,10 @@ class Pipeline:
         aligner: str | dict | None = None,
         times: str | None = None,
         device: torch.device | str = "cpu",
+        windows: Windows = Windows(),  # noqa: B008 - frozen
+        extra_speech: bool = False,
+        star_cost: float = stars.STAR_COST,
+        on_window: Callable[[float], None] = lambda share: None,
     ) -> None:
         self.model = model.to(device).eval()
         self.device = torch.device(device)
@@ -78,6 +90,25 @@ class Pipeline:
                 f"The model has no head {self.times!r}.{near} It has: {', '.join(model.heads)}."
             )
         self.aligner: Aligner = aligners.create(aligner or reading.aligner)
+        if extra_speech and not getattr(self.aligner, "skips_optional", False):
+            raise ValueError(
+                f"Extra speech needs an aligner that can leave tokens out; {type(self.aligner).__name__} "
+                "cannot. Choose another, such as segmental, or write * in the text where there is such speech."
+            )
+        if not star_cost >= 0:
+            raise ValueError(f"Pipeline expects a star_cost of 0 nats a frame or more; got {star_cost}.")
+        self.star_cost = star_cost
+        self.windows = windows
+        self.extra_speech = extra_speech
+        self.on_window = on_window
+
+    def encode(self, text: str) -> Transcript:
+        """A text as :meth:`align` takes it: the tokenizer's labels, and stars for ``*``, see :mod:`isotone.stars`.
+
+        Raises:
+            TextError: nothing in the text can be aligned.
+        """
+        return stars.encode(self.model.tokenizer, text)
 
     def align(self, id: str, audio: np.ndarray, transcript: Transcript) -> Result:
         """Forced alignment of a known text.
@@ -85,7 +116,7 @@ class Pipeline:
         Args:
             id: Utterance id.
             audio: ``(N,)`` float32 samples at the model's sample rate.
-            transcript: The text, tokenised by the model's tokenizer.
+            transcript: The text, by :meth:`encode` or by the model's tokenizer.
 
         Raises:
             AlignmentError: the text needs more frames than the audio has; nothing of the audio can be framed.
@@ -96,22 +127,18 @@ class Pipeline:
         self, ids: Sequence[str], audio: Sequence[np.ndarray], transcripts: Sequence[Transcript]
     ) -> list[Result]:
         """Forced alignment of several utterances at once; see :meth:`align`."""
+        if len(ids) > 1 and self._cuts(audio):
+            return [self.align(*one) for one in zip(ids, audio, transcripts)]
         emissions = self._emit(ids, audio, {self.times})[self.times]
-        with_silence = [self._with_silence(t) for t in transcripts]
-        targets = Targets.from_lists([list(t.tokens) for t, _ in with_silence])
+        asked = [self._with_pauses(t) for t in transcripts]
+        targets = Targets.from_lists([list(t.tokens) for t, _ in asked])
         optional = torch.zeros_like(targets.labels, dtype=torch.bool)
-        for row, (_, flags) in zip(optional, with_silence):
+        for row, (_, flags) in zip(optional, asked):
             row[: len(flags)] = torch.tensor(flags, dtype=torch.bool)
-        coupling = self._run_aligner(ids, emissions, replace(targets, optional=optional))
-        return self._results(
-            ids,
-            audio,
-            emissions,
-            targets,
-            coupling,
-            [t for t, _ in with_silence],
-            [spoken(t) for t in transcripts],
-        )
+        targets = replace(targets, optional=optional)
+        coupling = self._run_aligner(ids, emissions, targets)
+        texts = [spoken(t) for t in transcripts]
+        return self._results(ids, audio, emissions, targets, coupling, [t for t, _ in asked], texts)
 
     def transcribe(self, id: str, audio: np.ndarray) -> Result:
         """Recognition: the text, and when each token was said. Arguments as :meth:`align`.
@@ -126,6 +153,8 @@ class Pipeline:
 
     def transcribe_batch(self, ids: Sequence[str], audio: Sequence[np.ndarray]) -> list[Result]:
         """Recognition of several utterances at once; see :meth:`transcribe`."""
+        if len(ids) > 1 and self._cuts(audio):
+            return [self.transcribe(*one) for one in zip(ids, audio)]
         emissions = self._emit(ids, audio, {self.model.reading.text, self.times})
         reading = self.model.reading
         timing = emissions[reading.text]
@@ -155,20 +184,31 @@ class Pipeline:
         return replace(coupling, mass=coupling.mass * keep, target_lengths=lengths)
 
     def _run_aligner(self, ids: Sequence[str], emissions: Emissions, targets: Targets) -> Coupling:
+        heard, wanted = emissions, targets
+        if bool((targets.labels == stars.STAR_NUMBER).any()):
+            heard = stars.with_star(emissions, self.star_cost)
+            wanted = stars.numbered(targets, emissions.logits.shape[2])
         try:
-            return self.aligner(emissions, targets)
+            return self.aligner(heard, wanted)
         except AlignmentError as error:
             if len(ids) == 1:
                 raise AlignmentError(f"{ids[0]}: {error}") from error
             for i, name in enumerate(ids):  # one at a time, to say which it is
-                self._run_aligner([name], _row(emissions, i), _row(targets, i))
+                one = slice(i, i + 1)
+                self._run_aligner([name], row_of(emissions, one), row_of(targets, one))
             raise
+
+    def _cuts(self, audio: Sequence[np.ndarray]) -> bool:
+        """Whether any of the audio is so long that it is encoded in windows."""
+        return any(self.windows.cut(len(a) / self.model.encoder.sample_rate) for a in audio)
 
     def _emit(self, ids: Sequence[str], audio: Sequence[np.ndarray], heads: set[str]) -> dict[str, Emissions]:
         for name, samples in zip(ids, audio):
             if self.model.encoder.frames(len(samples)) < 1:
                 seconds = len(samples) / self.model.encoder.sample_rate
                 raise AlignmentError(f"{name}: {seconds:.3f} s of audio is too short for a single frame.")
+        if self._cuts(audio):
+            return emit(self.model, audio[0], heads, self.windows, self.on_window)
         lengths = torch.tensor([len(a) for a in audio])
         batch = torch.zeros(len(audio), int(lengths.max()))
         for row, samples in zip(batch, audio):
@@ -177,16 +217,25 @@ class Pipeline:
             out = self.model(batch.to(self.device), lengths.to(self.device), heads)
         return {name: e.to("cpu") for name, e in out.items()}
 
+    def _with_pauses(self, transcript: Transcript) -> tuple[Transcript, list[bool]]:
+        """The transcript with what may lie between words, and which tokens may be skipped."""
+        transcript, optional = self._with_silence(transcript)
+        return stars.with_extra_speech(transcript, optional) if self.extra_speech else (transcript, optional)
+
+    def _silence(self) -> int | None:
+        """Label number of the silence, where the vocabulary has one."""
+        label = getattr(self.model.tokenizer, "silence", None)
+        return None if label is None else self.model.tokenizer.labels.index(label)
+
     def _with_silence(self, transcript: Transcript) -> tuple[Transcript, list[bool]]:
         """The transcript with a silence that may be skipped between words, and which tokens may be skipped.
 
         Silences inside words (closures of stops) stay as they are, and where one begins or ends a word none is put
         beside it. Phones without words are taken as they are given.
         """
-        label = getattr(self.model.tokenizer, "silence", None)
-        if label is None or not transcript.words or not getattr(self.aligner, "skips_optional", False):
+        silence = self._silence()
+        if silence is None or not transcript.words or not getattr(self.aligner, "skips_optional", False):
             return transcript, [False] * len(transcript.tokens)
-        silence = self.model.tokenizer.labels.index(label)
         pause = (silence, None, True)
         rows: list[tuple[int, int | None, bool]] = []
         before: int | None = -1
@@ -215,56 +264,70 @@ class Pipeline:
         texts: Sequence[str],
     ) -> list[Result]:
         spans = coupling.spans()
-        scores = token_scores(timing, targets, coupling)
-        mass = _token_mass(targets, coupling).to(scores.dtype)
-        means = (scores * mass).sum(1) / mass.sum(1).clamp(min=1e-12)
+        scores = score(timing, targets, coupling, self._silence(), self.star_cost)
         blanks = blank_frames(timing, delimiter_number(self.model.tokenizer))
         out = []
         for i, name in enumerate(ids):
             duration = len(audio[i]) / self.model.encoder.sample_rate
-            rows = [
-                (timing.grid.seconds(s), timing.grid.seconds(e))
-                for s, e in spans[i, : len(transcripts[i].tokens)].tolist()
-            ]
-            alignment = self._tiers(name, duration, transcripts[i], rows, scores[i].tolist())
-            frames = int(timing.lengths[i])
-            out.append(Result(alignment, texts[i], frames, int(blanks[i]), float(means[i])))
+            times = [(timing.grid.seconds(s), timing.grid.seconds(e)) for s, e in spans[i].tolist()]
+            tokens = _placed(transcripts[i], times, scores, i)
+            fit = float(scores.fit[i])
+            alignment = Alignment(name, duration, self._tiers(duration, transcripts[i], tokens), fit)
+            out.append(Result(alignment, texts[i], int(timing.lengths[i]), int(blanks[i]), fit))
         return out
 
-    def _tiers(
-        self,
-        id: str,
-        duration: float,
-        transcript: Transcript,
-        times: list[tuple[float, float]],
-        scores: list[float],
-    ) -> Alignment:
+    def _tiers(self, duration: float, transcript: Transcript, tokens: Sequence[_Token]) -> tuple[Tier, ...]:
         tokenizer = self.model.tokenizer
-        # silences, and what writes nothing: delimiters between words, labels like <unk>
-        hidden = {t for t in transcript.tokens if tokenizer.labels[t] in SILENCE or not tokenizer.decode([t])}
-        tokens = [
-            (tokenizer.labels[token], s, e, score)
-            for token, (s, e), score in zip(transcript.tokens, times, scores)
-            if token not in hidden and e > s
-        ]
-        tiers = [tier_from_spans(tokenizer.unit, tokens, duration)]
+        # silences, and what writes nothing: stars, delimiters between words, labels like <unk>
+        hidden = {t for t in set(transcript.tokens) if t < 0 or tokenizer.labels[t] in SILENCE}
+        hidden |= {t for t in set(transcript.tokens) - hidden if not tokenizer.decode([t])}
+        seen = [(tokenizer.labels[t.number], [t]) for t in tokens if t.number not in hidden]
+        tiers = [_tier(tokenizer.unit, seen, duration)]
         if transcript.words or tokenizer.unit != "phones":
-            tiers.insert(0, tier_from_spans("words", _word_spans(transcript, times, scores), duration))
-        return Alignment(id, duration, tuple(tiers))
+            spoken: dict[int, list[_Token]] = {}  # the words in order of their first tokens
+            for token in tokens:
+                if token.word is not None:
+                    spoken.setdefault(token.word, []).append(token)
+            tiers.insert(
+                0, _tier("words", [(transcript.words[w].text, t) for w, t in spoken.items()], duration)
+            )
+        return tuple(tiers)
 
 
-def _word_spans(
-    transcript: Transcript, times: list[tuple[float, float]], scores: list[float]
-) -> list[tuple[str, float, float, float | None]]:
-    rows: list[tuple[str, float, float, float | None]] = []
-    for i, word in enumerate(transcript.words):
-        own = [
-            j for j, owner in enumerate(transcript.token_words) if owner == i and times[j][1] > times[j][0]
-        ]
-        if own:
-            score = float(np.mean([scores[j] for j in own]))
-            rows.append((word.text, times[own[0]][0], times[own[-1]][1], score))
-    return rows
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """A token of a transcript that has a place: its label number, its word, times, and scores with their weight."""
+
+    number: int
+    word: int | None
+    start: float
+    end: float
+    weight: float
+    log_prob: float
+    confidence: float
+
+
+def _placed(
+    transcript: Transcript, times: list[tuple[float, float]], scores: Scores, row: int
+) -> list[_Token]:
+    """The tokens that have a place, in order."""
+    numbers = (x[row].tolist() for x in (scores.weight, scores.log_prob, scores.confidence))
+    rows = zip(transcript.tokens, transcript.token_words, times, *numbers)
+    return [_Token(t, word, start, end, *own) for t, word, (start, end), *own in rows if end > start]
+
+
+def _tier(name: str, groups: Sequence[tuple[str, list[_Token]]], duration: float) -> Tier:
+    """A tier with a segment for every group of tokens; its scores are means over the frames. Stars have none."""
+    spans, confidences = [], []
+    for label, tokens in groups:
+        starred = tokens[0].number < 0
+        weight = sum(t.weight for t in tokens)
+        log_prob = sum(t.weight * t.log_prob for t in tokens) / weight
+        confidence = sum(t.weight * t.confidence for t in tokens) / weight
+        spans.append((label, tokens[0].start, tokens[-1].end, None if starred else log_prob))
+        confidences.append(None if starred or math.isnan(confidence) else min(1.0, confidence))
+    tier = tier_from_spans(name, spans, duration)
+    return Tier(name, tuple(replace(s, confidence=c) for s, c in zip(tier, confidences)))
 
 
 def recognised(tokenizer: Tokenizer, tokens: Sequence[int]) -> Transcript:
@@ -288,31 +351,6 @@ def delimiter_number(tokenizer: Tokenizer) -> int | None:
     """Label number of the word delimiter, where the vocabulary has one."""
     label = getattr(tokenizer, "delimiter", None)
     return tokenizer.labels.index(label) if label in tokenizer.labels else None
-
-
-def token_scores(emissions: Emissions, targets: Targets, coupling: Coupling) -> Tensor:
-    """Mean log-probability a frame of every token over its frames: ``(B, U)``, <= 0; 0 where it has none."""
-    logits = emissions.logits.float()
-    normalizer = torch.logsumexp(logits, -1)
-    batch = torch.arange(len(logits))[:, None]
-    labels = targets.labels.gather(1, coupling.target.clamp(max=targets.labels.shape[1] - 1))
-    log_probs = logits[batch, coupling.source, labels] - normalizer.gather(1, coupling.source)
-    zeros = log_probs.new_zeros(targets.labels.shape)
-    mass = coupling.mass.to(log_probs.dtype)
-    total = _token_mass(targets, coupling).to(log_probs.dtype)
-    return zeros.scatter_add(1, coupling.target, mass * log_probs) / total.clamp(min=1e-12)
-
-
-def _token_mass(targets: Targets, coupling: Coupling) -> Tensor:
-    """Mass that every token gets: ``(B, U)``; of hard couplings, its frames."""
-    return coupling.mass.new_zeros(targets.labels.shape).scatter_add(1, coupling.target, coupling.mass)
-
-
-def _row(batch: Batch, i: int) -> Batch:
-    """One utterance of a batch, as a batch."""
-    values = ((f.name, getattr(batch, f.name)) for f in fields(batch))
-    tensors: dict[str, Any] = {name: v[i : i + 1] for name, v in values if isinstance(v, Tensor)}
-    return replace(batch, **tensors)
 
 
 def blank_frames(emissions: Emissions, delimiter: int | None = None) -> Tensor:

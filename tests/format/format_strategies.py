@@ -22,11 +22,13 @@ def tiers(draw, name, labels=LABELS, silence=False, empty=True):
     gaps = st.one_of(st.just(0.0), st.floats(1e-4, 0.5))
     labels = st.one_of(labels, st.just("")) if silence else labels
     scores = st.one_of(st.none(), st.floats(-13.0, 0.0))
+    sure = st.one_of(st.none(), st.floats(0.0, 1.0))
     segments, now = [], 0.0
-    for gap, length, label, score in draw(st.lists(st.tuples(gaps, lengths, labels, scores), max_size=8)):
+    rows = draw(st.lists(st.tuples(gaps, lengths, labels, scores, sure), max_size=8))
+    for gap, length, label, score, confidence in rows:
         start = now + gap
         now = start + length
-        segments.append(Segment(label, start, now, score))
+        segments.append(Segment(label, start, now, score, confidence))
     return Tier(name, tuple(segments))
 
 

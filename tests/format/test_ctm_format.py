@@ -32,9 +32,9 @@ def test_write_then_read_gives_the_same_words(alignment, decimals):
     assert found.labels == [re.sub(r"\s", "_", s.label) for s in expected]
     close(found.segments, expected, 0.5 * 10**-decimals + 1e-9)
     for a, b in zip(found, expected):
-        assert (a.score is None) == (b.score is None)
-        if b.score is not None:
-            assert a.score == pytest.approx(max(b.score, math.log(1e-6)), abs=1e-4)
+        known = b.confidence if b.confidence is not None or b.score is None else math.exp(b.score)
+        assert a.score is None
+        assert a.confidence == (None if known is None else pytest.approx(max(known, 1e-6), rel=1e-4))
     assert all(a.end <= b.start for a, b in zip(found.segments, found.segments[1:]))
 
 
@@ -57,8 +57,8 @@ a B 0.5 0.5 y
 """
     b, a_a, a_b = CTMFormat().loads_all(text)
     assert (b.id, a_a.id, a_b.id) == ("b", "a:A", "a:B")
-    assert b.tier("words").segments == (Segment("hello", 0.0, 0.5, math.log(0.9)), Segment("you", 0.5, 0.7))
-    assert a_a.tier("words").segments == (Segment("x", 1.0, 3.0, 0.0),)
+    assert b.tier("words").segments == (Segment("hello", 0.0, 0.5, confidence=0.9), Segment("you", 0.5, 0.7))
+    assert a_a.tier("words").segments == (Segment("x", 1.0, 3.0, confidence=1.0),)
     assert a_b.duration == 1.0
     assert CTMFormat().loads(text, "b") == b
     with pytest.raises(FormatError, match="one named 'c'; got 3, from 'b' on: read them with loads_all"):

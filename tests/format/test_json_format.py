@@ -18,6 +18,15 @@ EXAMPLE = {
     "duration": 1.5,
     "tiers": [{"name": "words", "segments": [{"label": "ŋ", "start": 0, "end": 0.5, "score": -0.25}]}],
 }
+SCORED = EXAMPLE | {
+    "score": -0.5,
+    "tiers": [
+        {
+            "name": "words",
+            "segments": [{"label": "ŋ", "start": 0, "end": 0.5, "score": -0.25, "confidence": 0.75}],
+        }
+    ],
+}
 
 
 @given(alignments(silence=True))
@@ -34,6 +43,9 @@ def test_the_document_is_what_the_schema_says():
     assert json.loads(text) == EXAMPLE
     assert "ŋ" in text
     assert JSONFormat().loads(json.dumps(EXAMPLE | {"more": 1}), "") == alignment
+    scored = Alignment("a/b", 1.5, (Tier("words", (Segment("ŋ", 0.0, 0.5, -0.25, 0.75),)),), -0.5)
+    assert json.loads(JSONFormat().dumps(scored)) == SCORED
+    assert JSONFormat().loads(json.dumps(SCORED), "") == scored
 
 
 @pytest.mark.parametrize("score", [-math.inf, math.inf])
@@ -94,6 +106,8 @@ GOOD = {"label": "a", "start": 0, "end": 1}
             r"segments\[1\]: expected 'start', a number",
         ),
         (with_segments({"label": "b", "start": 1}), r"segments\[0\]: expected 'end', a number; got null"),
+        (json.dumps(EXAMPLE | {"score": "high"}), r"the document: expected 'score', a number; got \"high\""),
+        (with_segments(GOOD | {"confidence": "high"}), r"segments\[0\]: expected 'confidence', a number"),
         (with_segments(GOOD | {"score": "high"}), r"segments\[0\]: expected 'score', a number; got \"high\""),
         (with_segments(GOOD | {"start": math.nan}), "expected finite numbers; got NaN"),
         (with_segments(GOOD | {"end": 7}), "'a' ends at 7.0 s, after the audio"),

@@ -9,7 +9,8 @@ between two systems. :mod:`isotone.evaluation.formulas` has every definition.
 from isotone.evaluation.comparison import Comparison, compare
 from isotone.evaluation.peakiness import peaky
 from isotone.evaluation.report import Metric, Report
+from isotone.evaluation.roc import ROC, roc
 from isotone.evaluation.scoring import score
 from isotone.evaluation.tables import markdown, table
 
-__all__ = ["Comparison", "Metric", "Report", "compare", "markdown", "peaky", "score", "table"]
+__all__ = ["ROC", "Comparison", "Metric", "Report", "compare", "markdown", "peaky", "roc", "score", "table"]

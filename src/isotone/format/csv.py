@@ -9,15 +9,17 @@ from isotone.alignment import Alignment, AlignmentError
 from isotone.format.reading import FormatError, Row, build_tier, parse_seconds
 from isotone.interfaces import Format
 
-_HEADER = ["tier", "label", "start", "end", "score"]
+_HEADER = ["tier", "label", "start", "end", "score", "confidence"]
+# of files written before there were confidences
+_OLD_HEADER = _HEADER[:-1]
 
 
 class CSVFormat(Format):
-    """CSV with the columns ``tier,label,start,end,score``: every tier, times (s) and scores to the last bit.
+    """CSV with the columns ``tier,label,start,end,score,confidence``: every tier, times (s), scores to the last bit.
 
-    Quotes, commas and line ends in labels are quoted as RFC 4180 has it. An unknown score is an empty
-    field. The length of the audio and tiers without segments are not kept: read back, the audio ends where
-    the last segment ends.
+    Quotes, commas and line ends in labels are quoted as RFC 4180 has it. An unknown score or confidence is an empty
+    field; files without the last column are read as well. The utterance's score, the length of the audio and tiers
+    without segments are not kept: read back, the audio ends where the last segment ends.
     """
 
     suffix = ".csv"
@@ -30,8 +32,8 @@ class CSVFormat(Format):
         out.write(",".join(_HEADER) + "\n")
         for tier in alignment.tiers:
             for s in tier:
-                score = "" if s.score is None else float(s.score)
-                writer.writerow([tier.name, str(s.label), float(s.start), float(s.end), score])
+                scores = ("" if x is None else float(x) for x in (s.score, s.confidence))
+                writer.writerow([tier.name, str(s.label), float(s.start), float(s.end), *scores])
         return out.getvalue()
 
     def loads(self, text: str, id: str) -> Alignment:
@@ -45,13 +47,13 @@ class CSVFormat(Format):
         tiers: dict[str, list[Row]] = {}
         try:
             header = next(reader, [])
-            if header != _HEADER:
+            if header not in (_HEADER, _OLD_HEADER):
                 raise FormatError(
                     f"line 1: expected the header {','.join(_HEADER)!r}; got {','.join(header)!r}."
                 )
             for fields in reader:
                 if fields:
-                    tiers.setdefault(fields[0], []).append(_row(fields, reader.line_num))
+                    tiers.setdefault(fields[0], []).append(_row(fields, header, reader.line_num))
         except csv.Error as error:
             raise FormatError(f"line {reader.line_num}: expected CSV; {error}.") from None
         built = tuple(build_tier(name, rows) for name, rows in tiers.items())
@@ -61,14 +63,20 @@ class CSVFormat(Format):
             raise FormatError(str(error)) from None
 
 
-def _row(fields: list[str], line: int) -> Row:
-    if len(fields) != len(_HEADER):
+def _row(fields: list[str], header: list[str], line: int) -> Row:
+    if len(fields) != len(header):
         raise FormatError(
-            f"line {line}: expected {len(_HEADER)} fields, {','.join(_HEADER)}; got {len(fields)}."
+            f"line {line}: expected {len(header)} fields, {','.join(header)}; got {len(fields)}."
         )
-    _, label, start, end, score = fields
+    _, label, start, end, *scores = fields
+    numbers = (_number(field, name, line) for field, name in zip(scores, header[4:]))
+    return Row(
+        line, label, parse_seconds(start, line, "a start"), parse_seconds(end, line, "an end"), *numbers
+    )
+
+
+def _number(field: str, name: str, line: int) -> float | None:
     try:
-        value = float(score) if score else None
+        return float(field) if field else None
     except ValueError:
-        raise FormatError(f"line {line}: expected a score, a number or nothing; got {score!r}.") from None
-    return Row(line, label, parse_seconds(start, line, "a start"), parse_seconds(end, line, "an end"), value)
+        raise FormatError(f"line {line}: expected a {name}, a number or nothing; got {field!r}.") from None

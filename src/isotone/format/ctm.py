@@ -6,7 +6,7 @@ import math
 import re
 from decimal import Decimal, InvalidOperation
 
-from isotone.alignment import Alignment
+from isotone.alignment import Alignment, Segment
 from isotone.format.reading import FormatError, Row, build_tier, numbered_lines, parse_seconds
 from isotone.format.ticks import to_ticks
 from isotone.interfaces import Format
@@ -17,7 +17,8 @@ _LEAST_CONFIDENCE = 1e-6
 class CTMFormat(Format):
     """CTM lines ``id channel start duration label [confidence]``, one tier.
 
-    The confidence is ``exp(score)``, from 1e-6 to 1; segments without a score have none. A field cannot hold
+    The confidence is the segment's; of a segment that has none it is ``exp(score)``, from 1e-6 to 1, and of one
+    without a score nothing. Read, it is the segment's confidence. A field cannot hold
     whitespace: each such character of an id or label becomes ``_``. Silence (empty labels) has no line. The
     length of the audio is not kept: read back, it is where the last segment ends. Files of several utterances
     are the texts one after another.
@@ -52,8 +53,8 @@ class CTMFormat(Format):
         for segment, (start, end) in zip(segments, to_ticks(segments, alignment.duration, rate)):
             times = f"{_fixed(start, self.decimals)} {_fixed(end - start, self.decimals)}"
             line = f"{_id(alignment.id)} {self.channel} {times} {_word(segment.label)}"
-            if segment.score is not None:
-                line += f" {min(1.0, max(_LEAST_CONFIDENCE, math.exp(min(0.0, float(segment.score))))):.6g}"
+            if (confidence := _confidence(segment)) is not None:
+                line += f" {min(1.0, max(_LEAST_CONFIDENCE, confidence)):.6g}"
             lines.append(line + "\n")
         return "".join(lines)
 
@@ -109,7 +110,7 @@ def _row(fields: list[str], line: int) -> Row:
     start = parse_seconds(fields[2], line, "a start")
     parse_seconds(fields[3], line, "a duration")
     end = float(Decimal(fields[2]) + Decimal(fields[3]))
-    score = None
+    confidence = None
     if len(fields) > 5 and fields[5].upper() not in ("NA", "-"):
         try:
             confidence = float(fields[5])
@@ -117,8 +118,13 @@ def _row(fields: list[str], line: int) -> Row:
             confidence = math.nan
         if not 0 <= confidence <= 1:
             raise FormatError(f"line {line}: expected a confidence from 0 to 1, or NA; got {fields[5]!r}.")
-        score = math.log(max(_LEAST_CONFIDENCE, confidence))
-    return Row(line, fields[4], start, max(start, end), score)
+    return Row(line, fields[4], start, max(start, end), confidence=confidence)
+
+
+def _confidence(segment: Segment) -> float | None:
+    if segment.confidence is not None or segment.score is None:
+        return segment.confidence
+    return math.exp(min(0.0, segment.score))
 
 
 def _decimals(field: str) -> int:

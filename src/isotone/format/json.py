@@ -20,12 +20,13 @@ class JSONFormat(Format):
     The schema, version 1::
 
         {"format": "isotone-alignment", "version": 1,
-         "id": str, "duration": seconds,
+         "id": str, "duration": seconds, "score": number,
          "tiers": [{"name": str,
-                    "segments": [{"label": str, "start": seconds, "end": seconds, "score": number}]}]}
+                    "segments": [{"label": str, "start": seconds, "end": seconds,
+                                  "score": number, "confidence": number}]}]}
 
-    ``score`` is left out where it is not known; one that is not finite is the text ``"-inf"``, ``"inf"`` or
-    ``"nan"``. Other keys are ignored in reading.
+    Scores are those of :mod:`isotone.alignment`. ``score`` and ``confidence`` are left out where they are not known;
+    one that is not finite is the text ``"-inf"``, ``"inf"`` or ``"nan"``. Other keys are ignored in reading.
 
     Args:
         indent: Spaces a level; none gives one line.
@@ -43,6 +44,7 @@ class JSONFormat(Format):
             "version": _VERSION,
             "id": alignment.id,
             "duration": float(alignment.duration),
+            **_number("score", alignment.score),
             "tiers": [
                 {"name": tier.name, "segments": [_segment(s) for s in tier]} for tier in alignment.tiers
             ],
@@ -72,37 +74,41 @@ class JSONFormat(Format):
                 for i, tier in enumerate(_get(content, "tiers", list, "the document"))
             ]
             duration = float(_get(content, "duration", float, "the document"))
-            return Alignment(_get(content, "id", str, "the document"), duration, tuple(tiers))
+            score = _get_number(content, "score", "the document")
+            return Alignment(_get(content, "id", str, "the document"), duration, tuple(tiers), score)
         except AlignmentError as error:
             raise FormatError(str(error)) from None
 
 
 def _segment(segment: Segment) -> dict[str, Any]:
-    out: dict[str, Any] = {
+    return {
         "label": str(segment.label),
         "start": float(segment.start),
         "end": float(segment.end),
+        **_number("score", segment.score),
+        **_number("confidence", segment.confidence),
     }
-    if segment.score is not None:
-        score = float(segment.score)
-        out["score"] = score if math.isfinite(score) else str(score)
-    return out
+
+
+def _number(key: str, value: float | None) -> dict[str, Any]:
+    """A key that is left out where its value is not known."""
+    if value is None:
+        return {}
+    return {key: float(value) if math.isfinite(value) else str(float(value))}
 
 
 def _tier(tier: Any, where: str) -> Tier:
     segments = []
     for i, row in enumerate(_get(tier, "segments", list, where)):
         place = f"{where}.segments[{i}]"
-        score = row.get("score") if isinstance(row, dict) else None
-        if score is not None and score not in ("-inf", "inf", "nan"):
-            score = _get(row, "score", float, place)
         label, start, end = (
             _get(row, "label", str, place),
             _get(row, "start", float, place),
             _get(row, "end", float, place),
         )
+        numbers = (_get_number(row, key, place) for key in ("score", "confidence"))
         try:
-            segments.append(Segment(label, float(start), float(end), None if score is None else float(score)))
+            segments.append(Segment(label, float(start), float(end), *numbers))
         except AlignmentError as error:
             raise FormatError(f"{place}: {error}") from None
     return Tier(_get(tier, "name", str, where), tuple(segments))
@@ -117,6 +123,14 @@ def _get(record: Any, key: str, kind: type, where: str) -> Any:
         got = json.dumps(value if isinstance(record, dict) else record, ensure_ascii=False)[:40]
         raise FormatError(f"{where}: expected {key!r}, {names[kind]}; got {got}.")
     return value
+
+
+def _get_number(record: Any, key: str, where: str) -> float | None:
+    """A number that may not be there, or be the text of one that is not finite."""
+    value = record.get(key) if isinstance(record, dict) else None
+    if value is not None and value not in ("-inf", "inf", "nan"):
+        value = _get(record, key, float, where)
+    return None if value is None else float(value)
 
 
 def _refuse(constant: str) -> float:

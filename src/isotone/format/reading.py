@@ -6,7 +6,7 @@ import codecs
 import logging
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from isotone.alignment import Segment, Tier
 
@@ -29,6 +29,7 @@ class Row:
     start: float
     end: float
     score: float | None = None
+    confidence: float | None = None
 
 
 def decode(data: bytes) -> str:
@@ -103,6 +104,6 @@ def build_tier(name: str, rows: Sequence[Row], slack_s: float = NOISE_S) -> Tier
                     f"{last.label!r} ends (tier {name!r}); got {start} s."
                 )
             start = max(start, last.start)
-            segments[-1] = Segment(last.label, last.start, start, last.score)
-        segments.append(Segment(row.label, start, max(start, row.end), row.score))
+            segments[-1] = replace(last, end=start)
+        segments.append(Segment(row.label, start, max(start, row.end), row.score, row.confidence))
     return Tier(name, tuple(segments))

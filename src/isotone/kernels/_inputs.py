@@ -15,6 +15,10 @@ from isotone.kernels._threads import each_task
 
 Array = TypeVar("Array", np.ndarray, Tensor)
 
+#: Nats a frame that a star costs by default: of CTC paths, and of paths without blanks, where it competes with a
+#: label in every frame.
+CTC_STAR_COST, MONOTONE_STAR_COST = 0.25, 1.0
+
 
 def check_ctc(
     labels: np.ndarray,
@@ -107,6 +111,19 @@ def optional_tokens(optional: Any, labels: np.ndarray) -> np.ndarray:
     if free.shape != labels.shape:
         raise ValueError(f"Expected optional of shape {labels.shape}; got {free.shape}.")
     return free
+
+
+def star_cost_or_default(star_cost: float | None, blank: int | None) -> float:
+    """The cost of a star in a lattice with that blank, or without one.
+
+    Raises:
+        ValueError: it is negative or not finite.
+    """
+    if star_cost is None:
+        return MONOTONE_STAR_COST if blank is None else CTC_STAR_COST
+    if not 0 <= star_cost < np.inf:
+        raise ValueError(f"Expected a finite star_cost of at least 0 nats; got {star_cost}.")
+    return float(star_cost)
 
 
 def check_scores(scores: np.ndarray, band: int | None = None) -> None:

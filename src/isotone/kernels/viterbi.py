@@ -1,66 +1,105 @@
 """Best paths through a lattice of label scores, on the CPU.
 
 The loops are compiled by numba and release the GIL; the rows of a batch run on ``torch.get_num_threads()``
-Python threads. (numba's parallel loops run on OpenMP, which ends a forked process, such as a data loader's
-worker, whose parent has used them.) Scores are summed in float64 whatever the input is, so that an hour of
-frames keeps its decimals. Among paths of equal score the one that stays longest in its present token wins,
-seen from the end.
+Python threads. Scores are summed in float64 whatever the input is, so that an hour of frames keeps its decimals.
+Among paths of equal score the one that stays longest in its present token wins, seen from the end.
 
 Inputs are arrays or tensors; what comes back is of the same kind, tensors on the device of ``log_probs``.
 Frames and labels past their lengths are never read. In a path, frame t has the number (0 .. U - 1) of the
 token that it carries, -1 for blank, and -2 past the end.
+
+Memory: no trellis is kept, but a row of scores every so many frames, from which the back-trace computes again what
+it crosses; decisions are those of a whole trellis. Beyond inputs and paths a row of a batch takes at most about
+40 MiB while T U < 2e9 or so (an hour of 20 ms frames and 15,000 tokens: 2.7e9, 27 MiB), and O(T^0.5 U) bytes above.
+
+Where tokens are optional, time grows with the length of their runs as well.
+
+:data:`STAR` as a label makes a token a wildcard: speech that the transcript leaves out. In every frame it scores
+what the frame's best label does, less ``star_cost`` nats. The blank is among those labels: in CTC's emissions
+most frames of untranscribed speech are blank too, and a star that had to pay for them would lose to blanks
+and misplaced tokens. The cost keeps a star from sharing in what tokens and blanks explain as well: more of it
+leaves tokens alone that the emissions are unsure of, less of it takes speech that resembles the transcript.
+Stars are best made optional wherever it is not known that there is something.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Generic, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from isotone.alignment import AlignmentError
-from isotone.kernels._viterbi import PADDING, ctc_rows, monotone_rows, segmental_rows
+from isotone.kernels._ctc import ctc_row
+from isotone.kernels._inputs import (
+    CTC_STAR_COST,
+    MONOTONE_STAR_COST,
+    Array,
+    as_arrays,
+    check_ctc,
+    check_labels,
+    check_monotone,
+    check_scores,
+    each_row,
+    like,
+    optional_tokens,
+    star_cost_or_default,
+)
+from isotone.kernels._lattice import PADDING, STAR
+from isotone.kernels._monotone import monotone_row
+from isotone.kernels._segmental import segmental_row
 
-Array = TypeVar("Array", np.ndarray, Tensor)
+# Frames between stored rows, unless those would take more bytes than this a row of the batch.
+_LEAST_BLOCK = 64
+_STORED_BYTES = 32 << 20
 
-# Below so many lattice cells a batch (a fifth of a millisecond), starting threads costs more than it saves.
-_SERIAL_CELLS = 100_000
+
+class BandedPaths(NamedTuple, Generic[Array]):
+    """What :func:`banded_path` finds.
+
+    Attributes:
+        paths: ``(B, T)`` int64.
+        scores: ``(B,)`` nats.
+        touched: ``(B,)`` bool, whether the path runs along the edge of its band anywhere: a better one may lie outside.
+            Where it is false the path is better than all that leave it for neighbouring cells only.
+    """
+
+    paths: Array
+    scores: Array
+    touched: Array
 
 
 def ctc_path(
-    log_probs: Array, labels: Array, frame_lengths: Array, label_lengths: Array, blank: int
+    log_probs: Array,
+    labels: Array,
+    frame_lengths: Array,
+    label_lengths: Array,
+    blank: int,
+    optional: Array | None = None,
+    *,
+    star_cost: float | None = None,
 ) -> tuple[Array, Array]:
     """The best CTC path of known label sequences: blanks allowed anywhere, required between equal neighbours.
 
     Maximises ``sum_t log p_t(s_t)`` over the sequences s of T labels that become the target when repeats
-    are merged and blanks removed (Graves et al. 2006, section 4). Time O(T U), less what no path can reach;
-    memory T U bytes.
+    are merged and blanks removed (Graves et al. 2006, section 4). Time O(T U), less what no path can reach.
 
     Args:
         log_probs: ``(B, T, V)`` float32 or float64 (other types are converted), nats; -inf is allowed.
-        labels: ``(B, U)`` integers.
+        labels: ``(B, U)`` integers; :data:`STAR` for any speech.
         frame_lengths: ``(B,)`` frames.
         label_lengths: ``(B,)`` tokens; 0 gives a path of blanks.
         blank: Label number of the blank.
+        optional: ``(B, U)`` bool, tokens that may be left out. Default: none.
+        star_cost: Nats a frame that a star costs. Default: :data:`CTC_STAR_COST`.
 
     Returns:
         Paths ``(B, T)`` int64 and their scores ``(B,)`` in nats, of the type of ``log_probs``.
 
     Raises:
-        AlignmentError: a row has too few frames, is NaN or +inf where it was read, or has no path of
-            probability above zero; the message names the row.
+        AlignmentError: a row has too few frames, holds NaN or +inf in a label that its target has (any label, with
+            a star), or has no path of probability above zero; the message names the row.
         ValueError: shapes, lengths or labels that do not fit together.
     """
-    scores_in, labels_in, frames, tokens = _arrays(log_probs, labels, frame_lengths, label_lengths)
-    check_ctc(labels_in, frames, tokens, scores_in.shape[2], blank)
-    paths = np.full(scores_in.shape[:2], PADDING, np.int64)
-    scores = np.zeros(len(scores_in))
-    _each_row(ctc_rows, frames * tokens, scores_in, labels_in, frames, tokens, blank, paths, scores)
-    _check_scores(scores)
-    return _like(log_probs, paths), _like(log_probs, scores.astype(scores_in.dtype))
+    return _best(log_probs, labels, frame_lengths, label_lengths, blank, optional, 1, star_cost, None)[:2]
 
 
 def monotone_path(
@@ -70,20 +109,23 @@ def monotone_path(
     label_lengths: Array,
     optional: Array | None = None,
     min_frames: int = 1,
+    *,
+    star_cost: float | None = None,
 ) -> tuple[Array, Array]:
     """The best path without blanks: every frame has a token, every token in turn takes consecutive frames.
 
     Maximises ``sum_t log p_t(y_{a(t)})`` over the non-decreasing a that visit every token that is not
     optional and give at least ``min_frames`` frames to each that they visit. Equal neighbours are allowed.
-    Time O(T U min_frames), less what no path can reach; memory T U bytes.
+    Time O(T U min_frames), less what no path can reach.
 
     Args:
         log_probs: ``(B, T, V)`` as in :func:`ctc_path`.
-        labels: ``(B, U)`` integers.
+        labels: ``(B, U)`` integers; :data:`STAR` for any speech.
         frame_lengths: ``(B,)`` frames.
         label_lengths: ``(B,)`` tokens, at least 1.
         optional: ``(B, U)`` bool, tokens that may be left out (silence between words). Default: none.
         min_frames: Frames that a token takes at least.
+        star_cost: Nats a frame that a star costs. Default: :data:`MONOTONE_STAR_COST`.
 
     Returns:
         Paths ``(B, T)`` int64, without -1, and their scores ``(B,)`` in nats.
@@ -92,19 +134,90 @@ def monotone_path(
         AlignmentError: as in :func:`ctc_path`; also for a row without tokens.
         ValueError: shapes, lengths or labels that do not fit together.
     """
-    scores_in, labels_in, frames, tokens = _arrays(log_probs, labels, frame_lengths, label_lengths)
-    free = np.zeros(labels_in.shape, np.bool_) if optional is None else _numpy(optional).astype(np.bool_)
-    if free.shape != labels_in.shape:
-        raise ValueError(f"monotone_path expects optional of shape {labels_in.shape}; got {free.shape}.")
-    _check_labels(labels_in, tokens, scores_in.shape[2])
-    _check_monotone(free, frames, tokens, min_frames)
+    return _best(
+        log_probs, labels, frame_lengths, label_lengths, None, optional, min_frames, star_cost, None
+    )[:2]  # fmt: skip
+
+
+def banded_path(
+    log_probs: Array,
+    labels: Array,
+    frame_lengths: Array,
+    label_lengths: Array,
+    band: int,
+    blank: int | None = None,
+    optional: Array | None = None,
+    min_frames: int = 1,
+    *,
+    star_cost: float | None = None,
+) -> BandedPaths[Array]:
+    """The best path near the straight line from the first frame and token to the last: faster, and maybe not the best.
+
+    Of every frame only the tokens within ``band`` of that line are looked at: time O(T band). Where the
+    whole best path lies inside, the result is that of :func:`ctc_path` or :func:`monotone_path`. A path that does
+    not touch the band's edge is no proof of that, but a sign; one that does is a reason to double the band.
+
+    Args:
+        log_probs: ``(B, T, V)`` as in :func:`ctc_path`.
+        labels: ``(B, U)`` integers; :data:`STAR` for any speech.
+        frame_lengths: ``(B,)`` frames.
+        label_lengths: ``(B,)`` tokens.
+        band: Half-width in tokens, at least 1.
+        blank: Label number of the blank for CTC paths; None for paths without blanks.
+        optional: ``(B, U)`` bool, tokens that may be left out. Default: none.
+        min_frames: Frames that a token takes at least, in paths without blanks.
+        star_cost: Nats a frame that a star costs. Default: as in those two.
+
+    Returns:
+        Paths, scores, and whether the band's edge was touched, a row each.
+
+    Raises:
+        AlignmentError: as in :func:`ctc_path`; also where no path lies in the band.
+        ValueError: shapes, lengths, labels or options that do not fit together.
+    """
+    if band < 1 or (blank is not None and min_frames != 1):
+        raise ValueError(
+            "banded_path expects a band of at least 1 token, and min_frames only without a blank; "
+            f"got {band} and {min_frames}."
+        )
+    found = _best(
+        log_probs, labels, frame_lengths, label_lengths, blank, optional, min_frames, star_cost, band
+    )  # fmt: skip
+    return BandedPaths(*found)
+
+
+def _best(
+    log_probs: Array,
+    labels: Array,
+    frame_lengths: Array,
+    label_lengths: Array,
+    blank: int | None,
+    optional: Array | None,
+    min_frames: int,
+    star_cost: float | None,
+    band: int | None,
+) -> tuple[Array, Array, Array]:
+    """Paths, scores and touched bands of either lattice."""
+    scores_in, labels_in, frames, tokens = as_arrays(log_probs, labels, frame_lengths, label_lengths)
+    free = optional_tokens(optional, labels_in)
+    if blank is None:
+        check_labels(labels_in, tokens, scores_in.shape[2])
+        check_monotone(free, frames, tokens, min_frames)
+    else:
+        check_ctc(labels_in, frames, tokens, scores_in.shape[2], blank, free, stars=True)
+    cost = star_cost_or_default(star_cost, blank)
     paths = np.full(scores_in.shape[:2], PADDING, np.int64)
-    scores = np.zeros(len(scores_in))
-    _each_row(
-        monotone_rows, frames * tokens, scores_in, labels_in, frames, tokens, free, min_frames, paths, scores
-    )
-    _check_scores(scores)
-    return _like(log_probs, paths), _like(log_probs, scores.astype(scores_in.dtype))
+    scores, touched = np.zeros(len(scores_in)), np.zeros(len(scores_in), np.bool_)
+    half = -1 if band is None else band
+    cells = frames * (tokens if band is None else np.minimum(tokens, 2 * half + 1))
+    each_row(
+        monotone_row if blank is None else ctc_row, cells,
+        scores_in, labels_in, frames, tokens, free, min_frames if blank is None else blank,
+        cost, half, _LEAST_BLOCK, _STORED_BYTES, paths, scores, touched,
+    )  # fmt: skip
+    check_scores(scores, band)
+    scores = scores.astype(scores_in.dtype)
+    return like(log_probs, paths), like(log_probs, scores), like(log_probs, touched)
 
 
 def segmental_decode(
@@ -141,7 +254,7 @@ def segmental_decode(
             f"got {change_penalty} and {min_frames}."
         )
     none = np.zeros((len(log_probs), 0), np.int64)
-    scores_in, _, frames, _ = _arrays(log_probs, none, frame_lengths, np.zeros(len(log_probs), np.int64))
+    scores_in, _, frames, _ = as_arrays(log_probs, none, frame_lengths, np.zeros(len(log_probs), np.int64))
     paths = np.full(scores_in.shape[:2], PADDING, np.int64)
     labels = np.empty_like(paths)
     counts = np.zeros(len(scores_in), np.int64)
@@ -149,127 +262,22 @@ def segmental_decode(
     blank_label = -1 if blank is None else blank
     if blank is not None and not 0 <= blank < scores_in.shape[2]:
         raise ValueError(f"segmental_decode expects a blank from 0 to {scores_in.shape[2] - 1}; got {blank}.")
-    _each_row(
-        segmental_rows, frames * scores_in.shape[2],
+    each_row(
+        segmental_row, frames * scores_in.shape[2],
         scores_in, frames, float(change_penalty), blank_label, min_frames, paths, labels, counts, scores,
     )  # fmt: skip
-    _check_scores(scores)
-    return [row[:n].tolist() for row, n in zip(labels, counts)], _like(log_probs, paths)
+    check_scores(scores)
+    return [row[:n].tolist() for row, n in zip(labels, counts)], like(log_probs, paths)
 
 
-def check_ctc(
-    labels: np.ndarray, frame_lengths: np.ndarray, label_lengths: np.ndarray, vocab_size: int, blank: int
-) -> None:
-    """Whether CTC can align every row: ``U`` tokens of which r repeat their neighbour need ``U + r`` frames.
-
-    Args:
-        labels: ``(B, U)``.
-        frame_lengths: ``(B,)`` frames.
-        label_lengths: ``(B,)`` tokens.
-        vocab_size: V.
-        blank: Label number of the blank.
-
-    Raises:
-        AlignmentError: a row has too few frames.
-        ValueError: a label outside the vocabulary, or a blank among the labels.
-    """
-    if not 0 <= blank < vocab_size:
-        raise ValueError(f"CTC expects a blank from 0 to {vocab_size - 1}; got {blank}.")
-    _check_labels(labels, label_lengths, vocab_size)
-    position = np.arange(labels.shape[1])
-    blanks = (labels == blank) & (position < label_lengths[:, None])
-    if blanks.any():
-        row, token = np.argwhere(blanks)[0]
-        raise ValueError(
-            f"Row {row}: token {token} is the blank ({blank}); CTC targets are given without blanks."
-        )
-    repeats = ((labels[:, 1:] == labels[:, :-1]) & (position[1:] < label_lengths[:, None])).sum(1)
-    short = np.flatnonzero(frame_lengths < label_lengths + repeats)
-    if len(short):
-        b = short[0]
-        raise AlignmentError(
-            f"Row {b}: {label_lengths[b]} tokens ({repeats[b]} repeats) need at least "
-            f"{label_lengths[b] + repeats[b]} frames, got {frame_lengths[b]}."
-        )
-
-
-def _check_monotone(free: np.ndarray, frames: np.ndarray, tokens: np.ndarray, min_frames: int) -> None:
-    if min_frames < 1:
-        raise ValueError(f"monotone_path expects min_frames >= 1; got {min_frames}.")
-    empty = np.flatnonzero(tokens == 0)
-    if len(empty):
-        raise AlignmentError(f"Row {empty[0]}: no tokens; a path without blanks needs at least one.")
-    required = (~free & (np.arange(free.shape[1]) < tokens[:, None])).sum(1)
-    need = np.maximum(required, 1) * min_frames
-    short = np.flatnonzero(frames < need)
-    if len(short):
-        b = short[0]
-        of_them = f", {tokens[b] - required[b]} of them optional," if required[b] < tokens[b] else ""
-        each = f" of {min_frames} frames" if min_frames > 1 else ""
-        raise AlignmentError(
-            f"Row {b}: {tokens[b]} tokens{each}{of_them} need at least {need[b]} frames, got {frames[b]}."
-        )
-
-
-def _check_labels(labels: np.ndarray, tokens: np.ndarray, vocab_size: int) -> None:
-    outside = ((labels < 0) | (labels >= vocab_size)) & (np.arange(labels.shape[1]) < tokens[:, None])
-    if outside.any():
-        row, token = np.argwhere(outside)[0]
-        raise ValueError(
-            f"Row {row}: token {token} has label {labels[row, token]}; "
-            f"expected labels from 0 to {vocab_size - 1}."
-        )
-
-
-def _check_scores(scores: np.ndarray) -> None:
-    bad = np.flatnonzero(~np.isfinite(scores))
-    if len(bad):
-        b = bad[0]
-        reason = (
-            "its log-probabilities hold NaN or +inf"
-            if np.isnan(scores[b])
-            else "every path has probability 0"
-        )
-        raise AlignmentError(f"Row {b} cannot be aligned: {reason}.")
-
-
-def _numpy(x: Any) -> np.ndarray:
-    if isinstance(x, Tensor):
-        x = x.detach()
-        return (x.float() if x.dtype in (torch.half, torch.bfloat16) else x).cpu().numpy()
-    return np.asarray(x)
-
-
-def _like(example: Array, result: np.ndarray) -> Any:
-    return torch.from_numpy(result).to(example.device) if isinstance(example, Tensor) else result
-
-
-def _arrays(log_probs: Any, labels: Any, frame_lengths: Any, label_lengths: Any) -> tuple[np.ndarray, ...]:
-    """Contiguous arrays of the types that the loops are compiled for, their shapes and lengths checked."""
-    lp = _numpy(log_probs)
-    if lp.ndim != 3 or lp.shape[2] == 0:
-        raise ValueError(
-            f"Expected log_probs of shape (B, T, V); got {lp.shape}. For one row use log_probs[None]."
-        )
-    lp = np.ascontiguousarray(lp, lp.dtype if lp.dtype in (np.float32, np.float64) else np.float32)
-    y = np.ascontiguousarray(_numpy(labels), np.int64)
-    if y.ndim != 2 or len(y) != len(lp):
-        raise ValueError(f"Expected labels of shape ({len(lp)}, U); got {y.shape}.")
-    out = []
-    for name, values, size in (("frame", frame_lengths, lp.shape[1]), ("label", label_lengths, y.shape[1])):
-        n = np.ascontiguousarray(_numpy(values), np.int64)
-        if n.shape != (len(lp),) or ((n < 0) | (n > size)).any():
-            raise ValueError(f"Expected {len(lp)} {name} lengths from 0 to {size}; got {n.tolist()}.")
-        out.append(n)
-    return lp, y, *out
-
-
-def _each_row(loop: Callable[..., None], cells: np.ndarray, *arguments: Any) -> None:
-    """Run ``loop(rows, *arguments)`` with the rows dealt out to threads, longest first."""
-    order = np.argsort(-cells, kind="stable")
-    threads = min(torch.get_num_threads(), len(order))
-    if threads <= 1 or cells.sum() < _SERIAL_CELLS:
-        loop(order, *arguments)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda i: loop(np.ascontiguousarray(order[i::threads]), *arguments), range(threads)))
+__all__ = [
+    "CTC_STAR_COST",
+    "MONOTONE_STAR_COST",
+    "STAR",
+    "BandedPaths",
+    "banded_path",
+    "check_ctc",
+    "ctc_path",
+    "monotone_path",
+    "segmental_decode",
+]

@@ -122,7 +122,7 @@ def fold_segments(
         if label is None or (silence == "drop" and label in SILENT):
             continue
         if label == "sil" and out and out[-1].label == "sil":
-            out[-1] = replace(out[-1], end=segment.end, score=None)
+            out[-1] = replace(out[-1], end=segment.end, score=None, confidence=None)
         else:
             out.append(replace(segment, label=label))
     return out

@@ -1,0 +1,245 @@
+"""Augmentation of recordings: the same words through other noise, level, speed and channel.
+
+Every augmentation is a callable ``(samples, rng) -> samples``: ``(N,)`` floating in, ``(M,)`` float32 out, whose every
+random choice comes from the numpy generator, so that a seed decides on them in any worker process. In a configuration
+they are a list, applied in order::
+
+    - {name: speed, factor: [0.9, 1.1]}
+    - {name: band, probability: 0.5}
+    - {name: noise, snr_db: [10, 30]}
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import soxr
+from numpy.typing import NDArray
+from scipy.signal import butter, lfilter, sosfilt
+
+from isotone.registry import Registry
+
+Samples = NDArray[np.float32]
+
+#: Augmentations by name; other distributions add theirs under the entry-point group.
+augmentations: Registry[Augmentation] = Registry("augmentation", "isotone.augmentations")
+
+
+class Augmentation(ABC):
+    """A random change of a recording.
+
+    Args:
+        probability: Share of the calls that change anything, 0 to 1.
+
+    Raises:
+        ValueError: a probability outside of that.
+    """
+
+    def __init__(self, probability: float) -> None:
+        if not 0 <= probability <= 1:
+            raise ValueError(f"{type(self).__name__} expects a probability from 0 to 1; got {probability}.")
+        self.probability = probability
+
+    @abstractmethod
+    def change(self, samples: Samples, rng: np.random.Generator) -> NDArray[Any]:
+        """The change: ``(N,)``, at least one sample, to ``(M,)``; the input is left as it is."""
+
+    def __call__(self, samples: NDArray[Any], rng: np.random.Generator) -> Samples:
+        """Change the samples, or (by chance, or where there are none) copy them.
+
+        Raises:
+            ValueError: not one channel of samples.
+        """
+        samples = np.array(samples, np.float32)
+        if samples.ndim != 1:
+            raise ValueError(f"An augmentation expects mono samples (N,); got {samples.shape}.")
+        if not len(samples) or rng.random() >= self.probability:
+            return samples
+        return self.change(samples, rng).astype(np.float32, copy=False)
+
+
+@augmentations.register("gain")
+class Gain(Augmentation):
+    """Louder or quieter.
+
+    Args:
+        gain_db: Range to draw from, uniformly, in dB.
+        probability: Share of the recordings that are changed.
+
+    Raises:
+        ValueError: an option outside its range.
+    """
+
+    def __init__(self, *, gain_db: Sequence[float] = (-10.0, 5.0), probability: float = 1.0) -> None:
+        super().__init__(probability)
+        self.gain_db = _range(self, "gain_db", gain_db)
+
+    def change(self, samples: Samples, rng: np.random.Generator) -> NDArray[Any]:
+        """See :class:`Augmentation`."""
+        return samples * 10 ** (rng.uniform(*self.gain_db) / 20)
+
+
+@augmentations.register("noise")
+class Noise(Augmentation):
+    """Coloured Gaussian noise at a ratio to the mean power of the recording.
+
+    Args:
+        snr_db: Range of the ratio, in dB.
+        colour: Range of the pole that the noise is filtered with, in [0, 1): 0 is white, more is lower.
+        probability: Share of the recordings that are changed.
+
+    Raises:
+        ValueError: an option outside its range.
+    """
+
+    def __init__(
+        self,
+        *,
+        snr_db: Sequence[float] = (10.0, 30.0),
+        colour: Sequence[float] = (0.0, 0.95),
+        probability: float = 1.0,
+    ) -> None:
+        super().__init__(probability)
+        self.snr_db = _range(self, "snr_db", snr_db)
+        self.colour = _range(self, "colour", colour)
+        if not 0 <= self.colour[0] <= self.colour[1] < 1:
+            raise ValueError(f"Noise expects colours in [0, 1), poles of a filter; got {self.colour}.")
+
+    def change(self, samples: Samples, rng: np.random.Generator) -> NDArray[Any]:
+        """See :class:`Augmentation`; silence stays silent."""
+        noise = lfilter([1.0], [1.0, -rng.uniform(*self.colour)], rng.standard_normal(len(samples)))
+        power = np.mean(np.square(samples, dtype=np.float64)) / np.mean(np.square(noise))
+        return samples + noise * np.sqrt(power * 10 ** (-rng.uniform(*self.snr_db) / 10))
+
+
+@augmentations.register("speed")
+class Speed(Augmentation):
+    """Faster and higher, or slower and lower, by resampling.
+
+    Args:
+        factor: Range to draw from, above 0; the recording lasts 1 / factor times as long.
+        probability: Share of the recordings that are changed.
+
+    Raises:
+        ValueError: an option outside its range.
+    """
+
+    def __init__(self, *, factor: Sequence[float] = (0.9, 1.1), probability: float = 1.0) -> None:
+        super().__init__(probability)
+        self.factor = _range(self, "factor", factor, above=0.0)
+
+    def change(self, samples: Samples, rng: np.random.Generator) -> NDArray[Any]:
+        """See :class:`Augmentation`."""
+        changed = soxr.resample(samples, rng.uniform(*self.factor), 1.0, quality="MQ")
+        return changed if len(changed) else samples
+
+
+@augmentations.register("band")
+class Band(Augmentation):
+    """A band-pass, as of another microphone or a telephone: a Butterworth filter of second order at either side.
+
+    Args:
+        low_hz: Range of the lower corner.
+        high_hz: Range of the upper corner; above half the sample rate there is none.
+        sample_rate: Hz of the recordings.
+        probability: Share of the recordings that are changed.
+
+    Raises:
+        ValueError: an option outside its range.
+    """
+
+    def __init__(
+        self,
+        *,
+        low_hz: Sequence[float] = (20.0, 400.0),
+        high_hz: Sequence[float] = (2500.0, 8000.0),
+        sample_rate: int = 16_000,
+        probability: float = 1.0,
+    ) -> None:
+        super().__init__(probability)
+        self.low_hz = _range(self, "low_hz", low_hz, above=0.0)
+        self.high_hz = _range(self, "high_hz", high_hz, above=0.0)
+        if not self.low_hz[1] < min(self.high_hz[0], sample_rate / 2):
+            raise ValueError(
+                f"Band expects lower corners below the upper ones and half of {sample_rate} Hz; got "
+                f"{self.low_hz} and {self.high_hz}."
+            )
+        self.sample_rate = sample_rate
+
+    def change(self, samples: Samples, rng: np.random.Generator) -> NDArray[Any]:
+        """See :class:`Augmentation`."""
+        low, high = rng.uniform(*self.low_hz), rng.uniform(*self.high_hz)
+        samples = sosfilt(butter(2, low, "highpass", fs=self.sample_rate, output="sos"), samples)
+        if high >= 0.499 * self.sample_rate:
+            return samples
+        return np.asarray(sosfilt(butter(2, high, "lowpass", fs=self.sample_rate, output="sos"), samples))
+
+
+@augmentations.register("mask")
+class Mask(Augmentation):
+    """Silence in some places.
+
+    Args:
+        spans: Number of places.
+        share: Range of the share of the recording that each place takes, 0 to 1.
+        probability: Share of the recordings that are changed.
+
+    Raises:
+        ValueError: an option outside its range.
+    """
+
+    def __init__(
+        self, *, spans: int = 1, share: Sequence[float] = (0.0, 0.2), probability: float = 1.0
+    ) -> None:
+        super().__init__(probability)
+        self.share = _range(self, "share", share)
+        if spans < 1 or not 0 <= self.share[0] <= self.share[1] <= 1:
+            raise ValueError(f"Mask expects spans >= 1 and shares from 0 to 1; got {spans} and {self.share}.")
+        self.spans = spans
+
+    def change(self, samples: Samples, rng: np.random.Generator) -> NDArray[Any]:
+        """See :class:`Augmentation`."""
+        samples = samples.copy()
+        for _ in range(self.spans):
+            size = round(rng.uniform(*self.share) * len(samples))
+            start = int(rng.integers(0, len(samples) - size + 1))
+            samples[start : start + size] = 0
+        return samples
+
+
+class Chain:
+    """Augmentations one after the other.
+
+    Args:
+        parts: In their order; each an augmentation, or its name or mapping (``name`` and options).
+    """
+
+    def __init__(self, parts: Iterable[Augmentation | str | Mapping[str, Any]]) -> None:
+        self.parts = [
+            part if isinstance(part, Augmentation) else augmentations.create(part) for part in parts
+        ]
+
+    def __call__(self, samples: NDArray[Any], rng: np.random.Generator) -> Samples:
+        """Change the samples ``(N,)``; a chain of nothing copies them."""
+        changed = np.array(samples, np.float32)
+        for part in self.parts:
+            changed = part(changed, rng)
+        return changed
+
+    def views(self, samples: NDArray[Any], rng: np.random.Generator, count: int = 2) -> list[Samples]:
+        """So many independent views of one recording: what contrastive learning compares."""
+        return [self(samples, rng) for _ in range(count)]
+
+
+def _range(
+    part: Augmentation, name: str, bounds: Sequence[float], above: float = -np.inf
+) -> tuple[float, float]:
+    if len(bounds) != 2 or not above < bounds[0] <= bounds[1] < np.inf:
+        limit = "" if above == -np.inf else f", above {above:g}"
+        raise ValueError(
+            f"{type(part).__name__} expects {name} as [lowest, highest]{limit}; got {list(bounds)}."
+        )
+    return float(bounds[0]), float(bounds[1])

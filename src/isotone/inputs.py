@@ -1,0 +1,114 @@
+"""What a command is given: audio files, names for them, and their transcripts."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from isotone.corpus.folder import AUDIO_SUFFIXES
+
+TEXT_SUFFIXES = (".txt", ".lab", ".TXT", ".LAB")
+
+# TIMIT's prompts begin with the first and the last sample
+_PROMPT = re.compile(r"0\s+(\d+)\s+(?=\S)")
+
+
+def find_audio(paths: Sequence[Path]) -> list[Path]:
+    """The audio files among paths, each once; folders are searched, with what lies below them.
+
+    A file that is not there is kept: it is an error of that file alone.
+
+    Raises:
+        FileNotFoundError: none of the paths is there, or there is no audio in them at all.
+    """
+    found: dict[Path, Path] = {}
+    for path in paths:
+        inside = sorted(p for p in path.rglob("*") if _is_audio(p, path)) if path.is_dir() else [path]
+        found |= {place(p): p for p in inside}
+    if not any(path.exists() for path in paths):
+        raise FileNotFoundError(f"No such file or folder: {', '.join(map(str, paths))}.")
+    if not found:
+        raise FileNotFoundError(
+            f"No audio ({', '.join(sorted(AUDIO_SUFFIXES))}) in {', '.join(map(str, paths))}."
+        )
+    return list(found.values())
+
+
+def _is_audio(path: Path, folder: Path) -> bool:
+    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+    return path.suffix.lower() in AUDIO_SUFFIXES and not hidden and path.is_file()
+
+
+def readable(text: Path | str) -> str:
+    """Text that can be written as UTF-8; a file's name can be any bytes."""
+    return str(text).encode("utf-8", "backslashreplace").decode()
+
+
+def ids_of(found: Sequence[Path]) -> list[str]:
+    """File stems; where several share one, whatever the case, as much of their paths as tells them apart."""
+    paths = [place(p) for p in found]
+    twins = Counter((p.parent, p.stem.casefold()) for p in paths)
+    names = stems = [readable(p.name if twins[p.parent, p.stem.casefold()] > 1 else p.stem) for p in paths]
+    for depth in range(1, max(len(p.parts) for p in paths) + 1):
+        count = Counter(name.casefold() for name in names)
+        if len(count) == len(names):
+            break
+        names = [
+            name if count[name.casefold()] == 1 else _longer(path, stem, depth)
+            for path, stem, name in zip(paths, stems, names)
+        ]
+    return names
+
+
+def _longer(path: Path, stem: str, depth: int) -> str:
+    """The stem with so many folders before it; the whole path where there are not so many."""
+    parents = path.parent.parts[1:]
+    return "_".join((*parents[-depth:], stem)) if depth <= len(parents) else str(path)
+
+
+def place(path: Path) -> Path:
+    """The path from the root, without detours; a file that is a link keeps its own name."""
+    return path.parent.resolve() / path.name
+
+
+def transcript_path(audio: Path, folder: Path | None) -> Path:
+    """The transcript of an audio file, in a folder; beside it where there is none.
+
+    Raises:
+        FileNotFoundError: there is no transcript of that name.
+    """
+    if folder is None:
+        folders = [audio.parent]
+    else:
+        # in the folder itself, or below it in folders like the audio's: the most alike counts
+        parents = place(audio).parent.parts[1:]
+        folders = [folder.joinpath(*parents[start:]) for start in range(len(parents) + 1)]
+    for one in folders:
+        if path := sibling(one, audio.stem):
+            return path
+    raise FileNotFoundError(f"no transcript: expected {audio.stem}.txt or .lab in {folder or audio.parent}")
+
+
+def sibling(folder: Path, stem: str) -> Path | None:
+    """The transcript of that name in a folder, if there is one."""
+    paths = (folder / f"{stem}{suffix}" for suffix in TEXT_SUFFIXES)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def read_text(path: Path, seconds: float) -> str:
+    """A transcript of so many seconds of audio; the sample numbers before a prompt of TIMIT's are left out.
+
+    Raises:
+        ValueError: the file is empty or not UTF-8.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig").strip()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text ({error}): save it as UTF-8.") from error
+    if (prompt := _PROMPT.match(text)) and abs(int(prompt[1]) / 16_000 - seconds) < 0.1:
+        text = text[prompt.end() :]
+    if not text:
+        raise ValueError(f"{path} is empty: expected the transcript.")
+    return text

@@ -1,0 +1,229 @@
+"""Sums over all paths of a lattice, frame by frame: compiled, for :mod:`isotone.kernels.posteriors`.
+
+Probabilities are pairs of a mantissa in [1, 2) and a whole exponent of 2 in float64, whose range has no end: sums
+round as float64 does, whatever the magnitude, and need neither exponential nor logarithm, which vectorises.
+Zero is 2^-1e300: no number of frames gets there, and it stays what it is.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from isotone.kernels._lattice import emit, gather, may_follow, reach, symbol_table
+from isotone.kernels._vector import fractional_power, nearest, read, split, whole_power, write
+
+_NOTHING = -1e300
+_LOG2_E, _LN2 = 1 / math.log(2), math.log(2)
+
+
+class _Row(NamedTuple):
+    """One utterance, as read from one of its ends."""
+
+    symbols: np.ndarray  # (K,) distinct labels, the blank first where there is one
+    star: int  # the star's place among them, -1 for none
+    star_cost: float
+    symbol_of: np.ndarray  # (cells,) every cell's token's among them
+    labels: np.ndarray  # (U,)
+    free: np.ndarray  # (U,) bool, optional tokens
+    floor: (
+        np.ndarray
+    )  # (cells,) 0 where a token may follow its neighbour directly, a zero's exponent where it may not
+    after_free: np.ndarray  # tokens that follow an optional one
+    limits: np.ndarray  # (2, T) first and last cell of every frame
+
+
+@njit(nogil=True, cache=True)
+def sum_paths(
+    log_probs: np.ndarray,
+    labels: np.ndarray,
+    free: np.ndarray,
+    blank: int,
+    star_cost: float,
+    backward: bool,
+    path: np.ndarray,
+    record: np.ndarray,
+) -> float:
+    """The log-sum over all paths, NaN where the input was NaN or +inf; without blanks for ``blank < 0``.
+
+    ``record[t]`` becomes that over the partial paths, from the start or backward from the end, that are in token
+    ``path[t]`` at frame t, that frame counted.
+    """
+    frames, count = len(log_probs), len(labels)
+    if frames == 0:
+        return 0.0
+    cells = count + 1 if blank >= 0 else count
+    if backward:
+        labels, free = labels[::-1].copy(), free[::-1].copy()
+    symbols, symbol_of, star = symbol_table(labels, blank, log_probs.shape[1])
+    floor = np.zeros(cells)
+    if blank >= 0:
+        floor[0] = floor[count] = _NOTHING
+        for u in range(1, count):
+            floor[u] = 0.0 if may_follow(labels, u, u - 1) else _NOTHING
+    limits = np.empty((2, frames), np.int64)
+    reach(free, 1, frames, cells, limits)
+    after_free = np.flatnonzero(free[: max(0, count - 1)]) + 1
+    row = _Row(symbols, star, star_cost, symbol_of[:cells], labels, free, floor, after_free, limits)
+    return _all_frames(log_probs, row, blank >= 0, backward, path, record)
+
+
+@njit(nogil=True, cache=True)
+def _all_frames(
+    log_probs: np.ndarray, row: _Row, blanks: bool, backward: bool, path: np.ndarray, record: np.ndarray
+) -> float:
+    frames, cells, count = len(log_probs), len(row.symbol_of), len(row.labels)
+    low, high, symbols, symbol_of = row.limits[0], row.limits[1], row.symbols, row.symbol_of
+    # mantissas and exponents of tokens, then of blanks; cell u has index u + 1
+    old, new = _nothing(cells), _nothing(cells)
+    old[3 if blanks else 1, 1 if blanks else 0] = 0.0  # before the first frame
+    emitted, score = np.empty((3, len(symbols))), np.empty((2, cells))
+    ok = True
+    was_low = 0
+    for t in range(frames):
+        at = frames - 1 - t if backward else t
+        ok &= emit(log_probs[at], symbols, row.star, row.star_cost, emitted[2])
+        _powers(emitted[2], emitted[0], emitted[1])
+        lo, end = low[t], high[t] + 1
+        gather(emitted[0], symbol_of[lo:end], score[0])
+        gather(emitted[1], symbol_of[lo:end], score[1])
+        _to_tokens(
+            old[0, lo:], old[1, lo:], old[2, lo:], old[3, lo:], row.floor[lo:], score[0], score[1],
+            new[0, lo:], new[1, lo:], end - lo,
+        )  # fmt: skip
+        if blanks:
+            _to_blanks(
+                old[0, lo:], old[1, lo:], old[2, lo:], old[3, lo:], emitted[0, 0], emitted[1, 0],
+                new[2, lo:], new[3, lo:], end - lo,
+            )  # fmt: skip
+        if len(row.after_free) > 0:
+            _past_free(row, blanks, was_low, lo, end, old, new, score)
+        new[1, lo] = new[3, lo] = _NOTHING  # nothing there, should the next frame begin here as well
+        old, new, was_low = new, old, lo
+        u = count - 1 - path[at] if backward else path[at]
+        record[at] = _log(old[0, u + 1], old[1, u + 1]) if path[at] >= 0 and lo <= u < end else -np.inf
+    return _end(row, blanks, old) if ok else np.nan
+
+
+@njit(nogil=True, cache=True)
+def _end(row: _Row, blanks: bool, state: np.ndarray) -> float:
+    count = len(row.labels)
+    mantissa, exponent = 1.0, _NOTHING
+    if blanks:
+        mantissa, exponent = state[2, count + 1], state[3, count + 1]
+    for u in range(count - 1, row.limits[0, -1] - 1, -1):
+        mantissa, exponent = _add(mantissa, exponent, state[0, u + 1], state[1, u + 1])
+        if not row.free[u]:
+            break
+        if blanks:
+            mantissa, exponent = _add(mantissa, exponent, state[2, u + 1], state[3, u + 1])
+    return _log(mantissa, exponent)
+
+
+@njit(nogil=True, cache=True)
+def _nothing(cells: int) -> np.ndarray:
+    state = np.ones((4, cells + 1))
+    state[1] = state[3] = _NOTHING
+    return state
+
+
+@njit(nogil=True, cache=True)
+def _log(mantissa: float, exponent: float) -> float:
+    return np.log(mantissa) + exponent * _LN2 if exponent > _NOTHING / 2 else -np.inf
+
+
+@njit(nogil=True, cache=True)
+def _add(a: float, a_exponent: float, b: float, b_exponent: float) -> tuple[float, float]:
+    top = max(a_exponent, b_exponent)
+    mantissa, exponent = split(a * whole_power(a_exponent - top) + b * whole_power(b_exponent - top))
+    return mantissa, exponent + top
+
+
+@njit(nogil=True, cache=True)
+def _powers(logs: np.ndarray, mantissas: np.ndarray, exponents: np.ndarray) -> None:
+    """Mantissas in [0.7, 1.5) and exponents of numbers whose natural logarithms are given."""
+    for k in range(len(logs)):
+        x = logs[k] * _LOG2_E
+        x = x if x > -1e15 else 0.0
+        exponents[k] = nearest(x) if logs[k] > -1e15 else _NOTHING
+        mantissas[k] = fractional_power(x - nearest(x))
+
+
+@njit(nogil=True, cache=True)
+def _to_tokens(
+    token: np.ndarray,
+    token_exponent: np.ndarray,
+    blank: np.ndarray,
+    blank_exponent: np.ndarray,
+    floor: np.ndarray,
+    score: np.ndarray,
+    score_exponent: np.ndarray,
+    out: np.ndarray,
+    out_exponent: np.ndarray,
+    count: int,
+) -> None:
+    """A token comes from itself, from its blank, or where there is no floor from the token before."""
+    for u in range(count):
+        stay, rest = read(token_exponent, u + 1), read(blank_exponent, u + 1)
+        direct = read(token_exponent, u) + read(floor, u)
+        top = stay if stay > rest else rest
+        top = top if top > direct else direct
+        total = read(token, u + 1) * whole_power(stay - top) + read(blank, u + 1) * whole_power(rest - top)
+        total += read(token, u) * whole_power(direct - top)
+        mantissa, exponent = split(total * read(score, u))
+        write(out, u + 1, mantissa)
+        write(out_exponent, u + 1, top + read(score_exponent, u) + exponent)
+
+
+@njit(nogil=True, cache=True)
+def _to_blanks(
+    token: np.ndarray,
+    token_exponent: np.ndarray,
+    blank: np.ndarray,
+    blank_exponent: np.ndarray,
+    score: float,
+    score_exponent: float,
+    out: np.ndarray,
+    out_exponent: np.ndarray,
+    count: int,
+) -> None:
+    """A blank comes from itself or from the token before."""
+    for u in range(count):
+        rest, before = read(blank_exponent, u + 1), read(token_exponent, u)
+        top = rest if rest > before else before
+        total = read(blank, u + 1) * whole_power(rest - top) + read(token, u) * whole_power(before - top)
+        mantissa, exponent = split(total * score)
+        write(out, u + 1, mantissa)
+        write(out_exponent, u + 1, top + score_exponent + exponent)
+
+
+@njit(nogil=True, cache=True)
+def _past_free(
+    row: _Row,
+    blanks: bool,
+    was_low: int,
+    lo: int,
+    end: int,
+    old: np.ndarray,
+    new: np.ndarray,
+    score: np.ndarray,
+) -> None:
+    """Add to tokens what enters them past optional ones: from the blanks before those, and the tokens before."""
+    for i in range(np.searchsorted(row.after_free, lo), len(row.after_free)):
+        u = row.after_free[i]
+        if u >= end:
+            break
+        mantissa, exponent = 1.0, _NOTHING
+        v = u - 1
+        while v >= was_low and row.free[v]:
+            if blanks:
+                mantissa, exponent = _add(mantissa, exponent, old[2, v + 1], old[3, v + 1])
+            if not blanks or (v > was_low and may_follow(row.labels, u, v - 1)):
+                mantissa, exponent = _add(mantissa, exponent, old[0, v], old[1, v])
+            v -= 1
+        mantissa, extra = split(mantissa * score[0, u - lo])
+        exponent += extra + score[1, u - lo]
+        new[0, u + 1], new[1, u + 1] = _add(new[0, u + 1], new[1, u + 1], mantissa, exponent)

@@ -1,0 +1,152 @@
+"""Whether a model's scores tell a right transcript from a wrong one, measured on recordings with transcripts."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from isotone import audio as sound
+from isotone.alignment import AlignmentError
+from isotone.batch import check_command, explain, progress_of
+from isotone.evaluation import ROC, roc
+from isotone.files import atomic_write
+from isotone.inputs import find_audio, ids_of, read_text, readable, transcript_path
+from isotone.model import Model
+from isotone.pipeline import Pipeline
+from isotone.text.normalize import normalize
+from isotone.windows import Windows
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An audio file with a transcript.
+
+    Attributes:
+        file: The audio.
+        transcript_of: The audio whose transcript it is.
+        score: See :class:`isotone.alignment.Alignment`; -inf where the transcript is too long for the audio.
+    """
+
+    file: str
+    transcript_of: str
+    score: float
+
+
+@dataclass(frozen=True)
+class ScoreCheck:
+    """What came of :func:`check_scores`.
+
+    Attributes:
+        roc: The ROC of right against wrong transcripts.
+        right, wrong: The pairs, file by file.
+        errors: ``{"file", "error"}`` of files that could not be aligned with their own transcript; not in the ROC.
+    """
+
+    roc: ROC
+    right: list[Pair]
+    wrong: list[Pair]
+    errors: list[dict[str, str]]
+
+    def to_json(self) -> str:
+        """Everything, as JSON; scores of -inf are null."""
+        rows = {
+            kind: [{**asdict(p), "score": p.score if math.isfinite(p.score) else None} for p in pairs]
+            for kind, pairs in (("right", self.right), ("wrong", self.wrong))
+        }
+        whole = {"roc": asdict(self.roc), **rows, "errors": self.errors}
+        return json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def check_scores(
+    audio: Sequence[Path],
+    model: str,
+    *,
+    text_dir: Path | None = None,
+    aligner: str | None = None,
+    times: str | None = None,
+    device: str = "cpu",
+    window_s: float = Windows.window_s,
+    seed: int = 0,
+    json_file: Path | None = None,
+) -> ScoreCheck:
+    """Score every file with its own transcript and with another file's, and see how far a threshold parts the two.
+
+    Args:
+        audio: Files or folders.
+        model: Model or run folder, or a hub id.
+        text_dir, aligner, times, device, window_s: See :func:`isotone.batch.align_files`.
+        seed: Of the shuffle that gives every file another's transcript, one with other words.
+        json_file: Where everything is written as JSON.
+
+    Raises:
+        ValueError: fewer than two different transcripts among the files that could be aligned.
+        OSError, LookupError: As in :func:`isotone.batch.align_files`.
+    """
+    check_command(model, aligner, (), Path(), device)
+    found = find_audio(audio)
+    texts, errors = _texts(found, text_dir)
+    strangers = _strangers(texts, seed)
+    pipeline = Pipeline(
+        Model.load(model), aligner=aligner, times=times, device=device, windows=Windows(window_s)
+    )
+    right: list[Pair] = []
+    wrong: list[Pair] = []
+    for path, id in progress_of([(p, i) for p, i in zip(found, ids_of(found)) if p in texts], pipeline):
+        try:
+            samples = sound.load(path, pipeline.model.encoder.sample_rate)
+            own = pipeline.align(id, samples, pipeline.encode(texts[path])).score
+            other = pipeline.encode(texts[strangers[path]])
+        except Exception as error:  # whatever it is, the other files are not to suffer
+            log.debug("%s", path, exc_info=True)
+            errors.append({"file": readable(path), "error": explain(error, path)})
+            continue
+        right.append(Pair(readable(path), readable(path), own))
+        try:
+            score = pipeline.align(id, samples, other).score
+        except AlignmentError:
+            score = -math.inf
+        wrong.append(Pair(readable(path), readable(strangers[path]), score))
+    if not right:
+        first = errors[0]
+        raise ValueError(f"None of the files could be aligned; first: {first['file']}: {first['error']}")
+    check = ScoreCheck(roc([p.score for p in right], [p.score for p in wrong]), right, wrong, errors)
+    if json_file is not None:
+        with atomic_write(json_file) as file:
+            file.write(check.to_json())
+    return check
+
+
+def _texts(found: Sequence[Path], folder: Path | None) -> tuple[dict[Path, str], list[dict[str, str]]]:
+    """Transcripts by audio file, and what was wrong with the others."""
+    texts, errors = {}, []
+    for path in found:
+        try:
+            texts[path] = read_text(transcript_path(path, folder), sound.info(path).seconds)
+        except (OSError, ValueError) as error:
+            errors.append({"file": readable(path), "error": explain(error, path)})
+    return texts, errors
+
+
+def _strangers(texts: dict[Path, str], seed: int) -> dict[Path, Path]:
+    """For every file another one whose words differ: the next such in a shuffled circle."""
+    spoken = {path: normalize(text) for path, text in texts.items()}
+    if len(set(spoken.values())) < 2:
+        raise ValueError(
+            "Checking scores needs files with different transcripts, to exchange them; "
+            f"got {len(texts)} files with {len(set(spoken.values()))} transcript(s)."
+        )
+    paths = list(texts)
+    circle = [paths[i] for i in np.random.default_rng(seed).permutation(len(paths))]
+    strangers = {}
+    for place, path in enumerate(circle):
+        others = (circle[(place + step) % len(circle)] for step in range(1, len(circle)))
+        strangers[path] = next(other for other in others if spoken[other] != spoken[path])
+    return strangers
