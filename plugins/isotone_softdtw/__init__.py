@@ -1,0 +1,1 @@
+"""Soft-DTW: alignment losses, divergences between sequences, and dynamic time warping."""
