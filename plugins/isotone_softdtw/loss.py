@@ -18,7 +18,7 @@ class SoftDTWLoss(Loss):
 
     At gamma = 1 it is minus the logarithm of the sum over all DTW paths of the product of what they visit. Nothing but
     the two ends is bound to align: a frame may be shared by any number of labels, so that a network can learn to pass
-    over labels within single frames (see :func:`isotone_softdtw.metrics.frameless_share`). The OTTC paper compares with
+    over labels within single frames (see :meth:`isotone.types.Coupling.frameless_share`). The OTTC paper compares with
     it for that reason; CTC and OTTC give every label a frame.
 
     Args:

@@ -36,6 +36,7 @@ class Result:
         frames: Frames of the head the times were read from.
         blank_frames: Of these, the frames whose most likely label is the blank or the word delimiter.
         score: How well the text fits the audio, nats a token, 0 at best: see :class:`isotone.scores.Scores`.
+        frameless: Share of the tokens that have no frame of their own, 0 to 1.
     """
 
     alignment: Alignment
@@ -43,6 +44,7 @@ class Result:
     frames: int
     blank_frames: int
     score: float
+    frameless: float = 0.0
 
 
 class Pipeline:
@@ -265,6 +267,7 @@ class Pipeline:
     ) -> list[Result]:
         spans = coupling.spans()
         scores = score(timing, targets, coupling, self._silence(), self.star_cost)
+        frameless = coupling.frameless_share().tolist()
         blanks = blank_frames(timing, delimiter_number(self.model.tokenizer))
         out = []
         for i, name in enumerate(ids):
@@ -273,7 +276,8 @@ class Pipeline:
             tokens = _placed(transcripts[i], times, scores, i)
             fit = float(scores.fit[i])
             alignment = Alignment(name, duration, self._tiers(duration, transcripts[i], tokens), fit)
-            out.append(Result(alignment, texts[i], int(timing.lengths[i]), int(blanks[i]), fit))
+            frames, blank = int(timing.lengths[i]), int(blanks[i])
+            out.append(Result(alignment, texts[i], frames, blank, fit, frameless[i]))
         return out
 
     def _tiers(self, duration: float, transcript: Transcript, tokens: Sequence[_Token]) -> tuple[Tier, ...]:

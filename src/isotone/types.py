@@ -230,6 +230,21 @@ class Coupling(_Movable):
         mass = torch.where(valid, self.mass.gather(1, order), 0)
         return replace(self, source=take(self.source), target=take(self.target), mass=mass)
 
+    def frameless_share(self) -> Tensor:
+        """The share of the targets that get no source position: that have the most of no position's mass.
+
+        An alignment that gives every label a frame has 0. Where a model has collapsed, most labels are passed over
+        within frames that belong to others.
+
+        Returns:
+            ``(B,)`` float, from 0 to 1; 0 for rows without targets.
+        """
+        hard = self.hard()
+        size = max(1, int(self.target_lengths.max()) if len(self.mass) else 1)
+        held = hard.mass.new_zeros(len(hard.mass), size).scatter_add(1, hard.target, hard.mass) > 0
+        missing = (length_mask(self.target_lengths, size) & ~held).sum(1)
+        return missing / self.target_lengths.clamp(min=1)
+
     def spans(self) -> Tensor:
         """First frame and one past the last frame of every target: ``(B, m_max, 2)`` float, in frames.
 

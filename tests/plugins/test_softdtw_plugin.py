@@ -9,7 +9,6 @@ from isotone_softdtw import functional as F
 from isotone_softdtw.align import DTWAligner
 from isotone_softdtw.costs import label_costs, pairwise_cost
 from isotone_softdtw.loss import SoftDTWLoss
-from isotone_softdtw.metrics import frameless_share
 from torch import Tensor
 
 from isotone.alignment import AlignmentError
@@ -115,7 +114,7 @@ def test_aligner_divides_a_frame_by_posteriors() -> None:
     expected = torch.tensor([[1, 0, 0], [1, 0, 0], [1, 0, 0], [0, 5 / 9, 4 / 9]], dtype=torch.float64)
     torch.testing.assert_close(coupling.dense()[0], expected)
     assert -coupling.score.item() == pytest.approx(-math.log(0.98**3 * 0.5 * 0.4))
-    assert frameless_share(coupling).item() == pytest.approx(1 / 3)
+    assert coupling.frameless_share().item() == pytest.approx(1 / 3)
 
 
 def test_aligner_of_rows_without_tokens() -> None:
@@ -135,7 +134,7 @@ def test_aligner_of_rows_without_tokens() -> None:
 def test_frameless_share() -> None:
     paths = torch.tensor([[0, 0, 2, 2], [0, 1, -1, -2], [-1, -1, -1, -1]])
     coupling = coupling_from_paths(paths, torch.tensor([4, 3, 4]), torch.tensor([4, 2, 0]))
-    assert frameless_share(coupling).tolist() == [0.5, 0.0, 0.0]
+    assert coupling.frameless_share().tolist() == [0.5, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("cost", ["sqeuclidean", "cosine", squared])

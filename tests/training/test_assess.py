@@ -81,7 +81,8 @@ def test_files_are_what_the_model_says(run_folder: Path, model: Model, test_spli
 
 def test_result_is_the_score_of_the_files(run_folder: Path, test_split: Utterances) -> None:
     result = json.loads((run_folder / "result.json").read_text())
-    assert set(result) == {"recognised", "forced"}
+    assert set(result) == {"recognised", "forced", "forced_frameless"}
+    assert 0 <= result["forced_frameless"] < 1
     values: dict[str, dict[str, float]] = {}
     for name, folder in (("recognised", "alignments"), ("forced", "forced")):
         pairs = []
@@ -122,7 +123,7 @@ def test_a_corpus_without_times(test_split: Utterances, tmp_path: Path) -> None:
     with torch.no_grad():
         model.heads["ctc"].lm_head.bias[0] = 1e6  # it says nothing
     assert assess(model, data, tmp_path) == {}
-    assert json.loads((tmp_path / "result.json").read_text()) == {"error_rate": 1.0}
+    assert json.loads((tmp_path / "result.json").read_text()) == {"forced_frameless": 0.0, "error_rate": 1.0}
     assert not (tmp_path / "reference").exists()
     written = isotone.format.read(tmp_path / "forced" / f"{rows[0]['id']}.TextGrid")
     assert written.tier("words").labels == rows[0]["text"].split()

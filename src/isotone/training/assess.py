@@ -77,7 +77,8 @@ def assess(model: Model, data: Utterances, folder: Path, seed: int = 0) -> dict[
     """Decode a split into a run folder and score it.
 
     Writes ``alignments/`` and ``forced/`` (TextGrid), ``reference/`` (TextGrid), ``predictions.jsonl`` and
-    ``result.json``. Where the corpus has no times there are no references, and the result is the error rate.
+    ``result.json``, with ``forced_frameless``, the mean share of the forced tokens that have no frame. Where the
+    corpus has no times there are no references, and the result is the error rate.
 
     Returns:
         Reports by name, ``recognised`` and ``forced``: those for which there is something to compare.
@@ -99,6 +100,7 @@ def assess(model: Model, data: Utterances, folder: Path, seed: int = 0) -> dict[
                 "words": item.row["text"], "text": item.text, "recognised": item.recognised.text,
                 "frames": item.recognised.frames, "blank_frames": item.recognised.blank_frames,
                 "score": item.recognised.score, "forced_score": item.forced.score if item.forced else None,
+                "forced_frameless": item.forced.frameless if item.forced else None,
             }  # fmt: skip
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
     timed = [r for r in rows if r.reference.has(tier)]
@@ -111,6 +113,8 @@ def assess(model: Model, data: Utterances, folder: Path, seed: int = 0) -> dict[
     if forced:
         reports["forced"] = score(forced, tier=tier, seed=seed)
     result: dict[str, Any] = {name: r.to_dict(per_utterance=False) for name, r in reports.items()}
+    if aligned := [r.forced.frameless for r in rows if r.forced]:
+        result["forced_frameless"] = sum(aligned) / len(aligned)
     if not timed:
         result["error_rate"] = error_rate([(r.text, r.recognised.text) for r in rows])
     with atomic_write(folder / "result.json") as file:
