@@ -26,7 +26,7 @@ from isotone import format as files
 from isotone.cli import app
 from isotone.registries import ALL
 
-COMMANDS = ["align", "transcribe", "train", "evaluate", "report", "synth", "plugins", "score-check"]
+COMMANDS = ["align", "transcribe", "train", "evaluate", "report", "synth", "plugins", "score-check", "search"]
 
 
 @pytest.fixture(scope="module")

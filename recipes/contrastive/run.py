@@ -13,5 +13,5 @@ if __name__ == "__main__":
         raise SystemExit(f"{__doc__}\nExperiments: {', '.join(known)}")
     try:
         run(load_experiment(Path(__file__).with_name(f"{sys.argv[1]}.yaml"), sys.argv[2:]))
-    except (FileNotFoundError, RecipeError) as error:
+    except (FileNotFoundError, ImportError, RecipeError) as error:
         raise SystemExit(f"error: {error}") from None

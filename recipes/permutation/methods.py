@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
-
 from isotone_permutation.ot4p import OT4P, gaussian_samples
 from isotone_permutation.relax import GumbelSinkhorn, Hungarian, SingleStepExp, Sinkhorn
+from torch import Tensor
 
 # Rewards of pairs that are not allowed: far below any other, and finite.
 _FORBIDDEN = -1e6
@@ -27,7 +26,12 @@ class Method(ABC):
     """
 
     def __init__(
-        self, shape: tuple[int, int], generator: torch.Generator, allowed: Tensor | None = None, *, start: float
+        self,
+        shape: tuple[int, int],
+        generator: torch.Generator,
+        allowed: Tensor | None = None,
+        *,
+        start: float,
     ) -> None:
         batch, size = shape
         self.generator = generator
@@ -51,8 +55,8 @@ class Method(ABC):
     def permutation(self) -> Tensor:
         """``(B, n, n)`` zeros and ones, without noise and gradient."""
 
-    def stepped(self) -> None:
-        """Called after each step of the optimiser."""
+    def stepped(self) -> None:  # noqa: B027
+        """Called after each step of the optimiser; most have nothing to do."""
 
     def _scores(self) -> Tensor:
         return self.values if self.allowed is None else self.values.masked_fill(~self.allowed, _FORBIDDEN)
@@ -142,7 +146,9 @@ class DoublyStochastic(Method):
         self.noisy = None
         if noise > 0:
             seed = int(torch.randint(2**31, (1,), generator=generator))
-            self.noisy = GumbelSinkhorn(temperature=temperature, iterations=iterations, noise=noise, seed=seed)
+            self.noisy = GumbelSinkhorn(
+                temperature=temperature, iterations=iterations, noise=noise, seed=seed
+            )
 
     def draw(self, samples: int) -> Tensor:
         if self.noisy is None:

@@ -62,7 +62,12 @@ def record(config: DictConfig, generator: torch.Generator) -> Recording:
     last, this = activity[:-1], activity[1:]
     unit = config.steps * config.noise**2
     return Recording(
-        this.square().sum() / unit, this.mT @ last / unit, last.mT @ last / unit, dynamics, columns, config.steps
+        this.square().sum() / unit,
+        this.mT @ last / unit,
+        last.mT @ last / unit,
+        dynamics,
+        columns,
+        config.steps,
     )
 
 
@@ -76,7 +81,9 @@ def allowed_pairs(columns: Tensor, share: float, generator: torch.Generator) -> 
     return allowed
 
 
-def infer(recording: Recording, method: methods.Method, lr: float, iterations: int, samples: int) -> dict[str, Any]:
+def infer(
+    recording: Recording, method: methods.Method, lr: float, iterations: int, samples: int
+) -> dict[str, Any]:
     """Maximise the expected log-likelihood; of all the permutations on the way, keep the likeliest.
 
     It ends early where a permutation leaves nothing over but noise. The truth is not looked at.
@@ -94,7 +101,7 @@ def infer(recording: Recording, method: methods.Method, lr: float, iterations: i
         found = method.permutation()
         score = float(recording.log_likelihood(found))
         if score > best:
-            best, expected, kept = score, -float(loss), found
+            best, expected, kept = score, -loss.item(), found
         if recording.explains(found):
             break
     right, of = methods.accuracy(kept, torch.eye(len(recording.columns))[recording.columns][None])
@@ -119,7 +126,13 @@ def run(config: DictConfig) -> Iterator[dict[str, Any]]:
                 method = methods.build(options, (1, config.neurons), generator, allowed)
                 result = infer(recording, method, options.lr, config.iterations, config.samples)
                 seconds = time.perf_counter() - begin
-                yield {"setting": f"{share:.0%} known", "method": name, "seed": seed, **result, "seconds": seconds}
+                yield {
+                    "setting": f"{share:.0%} known",
+                    "method": name,
+                    "seed": seed,
+                    **result,
+                    "seconds": seconds,
+                }
 
 
 def total(config: DictConfig) -> int:

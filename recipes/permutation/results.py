@@ -35,7 +35,10 @@ def table(config: DictConfig, rows: Sequence[Row]) -> str:
     precision, seconds = summary(rows, "precision"), summary(rows, "seconds")
     settings = list(dict.fromkeys(row["setting"] for row in rows))
     paper = {} if config.get("paper") is None else OmegaConf.to_container(config.paper)
-    lines = ["| method | " + " | ".join(settings) + " | seeds | seconds |", "|---" * (len(settings) + 3) + "|"]
+    lines = [
+        "| method | " + " | ".join(settings) + " | seeds | seconds |",
+        "|---" * (len(settings) + 3) + "|",
+    ]
     for method in dict.fromkeys(row["method"] for row in rows):
         cells = []
         of_paper = paper.get(method, {}) if isinstance(paper, dict) else {}

@@ -8,10 +8,9 @@ from typing import Any
 
 import methods
 import torch
+from isotone_permutation.relax import Hungarian
 from omegaconf import DictConfig
 from torch import Tensor
-
-from isotone_permutation.relax import Hungarian
 
 
 def instance(objects: int, points: int, outliers: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:

@@ -13,10 +13,12 @@ from isotone.registries import (
     indexes,
     losses,
     relaxations,
+    searchers,
 )
 
 __version__ = "0.1.0"
 
 __all__ = [
     "aligners", "corpora", "decoders", "encoders", "formats", "heads", "indexes", "losses", "relaxations",
+    "searchers",
 ]  # fmt: skip

@@ -16,6 +16,8 @@ from rich.logging import RichHandler
 from rich.markup import escape
 from rich.table import Table
 
+from isotone.cli_search import search_app
+
 if TYPE_CHECKING:
     from isotone.batch import Outcome
 
@@ -25,6 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(search_app, name="search")
 out = Console()
 err = Console(stderr=True)
 

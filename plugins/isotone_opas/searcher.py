@@ -1,0 +1,61 @@
+"""A trained OPAS model as what `isotone search` searches with."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from isotone.search.searcher import MOST_QUERY_WINDOWS, Searcher
+from isotone_opas.model import CONFIG, OPAS, WEIGHTS
+
+
+class OPASSearcher(Searcher):
+    """OPAS on windows that follow each other without overlap, as it is trained.
+
+    Args:
+        model: The model, in evaluation mode.
+        sample_rate: Hz of the audio that it was trained with. A window has as many samples as the model takes; 1 s
+            where it takes any.
+        fingerprint, source: See :class:`isotone.search.searcher.Searcher`.
+    """
+
+    name = "opas"
+    contextual = True
+
+    def __init__(
+        self, model: OPAS, *, sample_rate: int = 16_000, fingerprint: str = "", source: str = ""
+    ) -> None:
+        self.model, self.sample_rate = model, sample_rate
+        self.window_s = self.hop_s = getattr(model.embed, "input_size", sample_rate) / sample_rate
+        self.item_windows = len(model.positions)
+        self.query_windows = min(
+            MOST_QUERY_WINDOWS, self.item_windows, getattr(model.penalty, "rows", MOST_QUERY_WINDOWS)
+        )
+        self.size = model.embed.size
+        self.fingerprint, self.source = fingerprint, source
+
+    @classmethod
+    def load(cls, folder: Path, *, sample_rate: int) -> Self | None:
+        """See :meth:`isotone.search.searcher.Searcher.load`."""
+        if not (folder / CONFIG).is_file():
+            return None
+        model = OPAS.load(folder)
+        digest = hashlib.sha256(str(sample_rate).encode())
+        for file in (CONFIG, WEIGHTS):
+            digest.update((folder / file).read_bytes())
+        found = f"opas-{digest.hexdigest()[:16]}"
+        return cls(model, sample_rate=sample_rate, fingerprint=found, source=str(folder.resolve()))
+
+    @torch.no_grad()
+    def vectors(self, windows: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """See :meth:`isotone.search.searcher.Searcher.vectors`."""
+        return self.model.embed(windows, lengths)
+
+    @torch.no_grad()
+    def score(self, query: Tensor, items: Tensor, lengths: Tensor) -> Tensor:
+        """See :meth:`isotone.search.searcher.Searcher.score`; in (0, 1)."""
+        return self.model.score_all(query[None], items, None, lengths)[0]

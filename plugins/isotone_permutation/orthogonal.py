@@ -1,0 +1,179 @@
+"""Functions of orthogonal matrices by real arithmetic: exponential, fractional power, rotations, signs.
+
+Everything here is computed in float64, whatever comes in: near the eigenvalue -1 the cosine of an angle keeps
+only half of its digits.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.linalg
+import torch
+from torch import Tensor
+
+# Degrees of Taylor's polynomial, a multiple of 4, and the norms up to which they are exact: 0.8^17 / 17! < 1e-16
+# for float64, 0.35^9 / 9! < 1e-9 for parameters of less.
+_DOUBLE, _SINGLE = (16, 0.8), (8, 0.35)
+# 1 + cos(angle) below which a plane counts as turned by about 180 degrees.
+_NEAR_HALF_TURN = 1e-7
+
+
+def skew(parameters: Tensor) -> Tensor:
+    """``A - A^T`` of the strict upper triangle A of ``(..., n, n)``; the rest is never read."""
+    upper = parameters.triu(1)
+    return upper - upper.mT
+
+
+def skew_exp(generator: Tensor) -> Tensor:
+    r"""The rotation :math:`\exp(K)` of a skew-symmetric matrix, differentiable any number of times.
+
+    Taylor's polynomial (degree 16 for float64, 8 for less) of a part of the matrix, then squarings.
+
+    Args:
+        generator: ``(B, n, n)`` skew-symmetric.
+
+    Returns:
+        ``(B, n, n)`` float64, orthogonal with determinant 1.
+
+    Raises:
+        ValueError: the matrix is inf or NaN somewhere.
+    """
+    degree, radius = _DOUBLE if generator.dtype == torch.float64 else _SINGLE
+    first = generator.double()
+    second = first @ first
+    third, fourth = second @ first, second @ second
+    squarings = _squarings(second.detach(), fourth.detach(), radius)
+    c = [0.5 ** (k * squarings) / math.factorial(k) for k in range(degree + 1)]
+    eye = torch.eye(generator.shape[-1], dtype=first.dtype, device=first.device)
+    result = c[degree] * fourth
+    for low in range(degree - 4, -1, -4):
+        result = (result + c[low] * eye).add(first, alpha=c[low + 1])
+        result = result.add(second, alpha=c[low + 2]).add(third, alpha=c[low + 3])
+        if low:
+            result = result @ fourth
+    for _ in range(squarings):
+        result = result @ result
+    return result
+
+
+def _squarings(second: Tensor, fourth: Tensor, radius: float) -> int:
+    """How often to halve the generator, from bounds of its norm by those of its powers."""
+    if second.numel() == 0:
+        return 0
+    of_square = second.abs().sum(-1).amax(-1).sqrt()
+    of_fourth = fourth.abs().sum(-1).amax(-1).sqrt().sqrt()
+    norm = float(torch.minimum(of_square, of_fourth).max())
+    if not math.isfinite(norm):
+        raise ValueError("skew_exp expects finite parameters; got inf or NaN.")
+    return max(0, math.ceil(math.log2(norm / radius))) if norm > 0 else 0
+
+
+def orthogonal_power(rotation: Tensor, exponent: float) -> Tensor:
+    r"""The real power :math:`O^\tau` of rotations: each angle is multiplied by the exponent. No gradient.
+
+    With :math:`O = S + K`, the symmetric and the skew part, :math:`O^\tau = g(S) + h(S) K` where
+    :math:`g(\cos\theta) = \cos\tau\theta` and :math:`h(\cos\theta) = \sin\tau\theta / \sin\theta`: one real
+    symmetric eigendecomposition. Eigenvectors may mix where eigenvalues repeat, for a function of S does not
+    depend on which basis of an eigenspace is taken. Next to the eigenvalue -1, where h has a pole, matrices are
+    powered by their real Schur form instead. Planes that turn by exactly 180 degrees have no direction of their own
+    and are given one, so that the result is a rotation always.
+
+    Args:
+        rotation: ``(B, n, n)`` orthogonal with determinant 1, to about 1e-4.
+        exponent: From 0 (the identity) to 1 (the matrix itself).
+
+    Returns:
+        ``(B, n, n)`` float64.
+
+    Raises:
+        ValueError: a matrix has determinant -1: it has no real power.
+
+    Numerics: float64; what is orthogonal only to single precision is made so first. Errors grow as ``1 / d^2`` for
+    angles d short of 180 degrees, up to about 1e-8, where the Schur form takes over; those of the input as ``1 / d``.
+    """
+    matrix = rotation.detach().double()
+    # one step of Newton and Schulz: what rounding has bent is orthogonal again, to the square of the error
+    matrix = 1.5 * matrix - 0.5 * (matrix @ (matrix.mT @ matrix))
+    cosine, vectors = torch.linalg.eigh((matrix + matrix.mT) / 2)
+    turned = vectors.mT @ ((matrix - matrix.mT) / 2)  # V^T K
+    sine = torch.linalg.vector_norm(turned, dim=-1)
+    angle = torch.atan2(sine, cosine)
+    ends = sine < 1e-9
+    gain = torch.where(ends, exponent, torch.sin(exponent * angle) / sine.masked_fill(ends, 1.0))
+    result = vectors @ (torch.cos(exponent * angle)[..., None] * vectors.mT + gain[..., None] * turned)
+    for row in (cosine < _NEAR_HALF_TURN - 1).any(-1).nonzero()[:, 0].tolist():
+        result[row] = torch.from_numpy(_schur_power(matrix[row].cpu().numpy(), exponent, row))
+    return result
+
+
+def _schur_power(rotation: np.ndarray, exponent: float, row: int) -> np.ndarray:
+    """The power of one rotation ``(n, n)``: the Schur form of an orthogonal matrix is rotations of planes, 1 and -1."""
+    form, basis = scipy.linalg.schur(rotation, output="real")
+    size = len(form)
+    power = np.eye(size)
+    half_turns = []
+    at = 0
+    while at < size:
+        if at + 1 < size and form[at + 1, at] != 0:
+            pair = [at, at + 1]
+            angle = exponent * np.arctan2(
+                form[at + 1, at] - form[at, at + 1], form[at, at] + form[at + 1, at + 1]
+            )
+            power[np.ix_(pair, pair)] = _turn(angle)
+            at += 2
+            continue
+        if form[at, at] < 0:
+            half_turns.append(at)
+        at += 1
+    if len(half_turns) % 2:
+        raise ValueError(
+            f"Row {row}: orthogonal_power expects rotations; got a matrix of determinant -1, without a real power."
+        )
+    for first, second in zip(half_turns[::2], half_turns[1::2]):
+        power[np.ix_([first, second], [first, second])] = _turn(exponent * np.pi)
+    return basis @ power @ basis.T
+
+
+def _turn(angle: float) -> np.ndarray:
+    return np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+
+
+def random_rotation(size: int, rng: np.random.Generator) -> Tensor:
+    """A rotation that moves permutations off the eigenvalue -1: planes (1, 2), (3, 4) ... turned at random.
+
+    Args:
+        size: n.
+        rng: Draws the angles, uniform from pi/8 to 3 pi/8 as in the OT4P paper's code.
+
+    Returns:
+        ``(n, n)`` float64; the last axis of an odd n stays. Leading blocks of even size are rotations too.
+    """
+    angles = torch.from_numpy(rng.uniform(np.pi / 8, 3 * np.pi / 8, size // 2))
+    base = torch.eye(size, dtype=torch.float64)
+    even = 2 * torch.arange(size // 2)
+    odd = even + 1
+    base[even, even] = base[odd, odd] = torch.cos(angles)
+    base[even, odd] = -torch.sin(angles)
+    base[odd, even] = torch.sin(angles)
+    return base
+
+
+def permutation_sign(columns: Tensor) -> Tensor:
+    """Signs of permutations from the number of their cycles, ``(-1)^(n - cycles)``.
+
+    Args:
+        columns: ``(B, n)`` int64, the column of every row.
+
+    Returns:
+        ``(B,)`` int64, 1 for even permutations and -1 for odd ones.
+    """
+    size = columns.shape[1]
+    number = torch.arange(size, device=columns.device).expand_as(columns)
+    least, jump = number, columns
+    for _ in range(max(size - 1, 0).bit_length()):  # the smallest number within 2^k steps, k = 1, 2 ...
+        least = torch.minimum(least, least.gather(1, jump))
+        jump = jump.gather(1, jump)
+    cycles = (least == number).sum(1)
+    return 1 - 2 * ((size - cycles) % 2)

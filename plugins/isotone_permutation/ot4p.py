@@ -1,0 +1,223 @@
+"""OT4P: permutations relaxed on the orthogonal group, with a temperature."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from isotone.types import length_mask
+from isotone_permutation.functional import assignment, check_lengths, one_hot
+from isotone_permutation.orthogonal import (
+    orthogonal_power,
+    permutation_sign,
+    random_rotation,
+    skew,
+    skew_exp,
+)
+
+
+def nearest_permutation(rotation: Tensor, lengths: Tensor, allowed: Tensor | None = None) -> Tensor:
+    """The permutation nearest to a matrix, ``argmax_P <P, O>`` (equation 7), as columns ``(B, n)``, -1 beyond lengths.
+
+    Args:
+        rotation: ``(B, n, n)``.
+        lengths: ``(B,)`` int64.
+        allowed: ``(n, n)`` or ``(B, n, n)`` bool, pairs that may be taken. Default: all.
+
+    Raises:
+        ValueError: what is allowed leaves no permutation.
+    """
+    scores = rotation.detach()
+    if allowed is not None:
+        scores = scores.masked_fill(~allowed, -torch.inf)
+    return assignment(scores, lengths, lengths)
+
+
+@torch.no_grad()
+def toward_permutation(rotation: Tensor, temperature: float, columns: Tensor) -> Tensor:
+    r"""Rotations moved along the geodesic to permutations: :math:`P D [(P D)^T O]^\tau D` (equation 11).
+
+    Args:
+        rotation: ``(B, n, n)`` O, of determinant 1; where a permutation is shorter, a block and an identity.
+        temperature: tau, from 0 (P itself) to 1 (O D).
+        columns: ``(B, n)`` int64, the permutation P as the column of every row, -1 beyond its size. Its sign,
+            from its cycles, decides on D: it changes the sign of P's last column where P is odd.
+
+    Returns:
+        ``(B, n, n)`` float64, orthogonal, with P's determinant.
+    """
+    matrix = rotation.double()
+    number = torch.arange(columns.shape[1], device=columns.device)
+    inside = columns >= 0
+    columns = torch.where(inside, columns, number)
+    last = number == inside.sum(1, keepdim=True) - 1
+    signs = torch.where(last, permutation_sign(columns)[:, None], 1)
+    row_of_column = torch.argsort(columns, 1)
+    # (P D)^T O: rows of O in the order of P's columns
+    turned = matrix.gather(1, row_of_column[:, :, None].expand_as(matrix)) * signs[:, :, None]
+    turned = orthogonal_power(turned, temperature) * signs[:, :, None] * signs[:, None]
+    return turned.gather(1, columns[:, :, None].expand_as(matrix))
+
+
+class OT4P:
+    r"""A temperature-controlled map from free parameters to orthogonal matrices near permutations.
+
+    :math:`O = B \exp(A - A^T)` with A the strict upper triangle of what it is called with, then
+    :math:`\tilde O = P D [(P D)^T O]^\tau D` with P the permutation nearest to O. Its "rewards" are coordinates on
+    the rotation group, not scores of pairs. The gradient holds :math:`W = \tilde O O^T` constant, as in the paper:
+    :math:`\tilde O = W O` is linear in O.
+
+    Args:
+        temperature: tau from 0 to 1: 0 gives permutations; 1 gives O, with its last column turned round where P is odd.
+        base: B. ``"random"``: a rotation that keeps permutations off the eigenvalue -1, where A has no
+            unique value; ``"identity"``.
+        seed: Of the random base.
+
+    Attributes:
+        temperature: As given; a schedule may change it.
+        base: ``(n, n)`` or ``(B, n, n)`` float64 once it is known, else None. :meth:`rebase` moves it.
+        allowed: ``(n, n)`` or ``(B, n, n)`` bool, pairs that P may take, or None; see :meth:`know`.
+
+    References: Guo et al., "OT4P: Unlocking Effective Orthogonal Group Path for Permutation Relaxation", NeurIPS 2024.
+    """
+
+    def __init__(
+        self, *, temperature: float = 0.5, base: Literal["random", "identity"] = "random", seed: int = 0
+    ) -> None:
+        if not 0 <= temperature <= 1:
+            raise ValueError(f"OT4P expects a temperature from 0 to 1; got {temperature}.")
+        if base not in ("random", "identity"):
+            raise ValueError(f"OT4P expects base 'random' or 'identity'; got {base!r}.")
+        self.temperature = temperature
+        self.base: Tensor | None = None
+        self.allowed: Tensor | None = None
+        self._start = base
+        self._seed = seed
+
+    def __call__(
+        self, reward: Tensor, row_lengths: Tensor | None = None, column_lengths: Tensor | None = None
+    ) -> Tensor:
+        """Relax.
+
+        Args:
+            reward: ``(B, n, n)`` parameters A; only the strict upper triangle is read.
+            row_lengths, column_lengths: ``(B,)`` int64, equal; a row's leading block is its problem.
+
+        Returns:
+            ``(B, n, n)`` orthogonal in the leading blocks, 0 elsewhere, in the dtype of ``reward``.
+
+        Raises:
+            ValueError: matrices that are not square, or known pairs that leave no permutation.
+        """
+        lengths = self._lengths(reward, row_lengths, column_lengths)
+        rotation = self.rotation(reward, lengths)
+        columns = nearest_permutation(rotation, lengths, self._allowed(reward))
+        moved = toward_permutation(rotation, self.temperature, columns)
+        fixed = moved @ rotation.detach().mT
+        inside = length_mask(lengths, reward.shape[1])
+        soft = (fixed @ rotation).masked_fill(~(inside[:, :, None] & inside[:, None]), 0.0)
+        return soft.to(reward.dtype)
+
+    def permutation(
+        self, reward: Tensor, row_lengths: Tensor | None = None, column_lengths: Tensor | None = None
+    ) -> Tensor:
+        """The permutation that the parameters stand for, ``(B, n, n)`` of zeros and ones; no gradient."""
+        with torch.no_grad():
+            lengths = self._lengths(reward, row_lengths, column_lengths)
+            found = nearest_permutation(self.rotation(reward, lengths), lengths, self._allowed(reward))
+            return one_hot(found, reward.shape[2], reward.dtype)
+
+    def rotation(self, reward: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Step I alone (equation 6): ``B exp(A - A^T)``, ``(B, n, n)`` float64, differentiable."""
+        parameters = reward
+        if lengths is not None:
+            inside = length_mask(lengths, reward.shape[1])
+            parameters = reward.masked_fill(~(inside[:, :, None] & inside[:, None]), 0.0)
+        return self._base(reward, lengths) @ skew_exp(skew(parameters))
+
+    @torch.no_grad()
+    def rebase(self, parameters: Tensor) -> None:
+        """Move the base to where the parameters ``(B, n, n)`` point and set these to zero, in place.
+
+        The relaxation stays what it was; the next step is taken from there, far from where the exponential folds
+        (dynamic trivialisation, Lezcano Casado 2019).
+        """
+        self.base = self.rotation(parameters)
+        parameters.zero_()
+
+    def know(self, rows: Tensor, columns: Tensor, size: int) -> None:
+        """Fix pairs of the permutation: row ``rows[k]`` goes to column ``columns[k]``.
+
+        Args:
+            rows, columns: ``(k,)`` int64, distinct.
+            size: n.
+
+        Raises:
+            ValueError: numbers that repeat or are not below n.
+        """
+        for name, numbers in (("rows", rows), ("columns", columns)):
+            if numbers.unique().numel() != numbers.numel() or not bool(
+                ((numbers >= 0) & (numbers < size)).all()
+            ):
+                raise ValueError(f"Expected distinct {name} from 0 to {size - 1}; got {numbers.tolist()}.")
+        allowed = torch.ones(size, size, dtype=torch.bool, device=rows.device)
+        allowed[rows], allowed[:, columns] = False, False
+        allowed[rows, columns] = True
+        self.allowed = allowed
+
+    def _lengths(self, reward: Tensor, rows: Tensor | None, columns: Tensor | None) -> Tensor:
+        lengths, of_columns = check_lengths(reward, rows, columns)
+        if reward.shape[1] != reward.shape[2] or bool((lengths != of_columns).any()):
+            raise ValueError(
+                f"OT4P expects square matrices (B, n, n); got {tuple(reward.shape)}, lengths "
+                f"{lengths.tolist()} and {of_columns.tolist()}."
+            )
+        return lengths
+
+    def _base(self, reward: Tensor, lengths: Tensor | None) -> Tensor:
+        size = reward.shape[1]
+        if self.base is not None and self.base.ndim == 3 and self.base.shape != reward.shape:
+            raise ValueError(
+                f"OT4P's base was moved for parameters of shape {tuple(self.base.shape)}; got {tuple(reward.shape)}. "
+                "Set base to None to start anew."
+            )
+        if self.base is None or self.base.shape[-1] != size:
+            if self._start == "identity":
+                self.base = torch.eye(size, dtype=torch.float64)
+            else:
+                self.base = random_rotation(size, np.random.default_rng(self._seed))
+        self.base = self.base.to(reward.device)
+        if lengths is None or self.base.ndim == 3:
+            return self.base
+        # the plane that an odd length cuts in two is left alone
+        whole = lengths - lengths % 2
+        inside = length_mask(whole, size)
+        eye = torch.eye(size, dtype=self.base.dtype, device=reward.device)
+        return torch.where(inside[:, :, None] & inside[:, None], self.base, eye)
+
+    def _allowed(self, reward: Tensor) -> Tensor | None:
+        return None if self.allowed is None else self.allowed.to(reward.device)
+
+
+def gaussian_samples(
+    mean: Tensor, deviation: Tensor, samples: int, generator: torch.Generator | None = None
+) -> Tensor:
+    r"""Re-parameterised draws :math:`A + \sigma \epsilon` (equation 15) to be relaxed one by one.
+
+    A mean over the samples of a function of the relaxed draws is the paper's estimator (equation 16); its gradient
+    reaches both parameters.
+
+    Args:
+        mean: ``(B, m, n)``.
+        deviation: Standard deviations that broadcast to it.
+        samples: S.
+        generator: Of the noise; on the CPU.
+
+    Returns:
+        ``(S B, m, n)``; sample s of batch row b is ``s * B + b``.
+    """
+    noise = torch.randn(samples, *mean.shape, generator=generator, dtype=mean.dtype).to(mean.device)
+    return (mean + deviation * noise).flatten(0, 1)

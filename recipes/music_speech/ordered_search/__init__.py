@@ -1,0 +1,1 @@
+"""Experiments on search for ordered subsequences in music and speech."""

@@ -1,0 +1,76 @@
+"""What a window of audio is to a model: its samples, or its log-mel energies."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+import torchaudio
+from torch import Tensor, nn
+
+# Below the mean energy of a window by this factor, a band's energy counts as none (-60 dB).
+_FLOOR = 1e-6
+
+
+class Elements(nn.Module):
+    """Windows of samples to elements of sequences.
+
+    Args:
+        kind: ``"raw"``, the samples themselves, as in the paper; or ``"mel"``, log-mel energies in ``frames`` parts
+            of the window, normalised by the mean and deviation of every band in the training audio.
+        samples: Of a window.
+        sample_rate: Hz.
+        bands, frames: Of ``"mel"``.
+
+    Attributes:
+        size: Numbers of an element.
+
+    Raises:
+        ValueError: another kind.
+    """
+
+    def __init__(
+        self,
+        kind: Literal["raw", "mel"],
+        *,
+        samples: int,
+        sample_rate: int,
+        bands: int = 40,
+        frames: int = 10,
+    ) -> None:
+        super().__init__()
+        if kind not in ("raw", "mel"):
+            raise ValueError(f"Expected elements 'raw' or 'mel'; got {kind!r}.")
+        self.kind, self.samples, self.frames = kind, samples, frames
+        self.size = samples if kind == "raw" else bands * frames
+        self.mean: Tensor
+        self.deviation: Tensor
+        self.register_buffer("mean", torch.zeros(bands, 1))
+        self.register_buffer("deviation", torch.ones(bands, 1))
+        if kind == "mel":
+            size = min(samples, 1 << round(0.064 * sample_rate - 1).bit_length())
+            self.spectrum = torchaudio.transforms.MelSpectrogram(
+                sample_rate, n_fft=size, hop_length=size // 2, n_mels=bands, f_min=40.0
+            )
+
+    def fit(self, windows: Tensor) -> None:
+        """Measure the bands' mean and deviation on windows ``(N, samples)``; nothing to do for samples."""
+        if self.kind == "mel":
+            energies = self._energies(windows)
+            self.mean.copy_(energies.mean((0, 2))[:, None])
+            self.deviation.copy_(energies.std((0, 2))[:, None].clamp(min=1e-3))
+
+    def forward(self, windows: Tensor) -> Tensor:
+        """``(.., samples)`` to ``(.., size)``; windows of zeros stay zeros."""
+        if self.kind == "raw":
+            return windows
+        flat = windows.reshape(-1, self.samples)
+        values = (self._energies(flat) - self.mean) / self.deviation
+        values = values.flatten(1) * (flat != 0).any(1, keepdim=True)
+        return values.view(*windows.shape[:-1], self.size)
+
+    def _energies(self, windows: Tensor) -> Tensor:
+        """``(N, samples)`` to log energies ``(N, bands, frames)``, relative to the window's mean energy."""
+        energies = nn.functional.adaptive_avg_pool1d(self.spectrum(windows), self.frames)
+        level = energies.mean((1, 2), keepdim=True)
+        return (energies / torch.where(level > 0, level, 1.0) + _FLOOR).log()

@@ -1,0 +1,130 @@
+"""Scores of a ranker and of the baselines: MAP, MRR, order-discriminative capacity, time."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import torch
+from isotone_opas.baselines import scorers
+from isotone_opas.metrics import ordering_consistency
+from isotone_opas.model import OPAS
+from torch import Tensor
+
+from isotone.evaluation.ranking import average_precision, reciprocal_rank
+from ordered_search.rankers import OPASRanker, Ranker
+from ordered_search.sets import SearchSet
+
+# Sequences that are embedded at a time.
+_BLOCK = 256
+
+
+@torch.no_grad()
+def embedded(ranker: Ranker, elements: Tensor, lengths: Tensor | None, *, query: bool) -> Tensor:
+    """:meth:`Ranker.embed`, some sequences at a time."""
+    parts = [
+        ranker.embed(
+            elements[i : i + _BLOCK], None if lengths is None else lengths[i : i + _BLOCK], query=query
+        )
+        for i in range(0, len(elements), _BLOCK)
+    ]
+    return torch.cat(parts)
+
+
+def quality(scores: Tensor, data: SearchSet, rows: Tensor | None = None) -> dict[str, float]:
+    """MAP and MRR of scores ``(Q, C)``, ties counted as the mean over their orders.
+
+    Items that overlap the query's sequence without being it are not ranked.
+
+    Args:
+        scores: Of the queries in ``rows``.
+        data: Their set.
+        rows: Numbers of queries. Default: all.
+    """
+    rows = torch.arange(len(data.queries)) if rows is None else rows
+    counted, relevant = data.counted[rows], data.relevant[rows]
+    order = (~counted).long().argsort(dim=1, stable=True)
+    lengths = counted.sum(1)
+    given = scores.gather(1, order), relevant.gather(1, order), lengths
+    return {
+        "MAP": float(np.mean(average_precision(*given))),
+        "MRR": float(np.mean(reciprocal_rank(*given))),
+    }
+
+
+@torch.no_grad()
+def score_matrix(ranker: Ranker, data: SearchSet) -> tuple[Tensor, dict[str, float]]:
+    """Scores ``(Q, C)``, with milliseconds a pair and seconds for embedding the corpus."""
+    ranker.eval()
+    began = time.perf_counter()
+    corpus = embedded(ranker, data.corpus, data.lengths, query=False)
+    middle = time.perf_counter()
+    queries = embedded(ranker, data.queries, None, query=True)
+    ranker.scores(queries[:1], corpus, data.lengths)  # what is compiled on first use is not timed
+    start = time.perf_counter()
+    scores = ranker.scores(queries, corpus, data.lengths)
+    took = time.perf_counter() - start
+    return scores, {"ms_per_pair": 1e3 * took / scores.numel(), "corpus_embedding_s": middle - began}
+
+
+def ranking(ranker: Ranker, data: SearchSet) -> dict[str, float]:
+    """MAP, MRR and time of a ranker."""
+    scores, times = score_matrix(ranker, data)
+    return {**quality(scores, data), **times}
+
+
+@torch.no_grad()
+def order_capacity(ranker: Ranker, data: SearchSet, queries: int, shuffles: int | None, seed: int) -> float:
+    """ODC in percent (equation 30), over so many queries, drawn at random; their windows are shuffled.
+
+    Args:
+        ranker: In evaluation mode.
+        data: Queries and corpus.
+        queries: How many of the queries.
+        shuffles: Orders of each, drawn; None for all m! - 1.
+        seed: Of the draws.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    corpus = embedded(ranker, data.corpus, data.lengths, query=False)
+    shares = []
+    for q in torch.randperm(len(data.queries), generator=generator)[:queries].tolist():
+        own = data.relevant[q].nonzero()[:, 0]
+        lengths = data.lengths[own]
+
+        def score(orders: Tensor, items: Tensor, lengths: Tensor = lengths) -> Tensor:
+            return ranker.scores(embedded(ranker, orders, None, query=True), items, lengths)
+
+        shares.append(ordering_consistency(score, data.queries[q], corpus[own], shuffles, generator))
+    return 100 * float(np.mean(shares))
+
+
+@torch.no_grad()
+def baselines(specs: dict[str, Any], data: SearchSet, seed: int) -> dict[str, dict[str, float]]:
+    """MAP, MRR and time of scores that are not trained, on elements scaled to norm 1.
+
+    Args:
+        specs: By name: ``scorer`` (name and options) and ``queries``, how many are scored: the first of one
+            random order, so that slower baselines see a part of what the faster see.
+        data: Queries and corpus.
+        seed: Of the order.
+    """
+    order = torch.randperm(len(data.queries), generator=torch.Generator().manual_seed(seed))
+    queries, corpus = (torch.nn.functional.normalize(x, dim=-1) for x in (data.queries, data.corpus))
+    out = {}
+    for name, spec in specs.items():
+        scorer = scorers.create(spec["scorer"])
+        rows = order[: spec["queries"]]
+        scorer(queries[:1], corpus[:2], None, data.lengths[:2])
+        start = time.perf_counter()
+        scores = scorer(queries[rows], corpus, None, data.lengths)
+        took = time.perf_counter() - start
+        out[name] = {
+            **quality(scores, data, rows), "queries": len(rows), "ms_per_pair": 1e3 * took / scores.numel(),
+        }  # fmt: skip
+    return out
+
+
+def opas_of(ranker: Ranker) -> OPAS | None:
+    """The OPAS model of a ranker that is one."""
+    return ranker.model if isinstance(ranker, OPASRanker) else None

@@ -1,0 +1,124 @@
+"""The first stage of a search: vectors of sequences, trained hyperplanes, and FAISS at equal retrieved counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from isotone_opas.aggregate import SetTransformer, aggregation_loss
+from isotone_opas.model import OPAS
+from torch import Tensor
+
+from isotone import indexes
+from ordered_search.sets import SearchSet
+from ordered_search.settings import plain
+
+
+def retrieved_precision(scores: np.ndarray, relevant: np.ndarray, found: np.ndarray) -> float:
+    """Mean average precision of what was found, ranked by scores; what was not found adds nothing.
+
+    Args:
+        scores, relevant, found: ``(Q, C)``; the last two bool.
+    """
+    values = []
+    for score, good, there in zip(scores, relevant, found):
+        hits = good[there][np.argsort(-score[there], kind="stable")]
+        precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
+        values.append((precision * hits).sum() / good.sum())
+    return float(np.mean(values))
+
+
+def train_aggregate(model: OPAS, data: SearchSet, options: Any, seed: int) -> SetTransformer:
+    """Set vectors whose distances are those of s_F, of pairs half of which are positive."""
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    aggregate = SetTransformer(size=model.embed.size)
+    optimiser = torch.optim.Adam(aggregate.parameters(), options.lr)
+    with torch.no_grad():
+        queries, corpus = model.embed(data.queries), _embed(model, data)
+    for _ in range(options.aggregate_steps):
+        q = torch.randint(len(queries), (options.batch,), generator=generator)
+        noise = torch.rand(len(q), len(corpus), generator=generator)
+        own = torch.where(data.relevant[q], noise, -1.0).argmax(1)
+        c = torch.where(torch.arange(len(q)) % 2 == 0, own, noise.argmax(1))
+        with torch.no_grad():
+            fit = model.select(queries[q], corpus[c], None, data.lengths[c]).fit
+        loss = aggregation_loss(aggregate(queries[q]), aggregate(corpus[c], data.lengths[c]), fit).mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return aggregate.eval()
+
+
+@torch.no_grad()
+def _embed(model: OPAS, data: SearchSet) -> Tensor:
+    return torch.cat([model.embed(x, n) for x, n in zip(data.corpus.split(256), data.lengths.split(256))])
+
+
+def compare(
+    model: OPAS, sets: dict[str, SearchSet], scores: Tensor, options: Any, seed: int
+) -> dict[str, list[dict[str, float]]]:
+    """Retrieved items and MAP of every index.
+
+    Hyperplanes are learned on the training set, items of the test set are found by the bits that they share with the
+    query in some table (k of them, for every k), or as so many nearest vectors, and ranked by OPAS.
+
+    Args:
+        model: Trained, in evaluation mode.
+        sets: ``train`` and ``test``.
+        scores: Of the test set, ``(Q, C)``.
+        options: The configuration's ``hashing``.
+        seed: Of everything random.
+
+    Returns:
+        By index, rows of ``retrieved`` (mean items a query), ``share`` of the corpus, ``MAP``.
+    """
+    aggregate = train_aggregate(model, sets["train"], options, seed)
+    with torch.no_grad():
+        vectors = {
+            name: (aggregate(model.embed(data.queries)), aggregate(_embed(model, data), data.lengths))
+            for name, data in sets.items() if name in ("train", "test")
+        }  # fmt: skip
+    # hyperplanes go through the origin
+    centre = vectors["train"][1].mean(0)
+    (train_queries, train_corpus), (queries, corpus) = (
+        tuple(v - centre for v in vectors[name]) for name in ("train", "test")
+    )
+    score, relevant = scores.numpy(), sets["test"].relevant.numpy()
+    out: dict[str, list[dict[str, float]]] = {}
+    for name in ("lsh-random", "lsh-trained"):
+        shape = {"size": corpus.shape[1], "bits": options.bits * options.tables, "tables": options.tables}
+        more = plain(options.training) | {"seed": seed} if name == "lsh-trained" else {"seed": seed}
+        index: Any = indexes.build(name, **shape, **more)
+        index.fit(train_corpus, train_queries)
+        shared = _shared(index.codes(queries), index.codes(corpus), options.tables)
+        out[name] = [_row(score, relevant, shared >= k) for k in range(options.bits, 0, -1)]
+    counts = sorted({max(1, round(row["retrieved"])) for rows in out.values() for row in rows})
+    for name in options.indexes:
+        index = indexes.build(name, size=corpus.shape[1], **plain(options.options).get(name, {}))
+        index.fit(train_corpus)
+        index.add([str(i) for i in range(len(corpus))], corpus)
+        ids, _ = index.search(queries, counts[-1])
+        out[name] = [_row(score, relevant, _mask(ids, count, len(corpus))) for count in counts]
+    return out
+
+
+def _shared(a: np.ndarray, b: np.ndarray, tables: int) -> np.ndarray:
+    """Most bits that two codes share in one table: ``(Q, K)`` and ``(C, K)`` bool to ``(Q, C)``."""
+    signs = [np.split(2.0 * x - 1.0, tables, axis=1) for x in (a, b)]
+    return np.max([(x.shape[1] + x @ y.T) / 2 for x, y in zip(*signs)], axis=0)
+
+
+def _row(scores: np.ndarray, relevant: np.ndarray, found: np.ndarray) -> dict[str, float]:
+    return {
+        "retrieved": float(found.sum(1).mean()), "share": float(found.mean()),
+        "MAP": retrieved_precision(scores, relevant, found),
+    }  # fmt: skip
+
+
+def _mask(ids: list[list[str]], count: int, items: int) -> np.ndarray:
+    found = np.zeros((len(ids), items), bool)
+    for row, of_query in zip(found, ids):
+        row[[int(i) for i in of_query[:count]]] = True
+    return found

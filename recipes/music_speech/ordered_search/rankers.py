@@ -1,0 +1,181 @@
+"""What is trained: OPAS, and what it is compared with, behind one interface."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import torch
+from isotone_opas.aggregate import DeepSets
+from isotone_opas.baselines import ColBERT, MaxSim
+from isotone_opas.embed import Embed, embeds
+from isotone_opas.model import OPAS
+from torch import Tensor, nn
+
+from ordered_search.settings import plain
+
+# Pairs whose sequences are joined at a time.
+_PAIRS = 512
+
+
+class Ranker(nn.Module, ABC):
+    """Sequences of elements to scores; higher is better."""
+
+    #: Pairs that a training step can hold for every pair that OPAS can.
+    share = 1.0
+
+    @property
+    @abstractmethod
+    def embedding(self) -> nn.Module:
+        """The part that is trained with AdamW and a schedule."""
+
+    @abstractmethod
+    def embed(self, elements: Tensor, lengths: Tensor | None = None, *, query: bool) -> Tensor:
+        """``(B, L, size)`` elements with lengths ``(B,)`` to what :meth:`scores` reads, ``(B, ..)``."""
+
+    @abstractmethod
+    def scores(self, queries: Tensor, corpus: Tensor, lengths: Tensor) -> Tensor:
+        """Scores ``(Q, C)``; ``lengths`` ``(C,)`` are the elements of the items."""
+
+
+class OPASRanker(Ranker):
+    """OPAS itself.
+
+    Args:
+        model: The model.
+        train_beta: Which of beta1 and beta2 learn (tables 1 and 17).
+    """
+
+    def __init__(self, model: OPAS, train_beta: tuple[bool, bool]) -> None:
+        super().__init__()
+        self.model = model
+        learns = torch.tensor(train_beta, dtype=torch.float32)
+        model.log_beta.register_hook(lambda gradient: gradient * learns.to(gradient))
+
+    @property
+    def embedding(self) -> nn.Module:
+        """See :class:`Ranker`."""
+        return self.model.embed
+
+    def embed(self, elements: Tensor, lengths: Tensor | None = None, *, query: bool) -> Tensor:
+        """See :class:`Ranker`."""
+        return self.model.embed(elements, lengths)
+
+    def scores(self, queries: Tensor, corpus: Tensor, lengths: Tensor) -> Tensor:
+        """See :class:`Ranker`."""
+        return self.model.score_all(queries, corpus, None, lengths)
+
+
+class ColBERTRanker(Ranker):
+    """MaxSim of vectors trained for it (appendix H.6)."""
+
+    def __init__(self, embed: Embed, size: int) -> None:
+        super().__init__()
+        self.model, self._score = ColBERT(embed, input_size=size), MaxSim()
+
+    @property
+    def embedding(self) -> nn.Module:
+        """See :class:`Ranker`."""
+        return self.model
+
+    def embed(self, elements: Tensor, lengths: Tensor | None = None, *, query: bool) -> Tensor:
+        """See :class:`Ranker`."""
+        return self.model(elements, lengths, query=query)
+
+    def scores(self, queries: Tensor, corpus: Tensor, lengths: Tensor) -> Tensor:
+        """See :class:`Ranker`."""
+        return self._score(queries, corpus, None, lengths + 1)
+
+
+class SetRanker(Ranker):
+    """One vector a sequence by DeepSets, and the hinge score of two (appendix L.2).
+
+    Args:
+        embed: Elements to vectors.
+        normalised: ``2 sigmoid(-sum (h_q - h_c)_+)`` in place of the sum itself.
+    """
+
+    def __init__(self, embed: Embed, normalised: bool) -> None:
+        super().__init__()
+        self._embed, self.normalised = embed, normalised
+        self.sets = DeepSets(size=embed.size, width=embed.size, out=embed.size)
+
+    @property
+    def embedding(self) -> nn.Module:
+        """See :class:`Ranker`."""
+        return self._embed
+
+    def embed(self, elements: Tensor, lengths: Tensor | None = None, *, query: bool) -> Tensor:
+        """See :class:`Ranker`."""
+        return self.sets(self._embed(elements, lengths), lengths)
+
+    def scores(self, queries: Tensor, corpus: Tensor, lengths: Tensor) -> Tensor:
+        """See :class:`Ranker`."""
+        rows = [-(query - corpus).clamp(min=0).sum(1) for query in queries]
+        total = torch.stack(rows)
+        return 2 * torch.sigmoid(total) if self.normalised else total
+
+
+class DirectRanker(Ranker):
+    """A transformer over query and item, one after the other, and a linear layer on the mean (appendix L.7).
+
+    The score is not bounded, and every pair is a pass of the transformer.
+    """
+
+    share = 1 / 16
+
+    def __init__(self, embed: Embed) -> None:
+        super().__init__()
+        self._embed, self.out = embed, nn.Linear(embed.size, 1)
+
+    @property
+    def embedding(self) -> nn.Module:
+        """See :class:`Ranker`."""
+        return self._embed
+
+    def embed(self, elements: Tensor, lengths: Tensor | None = None, *, query: bool) -> Tensor:
+        """See :class:`Ranker`; pairs are embedded, so nothing happens here."""
+        return elements
+
+    def scores(self, queries: Tensor, corpus: Tensor, lengths: Tensor) -> Tensor:
+        """See :class:`Ranker`."""
+        pair = torch.arange(len(queries) * len(corpus))
+        parts = []
+        for numbers in pair.split(_PAIRS):
+            q, c = numbers // len(corpus), numbers % len(corpus)
+            both, size = torch.cat([queries[q], corpus[c]], 1), lengths[c] + queries.shape[1]
+            parts.append(self.out(self._embed(both, size).sum(1) / size[:, None])[:, 0])
+        return torch.cat(parts).view(len(queries), len(corpus))
+
+
+def build(model: Any, data: Any, size: int) -> Ranker:
+    """A ranker from the configuration's ``model`` and ``data``, for elements of so many numbers.
+
+    Raises:
+        ValueError: no such ranker.
+    """
+    spec = plain(model.embed)
+    spec["size"] = model.size
+    if spec["name"] != "conv1d":
+        spec["input_size"] = size
+    if model.name == "opas":
+        penalty = plain(model.penalty)
+        if penalty["name"] != "constant":
+            penalty |= {"rows": data.query, "columns": data.windows}
+        if penalty["name"] == "linear":
+            penalty["size"] = model.size
+        opas = OPAS(
+            spec, penalty, plain(model.relaxation), columns=data.windows, growth=model.growth,
+            margin=model.margin, hinge=model.hinge, reward=model.reward, beta=tuple(model.beta),
+        )  # fmt: skip
+        return OPASRanker(opas, tuple(model.train_beta))
+    embed = embeds.create(spec)
+    makers = {
+        "colbert": lambda: ColBERTRanker(embed, size),
+        "deepset1": lambda: SetRanker(embed, False),
+        "deepset2": lambda: SetRanker(embed, True),
+        "direct": lambda: DirectRanker(embed),
+    }
+    if model.name not in makers:
+        raise ValueError(f"Expected model.name opas, {', '.join(makers)}; got {model.name!r}.")
+    return makers[model.name]()

@@ -1,0 +1,222 @@
+"""Training with the margin loss (equation 9), resumable after any checkpoint."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from isotone_opas.embed import Embed
+from isotone_opas.functional import explore_negatives, margin_loss
+from torch import Tensor, nn
+
+from isotone.files import atomic_write
+from ordered_search.evaluation import ranking
+from ordered_search.rankers import Ranker
+from ordered_search.sets import SearchSet
+
+CHECKPOINT, METRICS = "checkpoint.pt", "metrics.jsonl"
+
+
+def draw(
+    data: SearchSet, allowed: Tensor, batch: int, positives: int, items: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """A batch: queries, and the corpus items that they are scored with.
+
+    Args:
+        data: The training set.
+        allowed: ``(Q, C)`` bool, the pairs there are to learn from.
+        batch: Queries.
+        positives: Items of each.
+        items: Items in all, at least; what positives leave is drawn from the corpus.
+        generator: Of the draw.
+
+    Returns:
+        Numbers of queries ``(batch,)`` and of items, without repetition.
+    """
+    queries = torch.randperm(len(data.queries), generator=generator)[:batch]
+    own, _ = explore_negatives(data.relevant[queries], 0, positives, generator)
+    useful = allowed[queries].any(0).nonzero()[:, 0]
+    more = useful[torch.randperm(len(useful), generator=generator)[: max(0, items - own.numel())]]
+    return queries, torch.cat([own.flatten(), more]).unique()
+
+
+def pairs(data: SearchSet, negatives: int, seed: int) -> Tensor:
+    """Which pairs are learned from ``(Q, C)``: all positives, and so many negatives of every query, drawn once."""
+    generator = torch.Generator().manual_seed(seed)
+    items, valid = explore_negatives(data.relevant | ~data.counted, negatives, None, generator)
+    drawn = torch.zeros(data.relevant.shape, dtype=torch.int64).scatter_add(1, items, valid.long()) > 0
+    return data.relevant | (drawn & data.counted)
+
+
+def step_loss(
+    ranker: Ranker, data: SearchSet, allowed: Tensor, options: Any, generator: torch.Generator
+) -> Tensor:
+    """The loss of one batch."""
+    batch = max(1, round(options.batch * ranker.share**0.5))
+    count = max(2, round(options.batch_items * ranker.share**0.5))
+    queries, items = draw(data, allowed, batch, options.positives, count, generator)
+    lengths = data.lengths[items]
+    x = ranker.embed(data.queries[queries], query=True)
+    y = ranker.embed(data.corpus[items], lengths, query=False)
+    scores = ranker.scores(x, y, lengths)
+    relevant, valid = data.relevant[queries][:, items], allowed[queries][:, items]
+    loss = margin_loss(scores, relevant, options.margin, valid).mean()
+    if not options.order_weight:
+        return loss
+    orders = torch.rand(len(queries), x.shape[1], generator=generator).argsort(1)
+    shuffled = data.queries[queries].gather(1, orders[..., None].expand_as(data.queries[queries]))
+    other = ranker.scores(ranker.embed(shuffled, query=True), y, lengths)
+    moved = (orders != torch.arange(orders.shape[1])).any(1)[:, None]
+    gap = (options.order_margin + other - scores).clamp(min=0) * (relevant & moved)
+    return loss + options.order_weight * gap.sum() / relevant.sum().clamp(min=1)
+
+
+def pretrain(embedding: Embed, data: SearchSet, options: Any, seed: int) -> float:
+    """Self-supervision of an embedding: a linear layer is to find the windows in the vectors of noisy ones.
+
+    Returns:
+        The last mean squared error, of elements at a mean square of 1.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    torch.manual_seed(seed)
+    decoder = nn.Linear(embedding.size, data.corpus.shape[2])
+    optimiser = torch.optim.AdamW([*embedding.parameters(), *decoder.parameters()], options.pretrain_lr)
+    loss = torch.zeros(())
+    for _ in range(options.pretrain_steps):
+        rows = torch.randint(len(data.corpus), (options.batch,), generator=generator)
+        windows, lengths = data.corpus[rows], data.lengths[rows]
+        level = windows.square().mean(-1, keepdim=True).sqrt()
+        target = windows / torch.where(level > 0, level, 1.0)
+        noise = torch.randn(target.shape, generator=generator)
+        there = torch.arange(target.shape[1]) < lengths[:, None]
+        loss = (decoder(embedding(target + 0.5 * noise, lengths)) - target).square().mean(-1)[there].mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return float(loss.detach())
+
+
+class Trainer:
+    """Moves a ranker's parameters, writes metrics and checkpoints, and keeps the weights that are best on dev.
+
+    Args:
+        ranker: What is trained.
+        sets: ``train`` and ``dev``.
+        options: The configuration's ``train``.
+        seed: Of batches and dropout.
+        folder: The run's.
+    """
+
+    def __init__(
+        self, ranker: Ranker, sets: dict[str, SearchSet], options: Any, seed: int, folder: Path
+    ) -> None:
+        self.ranker, self.sets, self.options, self.seed, self.folder = ranker, sets, options, seed, folder
+        self.allowed = pairs(sets["train"], options.negatives, seed)
+        embedding = list(ranker.embedding.parameters())
+        known = {id(p) for p in embedding}
+        # L2 is for the penalty model; beta, on a log scale, is not pulled anywhere
+        rest = [(name, p) for name, p in ranker.named_parameters() if id(p) not in known]
+        groups = [
+            {"params": [p for name, p in rest if "log_beta" not in name], "weight_decay": options.l2},
+            {"params": [p for name, p in rest if "log_beta" in name], "weight_decay": 0.0},
+        ]
+        self.optimisers: list[torch.optim.Optimizer] = []
+        if options.freeze_embed:
+            ranker.embedding.requires_grad_(False)
+        else:
+            self.optimisers.append(
+                torch.optim.AdamW(embedding, options.embed_lr, weight_decay=options.weight_decay)
+            )
+            warmup = max(1, round(options.warmup * options.steps))
+            self.schedule = torch.optim.lr_scheduler.LambdaLR(
+                self.optimisers[0],
+                lambda step: min(
+                    (step + 1) / warmup, (options.steps - step) / max(1, options.steps - warmup)
+                ),
+            )
+        if groups := [group for group in groups if group["params"]]:
+            self.optimisers.append(torch.optim.Adam(groups, options.lr))
+        self.step, self.best = 0, -1.0
+        self.best_state = {k: v.clone() for k, v in ranker.state_dict().items()}
+
+    def run(self, told: Callable[[int, float, float], None] = lambda step, loss, score: None) -> None:
+        """Train to the last step, from the last checkpoint on; the ranker ends with the best weights.
+
+        Args:
+            told: Called at every evaluation with step, loss and mean average precision on dev.
+        """
+        self._resume()
+        options, began = self.options, time.perf_counter()
+        while self.step < options.steps:
+            torch.manual_seed(hash((self.seed, self.step)) % 2**31)
+            generator = torch.Generator().manual_seed(hash((self.seed, self.step, 1)) % 2**31)
+            self.ranker.train()
+            loss = step_loss(self.ranker, self.sets["train"], self.allowed, options, generator)
+            for optimiser in self.optimisers:
+                optimiser.zero_grad()
+            loss.backward()
+            trained = [p for p in self.ranker.parameters() if p.requires_grad]
+            nn.utils.clip_grad_norm_(trained, options.clip)
+            for optimiser in self.optimisers:
+                optimiser.step()
+            if not options.freeze_embed:
+                self.schedule.step()
+            self.step += 1
+            if self.step % options.evaluate_every == 0 or self.step == options.steps:
+                score = ranking(self.ranker, self.sets["dev"])["MAP"]
+                if score > self.best:
+                    self.best = score
+                    self.best_state = {k: v.clone() for k, v in self.ranker.state_dict().items()}
+                self._log({"step": self.step, "loss": float(loss.detach()), "dev_MAP": score, **self._betas(),
+                           "seconds": time.perf_counter() - began})  # fmt: skip
+                self._save()
+                told(self.step, float(loss.detach()), score)
+        self.ranker.load_state_dict(self.best_state)
+        self.ranker.eval()
+
+    def _betas(self) -> dict[str, float]:
+        found = [p for name, p in self.ranker.named_parameters() if name.endswith("log_beta")]
+        return {f"beta{i + 1}": float(b) for p in found for i, b in enumerate(p.detach().exp())}
+
+    def _log(self, row: dict[str, float]) -> None:
+        with (self.folder / METRICS).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+    def _save(self) -> None:
+        state = {
+            "step": self.step, "best": self.best, "best_state": self.best_state,
+            "ranker": self.ranker.state_dict(), "optimisers": [o.state_dict() for o in self.optimisers],
+            "schedule": None if self.options.freeze_embed else self.schedule.state_dict(),
+        }  # fmt: skip
+        with atomic_write(self.folder / CHECKPOINT, "wb") as file:
+            torch.save(state, file)
+
+    def _resume(self) -> None:
+        path = self.folder / CHECKPOINT
+        metrics = self.folder / METRICS
+        if not path.is_file():
+            metrics.unlink(missing_ok=True)
+            return
+        state = torch.load(path, weights_only=True)
+        self.step, self.best, self.best_state = state["step"], state["best"], state["best_state"]
+        self.ranker.load_state_dict(state["ranker"])
+        for optimiser, saved in zip(self.optimisers, state["optimisers"]):
+            optimiser.load_state_dict(saved)
+        if state["schedule"] is not None:
+            self.schedule.load_state_dict(state["schedule"])
+        # rows after the checkpoint come again
+        rows = metrics.read_text("utf-8").splitlines() if metrics.is_file() else []
+        with atomic_write(metrics) as file:
+            file.writelines(f"{row}\n" for row in rows if _step(row) <= self.step)
+
+
+def _step(row: str) -> float:
+    """The step of a line; a line that was cut short is from no step that counts."""
+    try:
+        return float(json.loads(row)["step"])
+    except ValueError:
+        return float("inf")

@@ -1,0 +1,11 @@
+"""Search of audio by audio: index a folder of recordings, and find where a clip, or the like of it, is in them."""
+
+from isotone.search.build import Built, build_index
+from isotone.search.query import Match, query_vectors, search
+from isotone.search.searcher import Searcher, open_searcher
+from isotone.search.store import CorruptIndex, IndexMismatch, SearchIndex
+
+__all__ = [
+    "Built", "CorruptIndex", "IndexMismatch", "Match", "SearchIndex", "Searcher", "build_index", "open_searcher",
+    "query_vectors", "search",
+]  # fmt: skip

@@ -1,0 +1,107 @@
+"""The first stage: every window as the number of its nearest centroid, and a scan of all items by these numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from isotone.kernels._threads import each_task
+from isotone.search._scan import LANES, LOWEST, scan_block
+
+#: Code of a window that is silent, or beyond an item's length.
+SILENCE = 0
+# Sums of sixteen terms of at most 1 stay within sixteen bits.
+_SCALE = 1_000
+_BLOCK_ITEMS = 16_384
+# Similarities that are held at a time.
+_BLOCK = 1 << 24
+
+
+def fit_centroids(vectors: Tensor, count: int, *, rounds: int = 8, seed: int = 0) -> Tensor:
+    """Centroids by Lloyd's algorithm, from vectors drawn at random; one without vectors takes another one's place.
+
+    Args:
+        vectors: ``(N, d)``, N >= 1.
+        count: How many; N where it is more.
+        rounds: Of assignment and means.
+        seed: Of the draw.
+
+    Returns:
+        ``(min(count, N), d)`` float32, means of the vectors nearest to each.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    vectors = vectors.float()
+    centroids = vectors[torch.randperm(len(vectors), generator=generator)[:count]].clone()
+    for _ in range(rounds):
+        nearest = nearest_centroids(vectors, centroids)
+        sums = torch.zeros_like(centroids).index_add_(0, nearest, vectors)
+        members = torch.bincount(nearest, minlength=len(centroids))
+        empty = members == 0
+        centroids = sums / members.clamp(min=1)[:, None]
+        drawn = torch.randint(len(vectors), (int(empty.sum()),), generator=generator)
+        centroids[empty] = vectors[drawn]
+    return centroids
+
+
+def nearest_centroids(vectors: Tensor, centroids: Tensor) -> Tensor:
+    """Number of the centroid ``(K, d)`` that is nearest to each vector ``(N, d)``: ``(N,)`` int64."""
+    half = centroids.square().sum(1) / 2
+    step = max(1, _BLOCK // len(centroids))
+    parts = [torch.addmm(-half, part, centroids.mT).argmax(1) for part in vectors.float().split(step)]
+    return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.long)
+
+
+def encode(vectors: Tensor, centroids: Tensor) -> NDArray[np.uint16]:
+    """Codes ``(I, n)`` of items ``(I, n, d)``: 1 + the nearest centroid's number, :data:`SILENCE` for zero rows."""
+    flat = vectors.flatten(0, 1).float()
+    codes = torch.where(flat.any(1), nearest_centroids(flat, centroids) + 1, SILENCE)
+    return codes.view(vectors.shape[:2]).numpy().astype(np.uint16)
+
+
+def scan(
+    query: Tensor, centroids: Tensor, codes: NDArray[np.uint16], lengths: NDArray[np.uint16], top: int
+) -> NDArray[np.int64]:
+    r"""Items whose centroids fit a query best, by the best ordered selection of m of their windows.
+
+    The value of query window i at a window of code k is :math:`1 - ||x_i - c_k||^2 / 2` with :math:`x \cdot c_k` for
+    the inner product and 1 for the norm of what the centroid stands for; silence has norm 0.
+
+    Args:
+        query: ``(m, d)`` rows of norm 1 or 0, m at most 16.
+        centroids: ``(K, d)``.
+        codes: ``(I, n)`` of :func:`encode`.
+        lengths: ``(I,)`` windows; shorter items than the query are left out.
+        top: How many.
+
+    Returns:
+        Up to ``top`` item numbers, ascending. Ties at the border go to the smaller numbers.
+
+    Raises:
+        ValueError: a query of no window or of more than 16.
+
+    Numerics: sums of whole thousandths, exact; O(I n) steps of 16-bit vectors on ``torch.get_num_threads()`` threads.
+    """
+    m = len(query)
+    if not 1 <= m <= LANES:
+        raise ValueError(f"A scan expects a query of 1 to {LANES} windows; got {m}.")
+    norm = query.square().sum(1)
+    table = torch.zeros(len(centroids) + 1, LANES)
+    table[0, :m] = 1 - norm / 2
+    table[1:, :m] = centroids.float() @ query.float().mT + (1 - norm) / 2
+    rows = (table * _SCALE).round().clamp(-_SCALE, _SCALE).short().numpy()
+    sums = np.empty(len(codes), np.int16)
+    blocks = -(-len(codes) // _BLOCK_ITEMS)
+    each_task(scan_block, blocks, 2 * codes.size, _BLOCK_ITEMS, codes, lengths, rows, m, sums)
+    return _largest(sums, top)
+
+
+def _largest(sums: NDArray[np.int16], top: int) -> NDArray[np.int64]:
+    count = min(top, int((sums > LOWEST).sum()))
+    if not count:
+        return np.zeros(0, np.int64)
+    border = np.partition(sums, len(sums) - count)[len(sums) - count]
+    above = np.flatnonzero(sums > border)
+    ties = np.flatnonzero(sums == border)[: count - len(above)]
+    return np.sort(np.concatenate([above, ties]))

@@ -1,0 +1,180 @@
+"""A clip against an index: candidates by codes, ranked again by the model, and where in the recordings they lie."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from isotone import format as files
+from isotone.alignment import Alignment, Segment, Tier
+from isotone.files import atomic_write
+from isotone.registries import formats as format_registry
+from isotone.search.codes import scan
+from isotone.search.searcher import Searcher, best_selection
+from isotone.search.store import SearchIndex
+from isotone.search.windows import cut_windows, spread
+
+#: Items that the model ranks again.
+CANDIDATES = 500
+
+
+@dataclass(frozen=True)
+class Match:
+    """A place that is like the clip.
+
+    Attributes:
+        rank: 1 is the best.
+        score: The model's; higher is better.
+        file, id: Of the recording.
+        start_s, end_s: From the first window of the best ordered selection to the end of the last, seconds.
+        windows: Start and end of the window that each of the query's windows is matched with.
+        duration: Of the recording, seconds.
+    """
+
+    rank: int
+    score: float
+    file: str
+    id: str
+    start_s: float
+    end_s: float
+    windows: tuple[tuple[float, float], ...]
+    duration: float
+
+
+def query_vectors(searcher: Searcher, samples: NDArray[np.float32]) -> Tensor:
+    """Vectors ``(m, d)`` of a clip: its windows one after the other, or as many as the model takes, evenly spread.
+
+    Args:
+        searcher: The model.
+        samples: ``(N,)`` at its sample rate.
+
+    Raises:
+        ValueError: the clip is silent, longer than a corpus item, or has samples that are not finite numbers.
+    """
+    if not len(samples) or not np.isfinite(samples).all():
+        raise ValueError("The clip has no samples, or some that are not finite numbers.")
+    seconds = len(samples) / searcher.sample_rate
+    longest = searcher.window_s + (searcher.item_windows - 1) * searcher.hop_s
+    window = round(searcher.window_s * searcher.sample_rate)
+    windows = cut_windows(samples, window, window)
+    if len(windows) * searcher.window_s > longest + 1e-6:
+        raise ValueError(
+            f"The clip lasts {seconds:.1f} s; this index finds up to {longest:g} s. Cut out the part to look for."
+        )
+    chosen = windows[spread(len(windows), searcher.query_windows)]
+    with torch.inference_mode():
+        vectors = searcher.vectors(torch.from_numpy(chosen.copy())[None])[0]
+    if not torch.isfinite(vectors).all():
+        raise ValueError("The model gave vectors that are not finite; its weights are damaged.")
+    if not vectors.any():
+        raise ValueError("The clip is silent (or constant) throughout: there is nothing to look for.")
+    return vectors
+
+
+@torch.inference_mode()
+def rank(
+    index: SearchIndex, searcher: Searcher, query: Tensor, candidates: int = CANDIDATES
+) -> tuple[NDArray[np.int64], Tensor]:
+    """Both stages: item numbers, best first, and the model's scores of them.
+
+    Args:
+        index: The index.
+        searcher: The model that made it.
+        query: ``(m, d)``.
+        candidates: Items that the first stage hands to the model.
+    """
+    items = scan(query, index.centroids, index.codes, index.lengths, candidates)
+    if not len(items):
+        return items, torch.zeros(0)
+    scores = searcher.score(query, *index.take(items))
+    order = torch.argsort(scores, descending=True, stable=True)
+    return items[order.numpy()], scores[order]
+
+
+def search(
+    index: SearchIndex, searcher: Searcher, query: Tensor, *, top: int = 10, candidates: int = CANDIDATES
+) -> list[Match]:
+    """The places most like a query, best first; those that overlap a better one are left out.
+
+    Args:
+        index: The index.
+        searcher: The model that made it.
+        query: ``(m, d)`` from :func:`query_vectors`.
+        top: How many.
+        candidates: Items that the model ranks again.
+
+    Raises:
+        ValueError: no recording is long enough for the query, or ``top`` or ``candidates`` is below 1.
+        IndexMismatch: the model is not the one that made the index.
+    """
+    index.check_model(searcher)
+    if top < 1 or candidates < 1:
+        raise ValueError(f"A search expects top and candidates of 1 or more; got {top} and {candidates}.")
+    items, scores = rank(index, searcher, query, max(candidates, top))
+    if not len(items):
+        longest = max(r.duration for r in index.recordings)
+        raise ValueError(
+            f"The clip has {len(query)} windows of {searcher.window_s:g} s, more than any recording of the index "
+            f"has (the longest lasts {longest:.1f} s). Cut out a shorter part to look for."
+        )
+    matches: list[Match] = []
+    # most places lie in two items: some more are looked at than are asked for
+    for first in range(0, len(items), 2 * top):
+        some = items[first : first + 2 * top]
+        paths, _ = best_selection(query, *index.take(some))
+        for item, score, path in zip(some.tolist(), scores[first:].tolist(), paths.tolist()):
+            match = _match(index, searcher, item, score, path, len(matches) + 1)
+            if not any(_overlap(match, other) for other in matches):
+                matches.append(match)
+            if len(matches) == top:
+                return matches
+    return matches
+
+
+def _match(
+    index: SearchIndex, searcher: Searcher, item: int, score: float, path: Sequence[int], rank: int
+) -> Match:
+    number, first, _ = index.items[item].tolist()
+    recording = index.recordings[number]
+    starts = [min((first + j) * searcher.hop_s, recording.duration) for j in path]
+    windows = tuple((start, min(start + searcher.window_s, recording.duration)) for start in starts)
+    return Match(
+        rank, score, recording.file, recording.id, windows[0][0], windows[-1][1], windows, recording.duration
+    )
+
+
+def _overlap(a: Match, b: Match) -> bool:
+    return a.file == b.file and a.start_s < b.end_s and b.start_s < a.end_s
+
+
+def write_matches(matches: Sequence[Match], clip: Path, out: Path, format_names: Sequence[str]) -> list[Path]:
+    """``results.json``, and of every recording with a match a file in each format, with a tier ``matches``.
+
+    A segment's label is the clip's name, the rank and the score.
+
+    Raises:
+        LookupError: no such format.
+    """
+    writers = [format_registry.build(name) for name in format_names]
+    written = [out / "results.json"]
+    with atomic_write(written[0]) as file:
+        about = {"clip": str(clip), "matches": [asdict(match) for match in matches]}
+        json.dump(about, file, indent=1, ensure_ascii=False, allow_nan=False)
+    for path in dict.fromkeys(match.file for match in matches):
+        own = sorted((m for m in matches if m.file == path), key=lambda m: m.start_s)
+        tier = Tier(
+            "matches", tuple(Segment(f"{clip.stem} #{m.rank} {m.score:.3f}", m.start_s, m.end_s) for m in own)
+        )
+        alignment = Alignment(own[0].id, own[0].duration, (tier,))
+        for name, writer in zip(format_names, writers):
+            if isinstance(getattr(writer, "tier", None), str):  # formats of one tier take the one there is
+                writer = format_registry.build(name, tier=tier.name)
+            written.append(files.write(alignment, out, writer))
+    return written

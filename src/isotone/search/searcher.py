@@ -1,0 +1,155 @@
+"""What turns audio into vectors and compares them: the protocol, and the search model that needs no training."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import ClassVar, Self
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from isotone.frontend import LogMel
+from isotone.kernels.assignment import ordered_assignment
+from isotone.registries import searchers
+
+#: Windows of a query at most: what one step of the scan takes.
+MOST_QUERY_WINDOWS = 16
+# Windows whose root mean square is below this (-80 dB of full scale) are silent.
+_SILENT = 1e-4
+# Energies further below a window's loudest are not heard: nats of power, 35 dB.
+_RANGE = 8.0
+
+
+class Searcher(ABC):
+    """Windows of audio to vectors, and vectors of a query and of corpus items to scores.
+
+    A corpus item is a row of up to :attr:`item_windows` windows, each :attr:`hop_s` after the last; the windows of a
+    query follow each other without overlap.
+
+    Attributes:
+        name: The name it is registered under.
+        sample_rate: Hz of the audio it takes.
+        window_s, hop_s: Length of a window, and from one to the next within an item, in seconds.
+        item_windows: n, the most windows of a corpus item.
+        query_windows: m, the most windows of a query.
+        size: d, numbers of a vector.
+        contextual: Whether a window's vector depends on the other windows of its item.
+        fingerprint: Of everything that vectors depend on; those of another mean nothing here.
+        source: Where the model was loaded from; empty where there is none.
+    """
+
+    name: ClassVar[str]
+    sample_rate: int
+    window_s: float
+    hop_s: float
+    item_windows: int
+    query_windows: int
+    size: int
+    contextual: bool
+    fingerprint: str
+    source: str = ""
+
+    @classmethod
+    @abstractmethod
+    def load(cls, folder: Path, *, sample_rate: int) -> Self | None:
+        """The model that is saved in a folder; None where the folder holds another kind of model."""
+
+    @abstractmethod
+    def vectors(self, windows: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """``(B, n, samples)`` windows with lengths ``(B,)`` to ``(B, n, d)``: rows of norm 1, or 0 for silence."""
+
+    @abstractmethod
+    def score(self, query: Tensor, items: Tensor, lengths: Tensor) -> Tensor:
+        """How well items ``(C, n, d)`` fit a query ``(m, d)``: ``(C,)``, higher is better; lengths ``(C,)`` >= m."""
+
+
+def open_searcher(model: Path | str | None = None, *, sample_rate: int = 16_000) -> Searcher:
+    """The search model of a folder, whatever its kind; without a folder, :class:`LogMelSearcher`.
+
+    Args:
+        model: Folder of a trained model.
+        sample_rate: Hz of the audio that it was trained with.
+
+    Raises:
+        FileNotFoundError: there is no such folder.
+        ValueError: the folder holds no search model.
+    """
+    if model is None:
+        return LogMelSearcher()
+    folder = Path(model)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"No folder {folder} of a search model.")
+    for name in searchers.names():
+        found = searchers.get(name).load(folder, sample_rate=sample_rate)  # type: ignore[attr-defined]
+        if found is not None:
+            return found
+    raise ValueError(
+        f"{folder} holds no model of a kind that searches; kinds installed: {', '.join(searchers.names())}. "
+        "Give the folder that a training run saved, or leave --model out to search without training."
+    )
+
+
+class LogMelSearcher(Searcher):
+    """Search without training: what a second sounds like, as a picture of its log-mel energies.
+
+    A window is 1 s: the differences between 33 neighbouring mel bands' log energies, averaged over four quarters of
+    it, brought to norm 1, so that loudness does not matter and steady colouring matters little. Corpus windows begin
+    every 0.25 s. The score is the mean over the query's windows of :math:`1 - ||x_i - c_j||^2 / 2` (the cosine, where
+    neither is silent) under the exact best ordered selection of corpus windows, which is what OPAS relaxes. It finds
+    recordings of the same sound event, re-recorded, filtered or in noise; it does not know that two people say the
+    same words.
+    """
+
+    name = "log-mel"
+    sample_rate = 16_000
+    window_s, hop_s = 1.0, 0.25
+    item_windows, query_windows = 64, MOST_QUERY_WINDOWS
+    contextual = False
+    fingerprint = "log-mel-1"
+    _BANDS, _PARTS = 33, 4
+    size = (_BANDS - 1) * _PARTS
+
+    def __init__(self) -> None:
+        self._mel = LogMel(self.sample_rate, bands=self._BANDS, stack=1)
+
+    @classmethod
+    def load(cls, folder: Path, *, sample_rate: int) -> Self | None:
+        """See :meth:`Searcher.load`: there is nothing to load."""
+        return None
+
+    @torch.inference_mode()
+    def vectors(self, windows: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """See :meth:`Searcher.vectors`."""
+        flat = windows.flatten(0, 1)
+        heard = flat.square().mean(1).sqrt() >= _SILENT
+        samples = torch.full((len(flat),), flat.shape[1])
+        plain = torch.zeros(self._BANDS), torch.ones(self._BANDS)
+        energies, _ = self._mel(flat, samples, plain)
+        energies = energies.maximum(energies.amax((1, 2), keepdim=True) - _RANGE)
+        cells = F.adaptive_avg_pool1d(energies.diff(dim=2).mT, self._PARTS).flatten(1)
+        values = F.normalize(cells, dim=1) * heard[:, None]
+        return values.view(*windows.shape[:2], self.size)
+
+    @torch.inference_mode()
+    def score(self, query: Tensor, items: Tensor, lengths: Tensor) -> Tensor:
+        """See :meth:`Searcher.score`; in [-1, 1]."""
+        return best_selection(query, items, lengths)[1]
+
+
+def best_selection(query: Tensor, items: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    r"""The increasing windows that minimise :math:`\sum_i ||x_i - c_{j_i}||^2`, and the mean of 1 less half of each.
+
+    Args:
+        query: ``(m, d)``.
+        items: ``(C, n, d)``.
+        lengths: ``(C,)`` int64, >= m.
+
+    Returns:
+        Windows ``(C, m)`` int64, and scores ``(C,)`` float32, 1 where they are equal.
+    """
+    agreement = query @ items.mT - items.square().sum(-1)[:, None] / 2
+    agreement = agreement + 1 - query.square().sum(-1)[:, None] / 2
+    path, value = ordered_assignment(agreement, None, lengths)
+    return path, (value / max(1, len(query))).float()
