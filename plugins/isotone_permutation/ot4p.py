@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from isotone_permutation.orthogonal import (
     random_rotation,
     skew,
     skew_exp,
+    straightened,
 )
 
 
@@ -55,11 +56,26 @@ def toward_permutation(rotation: Tensor, temperature: float, columns: Tensor) ->
     columns = torch.where(inside, columns, number)
     last = number == inside.sum(1, keepdim=True) - 1
     signs = torch.where(last, permutation_sign(columns)[:, None], 1)
-    row_of_column = torch.argsort(columns, 1)
+    batch = torch.arange(len(columns), device=columns.device)[:, None]
     # (P D)^T O: rows of O in the order of P's columns
-    turned = matrix.gather(1, row_of_column[:, :, None].expand_as(matrix)) * signs[:, :, None]
-    turned = orthogonal_power(turned, temperature) * signs[:, :, None] * signs[:, None]
-    return turned.gather(1, columns[:, :, None].expand_as(matrix))
+    turned = matrix[batch, torch.argsort(columns, 1)].mul_(signs[:, :, None])
+    turned = orthogonal_power(turned, temperature).mul_(signs[:, :, None]).mul_(signs[:, None])
+    return turned[batch, columns]
+
+
+class _Straight(torch.autograd.Function):
+    """The moved rotation, with the derivative of W O for a constant W that takes O there."""
+
+    @staticmethod
+    def forward(ctx: Any, rotation: Tensor, moved: Tensor) -> Tensor:
+        ctx.save_for_backward(rotation.detach(), moved)
+        return moved.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        rotation, moved = ctx.saved_tensors
+        # W^T G = O (O~^T G)
+        return rotation @ (moved.mT @ gradients[0]), None
 
 
 class OT4P:
@@ -116,9 +132,9 @@ class OT4P:
         rotation = self.rotation(reward, lengths)
         columns = nearest_permutation(rotation, lengths, self._allowed(reward))
         moved = toward_permutation(rotation, self.temperature, columns)
-        fixed = moved @ rotation.detach().mT
         inside = length_mask(lengths, reward.shape[1])
-        soft = (fixed @ rotation).masked_fill(~(inside[:, :, None] & inside[:, None]), 0.0)
+        soft: Tensor = _Straight.apply(rotation, moved)
+        soft = soft.masked_fill(~(inside[:, :, None] & inside[:, None]), 0.0)
         return soft.to(reward.dtype)
 
     def permutation(
@@ -145,7 +161,7 @@ class OT4P:
         The relaxation stays what it was; the next step is taken from there, far from where the exponential folds
         (dynamic trivialisation, Lezcano Casado 2019).
         """
-        self.base = self.rotation(parameters)
+        self.base = straightened(self.rotation(parameters))
         parameters.zero_()
 
     def know(self, rows: Tensor, columns: Tensor, size: int) -> None:
