@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -157,19 +156,11 @@ def test_alignment_is_the_best_ordered_selection(data: tuple[Tensor, ...]) -> No
     torch.testing.assert_close(hard.score, model.score(q, c, m, n[:5]).detach(), rtol=0, atol=1e-5)
 
 
-@pytest.fixture(scope="module")
-def named() -> Iterator[str]:
-    """A Sinkhorn with a name, for models that are saved."""
-    if "sinkhorn-of-tests" not in relaxations.names():
-        relaxations.register("sinkhorn-of-tests")(Sinkhorn)
-    return "sinkhorn-of-tests"
-
-
-def test_a_saved_model_scores_the_same(data: tuple[Tensor, ...], named: str, tmp_path: Path) -> None:
+def test_a_saved_model_scores_the_same(data: tuple[Tensor, ...], tmp_path: Path) -> None:
     q, c, m, n = data
     torch.manual_seed(4)
     model = OPAS(
-        EMBED, CONVOLUTIONAL, {"name": named, "temperature": 0.5}, columns=10, growth=None, hinge=True
+        EMBED, CONVOLUTIONAL, {"name": "sinkhorn", "temperature": 0.5}, columns=10, growth=None, hinge=True
     ).eval()
     with torch.no_grad():
         model.log_beta += 0.3
@@ -190,7 +181,7 @@ def test_a_saved_model_scores_the_same(data: tuple[Tensor, ...], named: str, tmp
         make().save(tmp_path / "other")
 
 
-def test_an_encoder_is_saved_with_the_model(named: str, tmp_path: Path) -> None:
+def test_an_encoder_is_saved_with_the_model(tmp_path: Path) -> None:
     torch.manual_seed(0)
     tiny = {
         "model_type": "wav2vec2-bert", "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
@@ -198,7 +189,7 @@ def test_an_encoder_is_saved_with_the_model(named: str, tmp_path: Path) -> None:
         "position_embeddings_type": None, "layerdrop": 0.0, "mask_time_prob": 0.0,
     }  # fmt: skip
     spec = {"name": "encoder", "encoder": {"name": "transformers", "source": tiny}, "size": 8}
-    model = OPAS(spec, CONVOLUTIONAL, named, columns=10).eval()
+    model = OPAS(spec, CONVOLUTIONAL, "sinkhorn", columns=10).eval()
     windows = torch.randn(2, 3, 3200)
     windows[1, 1] = 0
     before = model.embed(windows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -145,8 +146,10 @@ def test_cold_sinkhorn_and_the_exact_assignments_are_the_best_by_brute_force(
     assert torch.equal(Hungarian()(reward), best)
     in_order = max((s, c) for s, c in by_sum if list(c) == sorted(c))
     assert torch.equal(Ordered()(reward), one_hot(torch.tensor([in_order[1]]), n, reward.dtype))
-    if len(by_sum) == 1 or by_sum[-1][0] - by_sum[-2][0] > 0.02:
-        cold = Sinkhorn(temperature=0.002, iterations=1000, tolerance=0.0)(reward)
+    # it gives up no more than its entropy is worth, and is as sharp as the best is ahead
+    cold = Sinkhorn(temperature=0.002, iterations=1000, tolerance=0.0)(reward)
+    assert float((cold * reward).sum()) >= by_sum[-1][0] - 0.002 * m * math.log(n) - 0.01
+    if len(by_sum) == 1 or by_sum[-1][0] - by_sum[-2][0] > 0.1:
         torch.testing.assert_close(cold, best, rtol=0, atol=0.02)
 
 
