@@ -53,9 +53,10 @@ def test_theorem_1(seed: int, m: int, spare: int, d: int) -> None:
     assigned = torch.zeros_like(best)
     assigned[row, column] = 1
     torch.testing.assert_close(float(objective(q, c, assigned, lam, a, 0.7)), value, **EXACT)
-    # the limit of small temperatures, where the best is clearly the best; Sinkhorn's error falls as 1 / iterations
-    if next_value - value > 0.02:
-        plan = Sinkhorn(temperature=1e-3, iterations=1500)(reward)[0]
+    # the limit of small temperatures: Sinkhorn's error falls as 1 / iterations, and slowly where two are nearly equal
+    plan = Sinkhorn(temperature=5e-3, iterations=2000)(reward)[0]
+    assert float((reward[0] * plan).sum()) > float((reward[0] * best).sum()) - 0.1
+    if next_value - value > 0.3:
         torch.testing.assert_close(plan, best, rtol=0, atol=1e-2)
 
 
