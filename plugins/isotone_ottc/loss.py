@@ -81,7 +81,8 @@ class OTTCLoss(Loss):
                 beta = own_weights(scaled, labels, lengths, self.smoothing, optional)
             else:
                 beta = uniform_weights(lengths, labels.shape[1])
-        alpha = emissions.weights()
-        if emissions.weight_logits is not None:
+        if emissions.weight_logits is None:
+            alpha = emissions.weights()
+        else:
             alpha = frame_weights(emissions.weight_logits, frames)
         return ottc_loss(emissions.logits, alpha, labels, beta, frames, lengths)
