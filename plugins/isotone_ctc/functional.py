@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from isotone.types import length_mask
+from isotone.types import length_mask, mask_rows
 
 
 def ctc(
@@ -32,9 +32,8 @@ def ctc(
 
     References: Graves et al., ICML 2006; the sum over paths is inside the logarithm.
     """
-    valid = length_mask(frame_lengths, logits.shape[1])
     # NaN in the padding would come back through the gradient of the normalisation
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).masked_fill(~valid[:, :, None], 0.0)
+    logits = mask_rows(logits.to(torch.promote_types(logits.dtype, torch.float32)), frame_lengths)
     return torch.nn.functional.ctc_loss(
         torch.log_softmax(logits, dim=-1).transpose(0, 1),
         labels,

@@ -7,8 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from isotone.types import length_mask
-from isotone_opas.functional import mask_rows
+from isotone.types import length_mask, mask_rows
 
 
 class DeepSets(nn.Module):

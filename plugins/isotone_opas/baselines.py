@@ -11,9 +11,8 @@ from torch import Tensor, nn
 
 from isotone.kernels.softdtw import dtw, expected_alignment, soft_dtw, subsequence_dtw
 from isotone.registry import Registry
-from isotone.types import length_mask
+from isotone.types import length_mask, mask_rows
 from isotone_opas import embed as _embed
-from isotone_opas.functional import mask_rows
 
 # Costs that are held at a time.
 _BLOCK = 1 << 22

@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from isotone.interfaces import Encoder
 from isotone.registries import encoders
 from isotone.registry import Registry
-from isotone.types import length_mask
-from isotone_opas.functional import mask_rows
+from isotone.types import length_mask, mask_rows
 
 embeds: Registry[Embed] = Registry("embed", "isotone.opas.embeds")
 

@@ -7,8 +7,6 @@ import math
 import torch
 from torch import Tensor
 
-from isotone.types import length_mask
-
 # Positions beyond this lose their differences in single precision.
 _LARGEST_POSITION = 1e5
 
@@ -88,14 +86,6 @@ def order_score(
     place = plan @ places[: plan.shape[2]]
     violation = margin - place.diff(dim=1, prepend=place.new_zeros(len(place), 1))
     return -(penalties * (violation.clamp(min=0) if hinge else violation)).sum(1)
-
-
-def mask_rows(values: Tensor, lengths: Tensor | None) -> Tensor:
-    """``(B, L, ...)`` with zeros beyond the lengths."""
-    if lengths is None:
-        return values
-    mask = length_mask(lengths, values.shape[1])
-    return values.masked_fill(~mask.view(*mask.shape, *[1] * (values.ndim - 2)), 0.0)
 
 
 def margin_loss(scores: Tensor, relevant: Tensor, margin: float = 0.3, valid: Tensor | None = None) -> Tensor:

@@ -18,7 +18,7 @@ from isotone.interfaces import Relaxation
 from isotone.kernels import opas as kernel
 from isotone.kernels.assignment import ordered_assignment
 from isotone.registries import relaxations
-from isotone.types import Coupling
+from isotone.types import Coupling, mask_rows
 from isotone_opas import embed as _embed
 from isotone_opas import functional as F
 from isotone_opas import penalty as _penalty
@@ -136,7 +136,7 @@ class OPAS(nn.Module):
             ValueError: shapes or lengths that do not fit, a query longer than its item, or values that are not finite.
         """
         _check(queries, corpus, query_lengths, corpus_lengths, paired=True)
-        queries, corpus = F.mask_rows(queries, query_lengths), F.mask_rows(corpus, corpus_lengths)
+        queries, corpus = mask_rows(queries, query_lengths), mask_rows(corpus, corpus_lengths)
         similarity = F.similarities(queries, corpus)
         lam = self.penalty(similarity, queries, corpus, query_lengths, corpus_lengths)
         places = self._places(corpus.shape[1])
@@ -165,7 +165,7 @@ class OPAS(nn.Module):
         _check(queries, corpus, query_lengths, corpus_lengths, paired=True)
         lam = self.penalty.compiled()
         if lam is None:
-            clean = F.mask_rows(queries, query_lengths), F.mask_rows(corpus, corpus_lengths)
+            clean = mask_rows(queries, query_lengths), mask_rows(corpus, corpus_lengths)
             lam = self.penalty(F.similarities(*clean), *clean, query_lengths, corpus_lengths)
         elif isinstance(lam, Tensor):
             lam = _constant(lam, queries, query_lengths)
@@ -223,7 +223,7 @@ class OPAS(nn.Module):
             Sources are the corpus windows, targets the query elements, K = m; ``score`` is the pair's score.
         """
         found = self.select(queries, corpus, query_lengths, corpus_lengths)
-        queries, corpus = F.mask_rows(queries, query_lengths), F.mask_rows(corpus, corpus_lengths)
+        queries, corpus = mask_rows(queries, query_lengths), mask_rows(corpus, corpus_lengths)
         reward = 2 * F.similarities(queries, corpus) - corpus.square().sum(-1)[:, None]
         path, _ = ordered_assignment(reward, query_lengths, corpus_lengths)
         m = path.shape[1]
@@ -347,10 +347,10 @@ class OPAS(nn.Module):
     ) -> Tensor:
         """Penalties ``(Q, m, C)`` of all pairs, a query at a time."""
         rows = []
-        corpus = F.mask_rows(corpus, corpus_lengths)
+        corpus = mask_rows(corpus, corpus_lengths)
         for q in range(len(queries)):
             lengths = None if query_lengths is None else query_lengths[q].expand(len(corpus))
-            query = F.mask_rows(queries[q].expand(len(corpus), -1, -1), lengths)
+            query = mask_rows(queries[q].expand(len(corpus), -1, -1), lengths)
             rows.append(
                 self.penalty(F.similarities(query, corpus), query, corpus, lengths, corpus_lengths).mT
             )
@@ -394,7 +394,7 @@ def _plain(spec: Any) -> dict[str, Any] | None:
 def _constant(value: Tensor, queries: Tensor, lengths: Tensor | None) -> Tensor:
     lam = value.expand(queries.shape[:2]).clone()
     lam[:, :1] = 0
-    return F.mask_rows(lam, lengths)
+    return mask_rows(lam, lengths)
 
 
 def _cut(lengths: Tensor | None, first: int, size: int) -> Tensor | None:
@@ -426,7 +426,7 @@ def _check(
                 raise ValueError(
                     f"The {name} {row}: expected a length from 1 to {values.shape[1]}; got {int(lengths[row])}."
                 )
-        bad = (~torch.isfinite(F.mask_rows(values.sum(-1), lengths))).any(1).nonzero()
+        bad = (~torch.isfinite(mask_rows(values.sum(-1), lengths))).any(1).nonzero()
         if len(bad):
             raise ValueError(f"The {name} {int(bad[0])} holds NaN or infinity; expected finite embeddings.")
     m, n = _full(queries, query_lengths), _full(corpus, corpus_lengths)

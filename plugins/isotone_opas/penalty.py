@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from isotone.kernels.opas import PenaltyNetwork
 from isotone.registry import Registry
-from isotone.types import length_mask
-from isotone_opas.functional import mask_rows, shift_rows
+from isotone.types import length_mask, mask_rows
+from isotone_opas.functional import shift_rows
 
 penalties: Registry[Penalty] = Registry("penalty", "isotone.opas.penalties")
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from isotone.kernels import softdtw as kernel
 from isotone.kernels.coupling import couple
 from isotone.kernels.softdtw import SubsequenceMatch
-from isotone.types import Coupling, length_mask
+from isotone.types import Coupling, mask_rows
 from isotone_softdtw.costs import Cost, check, pairwise_cost
 
 _Value = Callable[[Tensor, Tensor, Tensor | None, Tensor | None], Tensor]
@@ -44,7 +44,7 @@ def soft_dtw(
         ValueError: shapes, lengths or options that do not fit.
     """
     check(x, y, cost)
-    x, y = _blank(x, source_lengths), _blank(y, target_lengths)
+    x, y = mask_rows(x, source_lengths), mask_rows(y, target_lengths)
     if cost == "sqeuclidean":
         return kernel.soft_dtw_sqeuclidean(x, y, gamma, source_lengths, target_lengths, band=band)
     return kernel.soft_dtw(pairwise_cost(x, y, cost), gamma, source_lengths, target_lengths, band=band)
@@ -210,12 +210,7 @@ def _costs(
     x: Tensor, y: Tensor, source_lengths: Tensor | None, target_lengths: Tensor | None, cost: Cost
 ) -> Tensor:
     check(x, y, cost)
-    return pairwise_cost(_blank(x, source_lengths), _blank(y, target_lengths), cost)
-
-
-def _blank(x: Tensor, lengths: Tensor | None) -> Tensor:
-    """Zeros in the padding, whatever was there."""
-    return x if lengths is None else x.masked_fill(~length_mask(lengths, x.shape[1])[..., None], 0.0)
+    return pairwise_cost(mask_rows(x, source_lengths), mask_rows(y, target_lengths), cost)
 
 
 def _inner(expected: Tensor, costs: Tensor) -> Tensor:

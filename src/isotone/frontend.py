@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from isotone.interfaces import Statistics
-from isotone.types import Grid, length_mask
+from isotone.types import Grid, length_mask, mask_rows
 
 # Samples that are looked at at once where a whole recording is measured.
 _BLOCK = 1 << 20
@@ -123,7 +123,7 @@ class LogMel(nn.Module):
     def _features(
         self, audio: Tensor, lengths: Tensor, statistics: Statistics | None
     ) -> tuple[Tensor, Tensor]:
-        audio = audio.masked_fill(~length_mask(lengths, audio.shape[1]), 0.0)
+        audio = mask_rows(audio, lengths)
         audio = F.pad(audio, (0, max(0, self.window_size + (self.stack - 1) * self.hop - audio.shape[1])))
         mel = self._log_mel(audio)
         # statistics over the valid 10 ms frames, an odd last one included, as the reference has them
@@ -139,7 +139,7 @@ class LogMel(nn.Module):
         size = mel.shape[1] // self.stack * self.stack
         stacked = mel[:, :size].reshape(len(mel), size // self.stack, -1)
         out = self.frames(lengths)
-        return stacked.masked_fill(~length_mask(out, stacked.shape[1])[..., None], 0.0), out
+        return mask_rows(stacked, out), out
 
 
 def _moments(blocks: Iterable[Tensor], *, unbiased: bool) -> Statistics:

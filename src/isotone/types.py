@@ -18,6 +18,14 @@ def length_mask(lengths: Tensor, size: int) -> Tensor:
     return torch.arange(size, device=lengths.device) < lengths[:, None]
 
 
+def mask_rows(values: Tensor, lengths: Tensor | None) -> Tensor:
+    """``(B, L, ...)`` with zeros beyond the lengths ``(B,)``, whatever was there; all of it where they are None."""
+    if lengths is None:
+        return values
+    mask = length_mask(lengths, values.shape[1])
+    return values.masked_fill(~mask.view(*mask.shape, *[1] * (values.ndim - 2)), 0.0)
+
+
 def _wide(values: Tensor) -> Tensor:
     """Half precision as float32."""
     return values.to(torch.promote_types(values.dtype, torch.float32))

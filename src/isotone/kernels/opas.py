@@ -16,7 +16,7 @@ from torch import Tensor
 from isotone.kernels._lanes import LANES
 from isotone.kernels._opas import STEPS, score_blocks, score_wide
 from isotone.kernels._threads import each_task
-from isotone.types import length_mask
+from isotone.types import mask_rows
 
 # Work of a multiplication in sixteen lanes, in the half nanoseconds of each_task.
 _CELLS = 0.25
@@ -228,4 +228,4 @@ def _masked(vectors: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
         return vectors, torch.full((len(vectors),), size)
     if int(lengths.min()) == size:
         return vectors, lengths
-    return vectors.masked_fill(~length_mask(lengths, size)[..., None], 0.0), lengths
+    return mask_rows(vectors, lengths), lengths
