@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from omegaconf import OmegaConf
 
 from isotone import audio as sound
 from isotone import format as files
@@ -23,6 +21,7 @@ from isotone.report.comparison import Comparison, Example, comparison_sections
 from isotone.report.evolution import evolution_figure
 from isotone.report.html import write_report
 from isotone.report.sections import Heading, Image, Section, Table
+from isotone.report.seeds import group_seeds, spread
 from isotone.report.style import save
 from isotone.report.tiers import tiers_figure
 from isotone.report.weights import WeightSnapshot, weights_figure
@@ -104,11 +103,7 @@ class System:
 
     def cells(self) -> list[str]:
         """What a table shows: the mean, and the standard deviation over the seeds where there are several."""
-        shown = []
-        for mean, values in zip(self.mean(), self._columns()):
-            spread = f" ± {np.std(values, ddof=1):.1f}" if len(values) > 1 and mean is not None else ""  # type: ignore[arg-type]
-            shown.append("-" if mean is None else f"{mean:.1f}{spread}")
-        return shown
+        return [spread(values) for values in self._columns()]
 
     def _columns(self) -> list[tuple[float | None, ...]]:
         return list(zip(*(run.values() for run in self.runs)))
@@ -116,30 +111,10 @@ class System:
 
 def systems(runs: Sequence[Run]) -> list[System]:
     """Group runs whose configurations differ in seed and output folder alone."""
-    groups: dict[str, list[Run]] = {}
-    for run in runs:
-        config = OmegaConf.to_container(OmegaConf.load(run.folder / "config.yaml"))
-        if not isinstance(config, dict):
-            raise ValueError(f"{run.folder / 'config.yaml'} is not a run's configuration.")
-        key = {k: v for k, v in config.items() if k not in ("seed", "output")}
-        groups.setdefault(json.dumps(key, sort_keys=True), []).append(run)
-    names = [_system_name(members) for members in groups.values()]
-    if len(set(names)) < len(names):  # runs/a/ctc and runs/b/ctc
-        names = [
-            f"{members[0].folder.resolve().parent.name}_{n}" for members, n in zip(groups.values(), names)
-        ]
+    by_folder = {run.folder: run for run in runs}
     return [
-        System(_unused(n, names[:i]), members) for i, (n, members) in enumerate(zip(names, groups.values()))
+        System(name, [by_folder[f] for f in found]) for name, found in group_seeds(list(by_folder)).items()
     ]
-
-
-def _system_name(runs: Sequence[Run]) -> str:
-    first = runs[0].name
-    return re.sub(r"[-_.]*(seed)?[-_.]*\d+$", "", first) or first if len(runs) > 1 else first
-
-
-def _unused(name: str, taken: Sequence[str]) -> str:
-    return f"{name}_{taken.count(name) + 1}" if name in taken else name
 
 
 def load_run(folder: Path, tier: str = "phones") -> Run:

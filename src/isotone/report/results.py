@@ -1,0 +1,229 @@
+"""The paper's tables from finished runs: error rates, times, ablations; Markdown, CSV and a figure."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isotone.files import atomic_folder, safe_name
+from isotone.report.curves import frontier_figure
+from isotone.report.seeds import difference, group_seeds, settings, spread
+from isotone.report.style import save
+
+#: Models of the paper's tables 1 and 2; every other experiment is an ablation of them.
+MODELS = ("ctc", "ottc", "joint")
+
+#: What the OTTC paper reports (Wav2Vec2-large), by (corpus, training split, test split) and model. It does not state
+#: the collar of its start F1.
+PUBLISHED: dict[tuple[str, str, str], dict[str, dict[str, float]]] = {
+    ("timit", "train", "test"): {
+        "ctc": {"error": 8.38, "peaky": 53.51, "f1": 88.77, "idr": 26.98},
+        "ottc": {"error": 8.76, "peaky": 0.76, "f1": 89.27, "idr": 76.72},
+    },
+    ("ami", "train", "test"): {
+        "ctc": {"error": 11.75, "peaky": 81.93, "f1": 83.94, "idr": 16.75},
+        "ottc": {"error": 14.27, "peaky": 54.75, "f1": 84.81, "idr": 42.84},
+    },
+    ("librispeech", "train-100", "test-clean"): {"ctc": {"error": 3.36}, "ottc": {"error": 3.77}},
+    ("librispeech", "train-100", "test-other"): {"ctc": {"error": 7.36}, "ottc": {"error": 8.55}},
+    ("librispeech", "train-360", "test-clean"): {
+        "ctc": {"error": 2.77}, "ottc": {"error": 3.00}, "ottc_freeze_5": {"error": 3.01},
+        "ottc_freeze_15": {"error": 3.10}, "single_path": {"error": 7.04}, "ottc_fixed_alpha": {"error": 3.51},
+        "softdtw": {"error": 39.43},
+    },
+    ("librispeech", "train-360", "test-other"): {
+        "ctc": {"error": 6.58}, "ottc": {"error": 7.44}, "single_path": {"error": 13.03},
+        "ottc_fixed_alpha": {"error": 8.24},
+    },
+    ("librispeech", "train-960", "test-clean"): {"ctc": {"error": 2.20}, "ottc": {"error": 2.52}},
+    ("librispeech", "train-960", "test-other"): {"ctc": {"error": 5.23}, "ottc": {"error": 6.16}},
+}  # fmt: skip
+
+COLUMNS = {
+    "error": "error %", "peaky": "peaky %", "f1_20": "start F1 20 ms", "f1_50": "start F1 50 ms",
+    "f1_200": "start F1 200 ms", "idr": "IDR %",
+}  # fmt: skip
+_METRICS = {
+    "peaky": "peaky", "f1_20": "start_f1@20ms", "f1_50": "start_f1@50ms", "f1_200": "start_f1@200ms", "idr": "idr",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Row:
+    """One system on one test split.
+
+    Attributes:
+        corpus, train, test: The corpus and its splits.
+        unit: What errors are counted in: phones, or words.
+        model: Name of the system.
+        values: By the keys of :data:`COLUMNS`, one a seed; None where there is none.
+        difference: What it changes in the configuration of the model that it is an ablation of.
+    """
+
+    corpus: str
+    train: str
+    test: str
+    unit: str
+    model: str
+    values: Mapping[str, list[float | None]]
+    difference: str = ""
+
+    @property
+    def published(self) -> Mapping[str, float]:
+        """What the paper reports of it."""
+        return PUBLISHED.get((self.corpus, self.train, self.test), {}).get(self.model, {})
+
+
+def read_rows(folders: Sequence[Path]) -> list[Row]:
+    """The rows of finished runs, a row a system and test split.
+
+    Raises:
+        FileNotFoundError: a folder is not a finished run.
+    """
+    found = group_seeds(folders)
+    configs = {name: settings(runs[0]) for name, runs in found.items()}
+    rows = []
+    for name, runs in found.items():
+        config = configs[name]
+        base = _base(name, config, configs)
+        for test, places in _tests(config).items():
+            results = [_read(run / place / "result.json") for run in runs for place in places]
+            values = {key: [_value(r, key) for r in results] for key in COLUMNS}
+            unit = "phone" if config["tokens"]["unit"] == "phones" else "word"
+            place = (config["data"]["name"], config["splits"]["train"], test)
+            rows.append(Row(*place, unit, name, values, "" if base is None else difference(config, base)))
+    order = {name: i for i, name in enumerate(MODELS)}
+    return sorted(rows, key=lambda r: order.get(r.model, len(MODELS)))
+
+
+def write_results(folders: Sequence[Path], out: Path) -> list[Row]:
+    """``results.md``, ``results.csv`` and a figure a corpus, of finished runs.
+
+    Tables: error rates (rows are models, columns test splits; the paper's table 2), times (its table 1), and
+    the ablations with what each changes. Published values stand beside ours where the paper has the same corpus and
+    splits. Several seeds are a mean and a standard deviation.
+
+    Args:
+        folders: Run folders.
+        out: Folder, written whole or not at all.
+
+    Raises:
+        FileNotFoundError: a folder is not a finished run.
+        ValueError: no runs.
+    """
+    if not folders:
+        raise ValueError("There are no runs to make tables of.")
+    rows = read_rows([Path(f) for f in folders])
+    with atomic_folder(out) as target:
+        (target / "results.md").write_text(markdown(rows), encoding="utf-8")
+        with (target / "results.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["corpus", "train", "test", "unit", "model", "run", *COLUMNS])
+            for r in rows:
+                place = (r.corpus, r.train, r.test, r.unit, r.model)
+                runs = range(len(r.values["error"]))
+                writer.writerows([*place, i, *(r.values[key][i] for key in COLUMNS)] for i in runs)
+        for name, points in _frontiers(rows).items():
+            unit = next(r.unit for r in rows if name == _place(r))
+            figure = frontier_figure(points, error=f"{unit} error rate (%)", title=name)
+            save(figure, target / f"{safe_name(name.replace(' ', '_'))}.png")
+    return rows
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """The tables in Markdown."""
+    parts = ["# Results\n", "## Error rates\n", _errors(rows)]
+    timed = [r for r in rows if r.model in MODELS and any(v is not None for v in r.values["idr"])]
+    if timed:
+        parts += ["## Times\n", _listed(timed, ["peaky", "f1_20", "f1_50", "f1_200", "idr"])]
+    ablations = [r for r in rows if r.model not in MODELS]
+    if ablations:
+        parts += ["## Ablations\n", _listed(ablations, list(COLUMNS), changes=True)]
+    return "\n".join(parts)
+
+
+def _errors(rows: Sequence[Row]) -> str:
+    places = list(dict.fromkeys(_place(r) for r in rows))
+    cells = {(r.model, _place(r)): _cell(r, "error") for r in rows}
+    lines = [["model", *(f"{p}, {_unit(rows, p)} error %" for p in places)]]
+    for model in dict.fromkeys(r.model for r in rows):
+        lines.append([model, *(cells.get((model, p), "") for p in places)])
+    return _table(lines)
+
+
+def _listed(rows: Sequence[Row], keys: Sequence[str], changes: bool = False) -> str:
+    head = ["corpus", "model", *(["difference"] if changes else []), *(COLUMNS[k] for k in keys)]
+    lines = [head]
+    for r in rows:
+        changed = [r.difference.replace("|", "\\|")] if changes else []
+        lines.append([_place(r), r.model, *changed, *(_cell(r, k) for k in keys)])
+    return _table(lines)
+
+
+def _cell(row: Row, key: str) -> str:
+    """Ours, and the paper's in brackets where it has one (its start F1 at a collar that it does not state)."""
+    published = row.published.get(key)
+    return spread(row.values[key]) + (f" ({published:g})" if published is not None else "")
+
+
+def _table(lines: Sequence[Sequence[str]]) -> str:
+    shown = [lines[0], ["---"] * len(lines[0]), *lines[1:]]
+    return "".join("| " + " | ".join(line) + " |\n" for line in shown)
+
+
+def _frontiers(rows: Sequence[Row]) -> dict[str, dict[str, tuple[float, float]]]:
+    """Mean error rate and IDR of every system, by corpus and splits."""
+    out: dict[str, dict[str, tuple[float, float]]] = {}
+    for r in rows:
+        pairs = [
+            (e, i) for e, i in zip(r.values["error"], r.values["idr"]) if e is not None and i is not None
+        ]
+        if pairs:
+            mean = tuple(sum(p[k] for p in pairs) / len(pairs) for k in (0, 1))
+            out.setdefault(_place(r), {})[r.model] = (mean[0], mean[1])
+    return out
+
+
+def _place(row: Row) -> str:
+    return " ".join(dict.fromkeys((row.corpus, row.train, row.test)))
+
+
+def _unit(rows: Sequence[Row], place: str) -> str:
+    return next(r.unit for r in rows if _place(r) == place)
+
+
+def _base(name: str, config: Mapping[str, Any], configs: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The configuration of the model that an experiment is an ablation of: of the same corpus, and the nearest."""
+    if name in MODELS:
+        return None
+    same = [c for n, c in configs.items() if n in MODELS and c["data"] == config["data"]]
+    return min(same, key=lambda c: len(difference(config, c)), default=None)
+
+
+def _tests(config: Mapping[str, Any]) -> dict[str, list[Path]]:
+    """Where in a run's folder the results of its test splits are."""
+    splits = config["splits"]
+    tests = {splits["test"]: [Path()]} if splits.get("test") else {}
+    return tests | {name: [Path("tests", safe_name(name))] for name in splits.get("more", [])}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path} is not there: the run is not finished. The same command goes on with it."
+        )
+    result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return result
+
+
+def _value(result: Mapping[str, Any], key: str) -> float | None:
+    metrics = {m["metric"]: m["value"] for m in result.get("recognised", {}).get("metrics", [])}
+    if key != "error":
+        return metrics.get(_METRICS[key])
+    if "error_rate" in result:  # a corpus without times
+        return 100 * float(result["error_rate"])
+    return metrics.get("per", metrics.get("wer"))

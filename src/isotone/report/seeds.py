@@ -1,0 +1,83 @@
+"""Runs that differ in their seed alone are one system."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from omegaconf import OmegaConf
+
+#: What makes no other system of a run.
+INCIDENTAL = ("seed", "output", "card")
+
+
+def settings(folder: Path) -> dict[str, Any]:
+    """A run's configuration.
+
+    Raises:
+        FileNotFoundError: it has none.
+        ValueError: it is none.
+    """
+    path = folder / "config.yaml"
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder} is no run: {path} is not there.")
+    config = OmegaConf.to_container(OmegaConf.load(path))
+    if not isinstance(config, dict):
+        raise ValueError(f"{path} is not a run's configuration.")
+    return {str(k): v for k, v in config.items()}
+
+
+def group_seeds(folders: Sequence[Path]) -> dict[str, list[Path]]:
+    """Run folders by system: those whose configurations differ in seed and output folder alone.
+
+    Systems are called by their first run's folder, without its seed's number where there are several.
+    """
+    groups: dict[str, list[Path]] = {}
+    for folder in dict.fromkeys(folders):
+        key = {k: v for k, v in settings(folder).items() if k not in INCIDENTAL}
+        groups.setdefault(json.dumps(key, sort_keys=True), []).append(folder)
+    names = [_system_name(members) for members in groups.values()]
+    if len(set(names)) < len(names):  # runs/a/ctc and runs/b/ctc
+        names = [f"{members[0].resolve().parent.name}_{n}" for members, n in zip(groups.values(), names)]
+    return {_unused(n, names[:i]): members for i, (n, members) in enumerate(zip(names, groups.values()))}
+
+
+def spread(values: Sequence[float | None], digits: int = 1) -> str:
+    """What a table shows of a system's runs: the mean, and the standard deviation over several."""
+    known = [v for v in values if v is not None]
+    if len(known) < len(values) or not known:
+        return "-"
+    deviation = f" ± {np.std(known, ddof=1):.{digits}f}" if len(known) > 1 else ""
+    return f"{np.mean(known):.{digits}f}{deviation}"
+
+
+def difference(config: Mapping[str, Any], base: Mapping[str, Any]) -> str:
+    """What an experiment changes in another's configuration: ``heads.ottc.alpha=uniform``."""
+    # where another run lies is no difference: that there is one is
+    config, base = (
+        {**c, **{k: Path(c[k]).name for k in ("teacher", "init") if c.get(k)}} for c in (config, base)
+    )
+    mine, theirs = (
+        dict(_leaves({k: v for k, v in c.items() if k not in INCIDENTAL})) for c in (config, base)
+    )
+    changed = [f"{k}={v}" for k, v in mine.items() if k not in theirs or theirs[k] != v]
+    return ", ".join([*changed, *(f"no {k}" for k in theirs if k not in mine)])
+
+
+def _leaves(tree: Any, prefix: str = "") -> list[tuple[str, Any]]:
+    if not isinstance(tree, dict):
+        return [(prefix[:-1], tree)]
+    return [leaf for key, value in tree.items() for leaf in _leaves(value, f"{prefix}{key}.")]
+
+
+def _system_name(folders: Sequence[Path]) -> str:
+    first = folders[0].resolve().name
+    return re.sub(r"[-_.]*(seed)?[-_.]*\d+$", "", first) or first if len(folders) > 1 else first
+
+
+def _unused(name: str, taken: Sequence[str]) -> str:
+    return f"{name}_{taken.count(name) + 1}" if name in taken else name
