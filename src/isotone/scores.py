@@ -50,12 +50,14 @@ class Scores:
             over the U tokens with frames :math:`F_u`, stars apart, and the frames :math:`F_-` without. It is the
             log-likelihood ratio of the text against a garbage model that may say anything; every token counts the
             same, and every frame of speech between them that the text does not have counts like one.
+        frameless: ``(B,)`` share of the tokens that have most of no frame, 0 to 1.
     """
 
     weight: Tensor
     log_prob: Tensor
     confidence: Tensor
     fit: Tensor
+    frameless: Tensor
 
 
 def score(
@@ -81,7 +83,8 @@ def score(
     # a star's label is beyond those that share the probability
     logits = emissions.logits.float()
     log_probs = logits - torch.logsumexp(logits[..., :size], -1, keepdim=True)
-    paths = hard_paths(coupling, log_probs.shape[1])
+    hard = coupling.hard()
+    paths = hard_paths(coupling, hard, log_probs.shape[1])
     silent = log_probs[..., emissions.blank]
     if silence is not None:
         silent = torch.maximum(silent, log_probs[..., silence])
@@ -90,16 +93,21 @@ def score(
         token_scores(log_probs, targets, coupling),
         _confidence(log_probs, paths, targets, emissions),
         _fit(log_probs, silent, paths, targets, starred),
+        hard.frameless_share(),
     )
 
 
-def hard_paths(coupling: Coupling, frames: int) -> Tensor:
+def hard_paths(coupling: Coupling, hard: Coupling, frames: int) -> Tensor:
     """The token that has most of each frame: ``(B, frames)`` int64, -1 where none has any, -2 past the end.
 
     A token that has most of no frame (one of a single frame, which boundaries between frames have left little of) gets
     the frame that it has most in.
+
+    Args:
+        coupling: Frames to tokens.
+        hard: The same, made hard.
+        frames: T.
     """
-    hard = coupling.hard()
     paths = torch.full((len(hard.source), frames + 1), -1)
     paths.scatter_(1, torch.where(hard.mass > 0, hard.source, frames), hard.target)
     most = torch.zeros(len(paths), max(1, int(coupling.target_lengths.max())), dtype=coupling.mass.dtype)

@@ -1,7 +1,8 @@
 """Stars: words of a transcript that stand for speech which is not written down.
 
 A star matches any frames. In a frame it scores as the best label does, less a cost, so that the text keeps the frames
-that it fits. To an aligner a star is one label more in the emissions, so every aligner can have them.
+that it fits. To an aligner a star is one label more in the emissions, so every aligner can have them; to the kernels
+(:mod:`isotone.kernels.viterbi`) one column more, see :func:`star_scores`.
 """
 
 from __future__ import annotations
@@ -106,15 +107,32 @@ def with_extra_speech(transcript: Transcript, optional: list[bool]) -> tuple[Tra
     return extended, [skips for _, _, skips in rows]
 
 
+def star_scores(logits: Tensor, blank: int, cost: float = STAR_COST) -> Tensor:
+    """The score of a star in every frame, to be put beside the labels' as one column more.
+
+    ``torch.cat([log_probs, star_scores(log_probs, blank)[..., None]], -1)`` is what aligns targets in which label V is
+    a star. As with any label, CTC has a blank between two stars in a row.
+
+    Args:
+        logits: ``(B, T, V)`` floating, log-probabilities or unnormalised.
+        blank: Label number of the blank, whose probability a star does not pay for.
+        cost: Nats a frame, 0 or more; see :data:`STAR_COST`.
+
+    Returns:
+        ``(B, T)`` in the unit of the logits: the best label's less ``cost (1 - p(blank))``.
+    """
+    wide = torch.promote_types(logits.dtype, torch.float32)
+    speech = 1 - torch.softmax(logits, -1, dtype=wide)[..., blank]
+    return logits.amax(-1) - cost * speech.to(logits.dtype)
+
+
 def with_star(emissions: Emissions, cost: float) -> Emissions:
-    """Emissions with a star as one label more, the last: see :data:`STAR_COST` for its score."""
-    logits = emissions.logits
+    """Emissions with a star as one label more, the last: see :func:`star_scores`."""
     prior = emissions.log_prior
     if prior is not None:  # what a label has on average
         prior = torch.cat([prior, (prior.exp() * prior).sum()[None] / prior.exp().sum()])
-    speech = 1 - torch.softmax(logits.float(), -1)[..., emissions.blank]
-    star = logits.amax(-1) - cost * speech.to(logits.dtype)
-    return replace(emissions, logits=torch.cat([logits, star[..., None]], -1), log_prior=prior)
+    star = star_scores(emissions.logits, emissions.blank, cost)
+    return replace(emissions, logits=torch.cat([emissions.logits, star[..., None]], -1), log_prior=prior)
 
 
 def numbered(targets: Targets, star: int) -> Targets:

@@ -239,7 +239,7 @@ class Coupling(_Movable):
         return replace(self, source=take(self.source), target=take(self.target), mass=mass)
 
     def frameless_share(self) -> Tensor:
-        """The share of the targets that get no source position: that have the most of no position's mass.
+        """The share of the targets that get nothing; of a coupling made :meth:`hard`, that have most of no position.
 
         An alignment that gives every label a frame has 0. Where a model has collapsed, most labels are passed over
         within frames that belong to others.
@@ -247,9 +247,8 @@ class Coupling(_Movable):
         Returns:
             ``(B,)`` float, from 0 to 1; 0 for rows without targets.
         """
-        hard = self.hard()
         size = max(1, int(self.target_lengths.max()) if len(self.mass) else 1)
-        held = hard.mass.new_zeros(len(hard.mass), size).scatter_add(1, hard.target, hard.mass) > 0
+        held = self.mass.new_zeros(len(self.mass), size).scatter_add(1, self.target, self.mass) > 0
         missing = (length_mask(self.target_lengths, size) & ~held).sum(1)
         return missing / self.target_lengths.clamp(min=1)
 

@@ -1,4 +1,4 @@
-"""Scores and posteriors of paths against sums over all paths, and against torch's CTC loss and its gradient."""
+"""Posteriors of paths against sums over all paths, and against torch's CTC loss and its gradient."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone.alignment import AlignmentError
-from isotone.kernels.posteriors import token_posteriors, token_scores
-from isotone.kernels.viterbi import STAR, ctc_path, monotone_path
+from isotone.kernels.posteriors import token_posteriors
+from isotone.kernels.viterbi import ctc_path, monotone_path
 
 CASES = settings(max_examples=60, deadline=None)
 seeds = st.integers(0, 2**32 - 1)
@@ -24,17 +24,11 @@ def random_log_probs(rng: np.random.Generator, *shape: int, spread: float = 2.0)
     return x - np.log(np.exp(x).sum(-1, keepdims=True))
 
 
-def frame_scores(log_probs: np.ndarray, labels: np.ndarray, star_cost: float) -> np.ndarray:
-    """Score of every token in every frame ``(T, U)``."""
-    columns = [log_probs.max(1) - star_cost if v == STAR else log_probs[:, v] for v in labels]
-    return np.stack(columns, 1)
-
-
 def follows(a: int, b: int, labels: np.ndarray, optional: np.ndarray, blank: bool) -> bool:
     """Whether a frame in token b may come right after one in token a."""
     if a == b:
         return True
-    return b > a and bool(optional[a + 1 : b].all()) and not (blank and labels[a] == labels[b] != STAR)
+    return b > a and bool(optional[a + 1 : b].all()) and not (blank and labels[a] == labels[b])
 
 
 def all_paths(frames: int, labels: np.ndarray, optional: np.ndarray, blank: bool) -> list[tuple[int, ...]]:
@@ -63,9 +57,8 @@ def test_posteriors_are_sums_over_all_paths(
 ) -> None:
     rng = np.random.default_rng(seed)
     log_probs = random_log_probs(rng, 1, frames, 3)
-    labels = rng.choice([STAR, 1, 2], (1, tokens))
+    labels = rng.integers(1, 3, (1, tokens))
     optional = rng.random((1, tokens)) < (0.5 if some_optional else 0.0)
-    tokens_at = frame_scores(log_probs[0], labels[0], 0.7)
     allowed = all_paths(frames, labels[0], optional[0], blank)
     chosen = np.array([allowed[int(rng.integers(len(allowed)))]]) if allowed else np.zeros((1, frames), int)
     arguments = (log_probs, chosen, labels, np.array([frames]), np.array([tokens]), 0 if blank else None)
@@ -75,11 +68,11 @@ def test_posteriors_are_sums_over_all_paths(
         return
     weight = np.array(
         [
-            np.exp(sum(log_probs[0, t, 0] if u < 0 else tokens_at[t, u] for t, u in enumerate(path)))
+            np.exp(sum(log_probs[0, t, 0 if u < 0 else labels[0, u]] for t, u in enumerate(path)))
             for path in allowed
         ]
     )
-    confidence, likelihood = token_posteriors(*arguments, optional=optional, star_cost=0.7)
+    confidence, likelihood = token_posteriors(*arguments, optional=optional)
     assert likelihood[0] == pytest.approx(np.log(weight.sum()), abs=EXACT)
     for u in range(tokens):
         own = np.flatnonzero(chosen[0] == u)
@@ -184,42 +177,22 @@ def test_rows_do_not_depend_on_their_batch_and_padding_is_never_read() -> None:
             spoilt[b, n[b] :] = torch.nan
             spoilt_labels[b, m[b] :] = 10**6
         together = token_posteriors(spoilt, paths, spoilt_labels, n, m, blank)
-        scores = token_scores(spoilt, paths, spoilt_labels, n, m)
         for b in range(len(n)):
             one = slice(b, b + 1)
             alone = token_posteriors(log_probs[one], paths[one], labels[one], n[one], m[one], blank)
             for x, y in zip(together, alone):
                 torch.testing.assert_close(x[one], y, rtol=0, atol=0, equal_nan=True)
-            for u in range(int(m[b])):
-                own = (paths[b] == u).nonzero()[:, 0]
-                mean = log_probs[b, own, labels[b, u]].mean().item()
-                assert scores[b, u].item() == pytest.approx(mean, abs=EXACT)
-        assert torch.isnan(scores[torch.arange(40) >= m[:, None]]).all()
-
-
-def test_a_star_scores_as_it_does_in_its_path() -> None:
-    rng = np.random.default_rng(3)
-    log_probs, labels = random_log_probs(rng, 1, 20, 4), np.array([[1, STAR, 2]])
-    n, m = np.array([20]), np.array([3])
-    paths, score = monotone_path(log_probs, labels, n, m, star_cost=0.2)
-    means = token_scores(log_probs, paths, labels, n, m, star_cost=0.2)
-    frames = [(paths[0] == u).sum() for u in range(3)]
-    assert (means[0] * frames).sum() == pytest.approx(score[0], abs=EXACT)
 
 
 def test_arguments_are_checked() -> None:
     log_probs, labels = np.zeros((1, 5, 3)), np.array([[1, 2]])
     n, m, path = np.array([5]), np.array([2]), np.zeros((1, 5), int)
-    for run in (
-        lambda paths: token_scores(log_probs, paths, labels, n, m),
-        lambda paths: token_posteriors(log_probs, paths, labels, n, m, 0),
+    with pytest.raises(ValueError, match=r"paths of shape \(1, 5\); got \(1, 4\)"):
+        token_posteriors(log_probs, path[:, :4], labels, n, m, 0)
+    with pytest.raises(
+        ValueError, match="Row 0: frame 2 of its path is in token 2; expected tokens from 0 to 1"
     ):
-        with pytest.raises(ValueError, match=r"paths of shape \(1, 5\); got \(1, 4\)"):
-            run(path[:, :4])
-        with pytest.raises(
-            ValueError, match="Row 0: frame 2 of its path is in token 2; expected tokens from 0 to 1"
-        ):
-            run(np.array([[0, 0, 2, 1, 1]]))
+        token_posteriors(log_probs, np.array([[0, 0, 2, 1, 1]]), labels, n, m, 0)
     with pytest.raises(AlignmentError, match=r"Row 0: 2 tokens .* need at least 2 frames, got 1"):
         token_posteriors(log_probs, path, labels, np.array([1]), m, 0)
     with pytest.raises(AlignmentError, match="Row 0: no tokens"):

@@ -166,6 +166,7 @@ def test_what_other_devices_do(
                 out += torch.autograd.grad((gradient * cost.detach()).sum(), cost, retain_graph=True)
                 out += torch.autograd.grad((visits * cost).sum(), cost)
         path = dtw(cost.detach().round(), n, m)  # ties
+        out += [dtw(cost.detach(), n, m, band=1).dense(), dtw(cost.detach().mT, m, n).dense()]
         return [x.detach() for x in (*out, path.score, path.dense().sum((1, 2)))]
 
     expected = results()

@@ -329,7 +329,7 @@ def test_arguments_are_checked() -> None:
         (lambda: ctc_path(x, y, n, m, 3), "blank from 0 to 2; got 3"),
         (lambda: ctc_path(x, y, n, m, 2), r"token 1 is the blank \(2\)"),
         (lambda: ctc_path(x, y + 1, n, m, 0), "token 1 has label 3; expected labels from 0 to 2"),
-        (lambda: monotone_path(x, -y, n, m), "token 1 has label -2"),
+        (lambda: monotone_path(x, -y, n, m), "token 0 has label -1; expected labels from 0 to 2"),
         (lambda: monotone_path(x, y, n, m, np.zeros((1, 3), bool)), r"optional of shape \(1, 2\)"),
         (lambda: monotone_path(x, y, n, m, None, 0), "min_frames >= 1"),
         (lambda: segmental_decode(x, n, -1.0), "change_penalty >= 0"),

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from isotone.alignment import AlignmentError
 from isotone.kernels import viterbi
-from isotone.kernels.viterbi import STAR, banded_path, check_ctc, ctc_path, monotone_path
+from isotone.kernels.viterbi import banded_path, check_ctc, ctc_path, monotone_path
+from isotone.stars import star_scores
 
 CASES = settings(max_examples=60, deadline=None)
 seeds = st.integers(0, 2**32 - 1)
@@ -26,11 +27,22 @@ def random_log_probs(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return x - np.log(np.exp(x).sum(-1, keepdims=True))
 
 
+def with_star(log_probs: np.ndarray, cost: float) -> np.ndarray:
+    """Scores with a star as one label more, the last."""
+    star = star_scores(torch.from_numpy(log_probs), BLANK_LABEL, cost).numpy()
+    return np.concatenate([log_probs, star[..., None]], -1)
+
+
 def frame_score(row: np.ndarray, label: int, star_cost: float) -> float:
-    return float(row.max() - star_cost if label == STAR else row[label])
+    if label == len(row):
+        return float(row.max() - star_cost * (1 - np.exp(row[BLANK_LABEL])))
+    return float(row[label])
 
 
-def path_score(log_probs: np.ndarray, path: Sequence[int], labels: np.ndarray, star_cost: float) -> float:
+def path_score(
+    log_probs: np.ndarray, path: Sequence[int], labels: np.ndarray, star_cost: float = 0.0
+) -> float:
+    """Of scores without the column of a star."""
     chosen = [BLANK_LABEL if u < 0 else int(labels[u]) for u in path]
     return sum(frame_score(log_probs[t], label, star_cost) for t, label in enumerate(chosen))
 
@@ -42,10 +54,7 @@ def is_path(path: tuple[int, ...], labels: np.ndarray, optional: np.ndarray) -> 
         return False
     if any(a == -1 and u in path[:t] for t, a in enumerate(path) for u in path[t + 1 :] if u >= 0):
         return False  # a token's frames are consecutive
-    return all(
-        a == b or a < 0 or b < 0 or labels[a] != labels[b] or labels[a] == STAR
-        for a, b in itertools.pairwise(path)
-    )
+    return all(a == b or a < 0 or b < 0 or labels[a] != labels[b] for a, b in itertools.pairwise(path))
 
 
 def ctc_paths(frames: int, labels: np.ndarray, optional: np.ndarray) -> list[tuple[int, ...]]:
@@ -60,15 +69,14 @@ def test_ctc_with_optional_tokens_and_stars_is_the_best_of_all_paths(
 ) -> None:
     rng = np.random.default_rng(seed)
     log_probs = random_log_probs(rng, 1, frames, 3)
-    labels = rng.choice([STAR, 1, 2], (1, tokens))
-    optional = rng.random((1, tokens)) < 0.5
+    labels, optional = rng.integers(1, 4, (1, tokens)), rng.random((1, tokens)) < 0.5
     allowed = ctc_paths(frames, labels[0], optional[0])
-    arguments = (log_probs, labels, np.array([frames]), np.array([tokens]), BLANK_LABEL, optional)
+    starred, n, m = with_star(log_probs, star_cost), np.array([frames]), np.array([tokens])
     if not allowed:
         with pytest.raises(AlignmentError, match="Row 0"):
-            ctc_path(*arguments, star_cost=star_cost)
+            ctc_path(starred, labels, n, m, BLANK_LABEL, optional)
         return
-    paths, scores = ctc_path(*arguments, star_cost=star_cost)
+    paths, scores = ctc_path(starred, labels, n, m, BLANK_LABEL, optional)
     found = tuple(paths[0].tolist())
     best = max(path_score(log_probs[0], path, labels[0], star_cost) for path in allowed)
     assert found in allowed
@@ -83,31 +91,29 @@ def test_monotone_paths_with_stars_are_the_best_of_all(
 ) -> None:
     rng = np.random.default_rng(seed)
     log_probs = random_log_probs(rng, 1, frames, 3)
-    labels, optional = rng.choice([STAR, 0, 1, 2], (1, tokens)), rng.random((1, tokens)) < 0.5
+    labels, optional = rng.integers(0, 4, (1, tokens)), rng.random((1, tokens)) < 0.5
     required = set(np.flatnonzero(~optional[0]).tolist())
     allowed = [
         a
         for a in itertools.combinations_with_replacement(range(tokens), frames)
         if required <= set(a) and min(a.count(u) for u in a) >= least
     ]
-    arguments = (log_probs, labels, np.array([frames]), np.array([tokens]), optional, least)
+    arguments = (with_star(log_probs, 0.3), labels, np.array([frames]), np.array([tokens]), optional, least)
     if not allowed:
         with pytest.raises(AlignmentError, match="Row 0"):
             monotone_path(*arguments)
         return
-    paths, scores = monotone_path(*arguments, star_cost=0.3)
+    paths, scores = monotone_path(*arguments)
     best = max(path_score(log_probs[0], a, labels[0], 0.3) for a in allowed)
     assert tuple(paths[0].tolist()) in allowed
     assert scores[0] == pytest.approx(best, abs=EXACT)
 
 
-def batch(seed: int, share_optional: float = 0.0, stars: bool = False) -> tuple[np.ndarray, ...]:
+def batch(seed: int, share_optional: float = 0.0) -> tuple[np.ndarray, ...]:
     """Rows of all kinds, from as tight as can be to loose, with repeats."""
     rng = np.random.default_rng(seed)
     log_probs = random_log_probs(rng, 6, 150, 6)
     labels = rng.integers(1, 6, (6, 40))
-    if stars:
-        labels[rng.random(labels.shape) < 0.1] = STAR
     m = np.array([40, 1, 17, 40, 25, 3])
     n = np.array([150, 1, 90, 80, 60, 150])
     return log_probs, labels, n, m, rng.random(labels.shape) < share_optional
@@ -118,7 +124,7 @@ def batch(seed: int, share_optional: float = 0.0, stars: bool = False) -> tuple[
 def test_how_many_rows_are_stored_does_not_matter(
     share: float, least: int, stored: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log_probs, labels, n, m, optional = batch(0, share, stars=True)
+    log_probs, labels, n, m, optional = batch(0, share)
     level = np.round(log_probs)  # many ties
     runs = [
         lambda: ctc_path(log_probs, labels, n, m, 0, optional),
@@ -154,13 +160,13 @@ def test_one_optional_token_is_the_better_of_with_and_without(
         )
         paths, scores = ctc_path(log_probs, labels, n, m, 0, optional)
         assert scores[0] == pytest.approx(best, abs=EXACT)
-        assert path_score(log_probs[0], paths[0], labels[0], 0.0) == pytest.approx(best, abs=EXACT)
+        assert path_score(log_probs[0], paths[0], labels[0]) == pytest.approx(best, abs=EXACT)
         best = max(
             monotone_path(log_probs, labels, n, m)[1][0], monotone_path(log_probs, without, n, m - 1)[1][0]
         )
         paths, scores = monotone_path(log_probs, labels, n, m, optional)
         assert scores[0] == pytest.approx(best, abs=EXACT)
-        assert path_score(log_probs[0], paths[0], labels[0], 0.0) == pytest.approx(best, abs=EXACT)
+        assert path_score(log_probs[0], paths[0], labels[0]) == pytest.approx(best, abs=EXACT)
 
 
 def plain_ctc(
@@ -250,35 +256,52 @@ def test_a_path_far_from_the_line_touches_the_band() -> None:
     torch.testing.assert_close(far.paths, paths, rtol=0, atol=0)
 
 
-def test_a_star_takes_what_the_transcript_leaves_out_and_nothing_else() -> None:
-    # three words of three tokens; between the second and the third, 60 frames of other speech
+def spikes(tokens: Sequence[int], vocab: int) -> np.ndarray:
+    """Log-probabilities of a peaky model that hears these tokens, each in the second of three frames."""
+    probs = np.full((1, 3 * len(tokens) + 10, vocab), 0.01 / (vocab - 1))
+    probs[0, :, BLANK_LABEL] = 0.99
+    for i, label in enumerate(tokens):
+        probs[0, 3 * i + 1] = 0.03 / (vocab - 1)
+        probs[0, 3 * i + 1, label] = 0.97
+    return np.log(probs)
+
+
+@pytest.mark.parametrize(("words", "left_out"), [(4, {2}), (12, {0, 3, 4, 5, 11}), (1500, None)])
+def test_stars_take_what_the_transcript_leaves_out_and_nothing_else(
+    words: int, left_out: set[int] | None
+) -> None:
+    """Optional stars around all words of three tokens; the longest recording is cut into blocks by the kernel."""
     rng = np.random.default_rng(0)
-    spoken = [1, 2, 3, 4, 5, 6, *rng.integers(1, 12, 20).tolist(), 7, 8, 9]
-    log_probs = np.full((1, 3 * len(spoken) + 10, 12), 0.01 / 11)
-    log_probs[0, :, 0] = 0.99
-    for i, label in enumerate(spoken):
-        log_probs[0, 3 * i + 1] = 0.03 / 11
-        log_probs[0, 3 * i + 1, label] = 0.97
-    log_probs = np.log(log_probs)
-    star = STAR
-    labels = np.array([[star, 1, 2, 3, star, 4, 5, 6, star, 7, 8, 9, star]])
-    optional = labels == star
-    n, m = np.array([log_probs.shape[1]]), np.array([labels.shape[1]])
-    paths, _ = ctc_path(log_probs, labels, n, m, 0, optional)
-    path = paths[0]
-    for place, u in enumerate([1, 2, 3, 5, 6, 7]):
-        assert np.flatnonzero(path == u).tolist() == [3 * place + 1]
-    for place, u in enumerate([9, 10, 11]):
-        assert np.flatnonzero(path == u).tolist() == [3 * (26 + place) + 1]
-    taken = np.flatnonzero(path == 8)
-    assert (taken.min(), taken.max()) == (19, 3 * 25 + 1)
-    assert len(taken) == taken.max() - taken.min() + 1
-    assert not set(path) & {0, 4, 12}  # nothing is left out there
-    free, _ = monotone_path(log_probs, labels, n, m, optional)
-    assert set(range(57)) & set(np.flatnonzero(free[0] == 8).tolist())
+    spoken = 1 + np.unique(rng.integers(0, 30, (2 * words, 3)), axis=0)  # no word twice
+    spoken = rng.permutation(spoken)[:words]
+    star = 31
+    labels, frames, gaps = [star], [], [[]]  # tokens, where they are said, spikes that each star has to take
+    for word, tokens in enumerate(spoken.tolist()):
+        said = [3 * (3 * word + k) + 1 for k in range(3)]
+        if (rng.random() < 0.3) if left_out is None else (word in left_out):
+            gaps[-1] += said
+            continue
+        labels += [*tokens, star]
+        frames += said
+        gaps.append([])
+    targets = np.array([labels])
+    log_probs = with_star(spikes(spoken.flatten().tolist(), star), 3.0)
+    arguments = log_probs, targets, np.array([log_probs.shape[1]]), np.array([len(labels)])
+    paths, scores = ctc_path(*arguments, BLANK_LABEL, targets == star)
+    runs: dict[int, list[int]] = {}
+    for t, u in enumerate(paths[0].tolist()):
+        runs.setdefault(u, []).append(t)
+    tokens = [u for u, label in enumerate(labels) if label != star]
+    assert [runs[u] for u in tokens] == [[t] for t in frames]
+    expected = [list(range(gap[0], gap[-1] + 1)) if gap else [] for gap in gaps]
+    assert [runs.get(u, []) for u, label in enumerate(labels) if label == star] == expected
+    banded = banded_path(*arguments, 20 + len(labels) // 20, BLANK_LABEL, targets == star)
+    assert not banded.touched.any()
+    np.testing.assert_array_equal(banded.paths, paths)
+    np.testing.assert_array_equal(banded.scores, scores)
 
 
-def test_stars_and_optional_tokens_are_checked() -> None:
+def test_labels_and_optional_tokens_are_checked() -> None:
     log_probs, labels = np.zeros((1, 3, 3)), np.array([[1, 2, 1, 1]])
     n, m = np.array([3]), np.array([4])
     with pytest.raises(AlignmentError, match=r"4 tokens \(1 repeats\) need at least 5 frames, got 3"):
@@ -289,15 +312,13 @@ def test_stars_and_optional_tokens_are_checked() -> None:
     paths, _ = ctc_path(log_probs, labels, n, m, 0, np.array([[False, True, False, True]]))
     assert paths[0].tolist() in ([0, -1, 2], [0, 1, 2])
     with pytest.raises(ValueError, match="token 0 has label -1; expected labels from 0 to 2"):
-        check_ctc(np.array([[STAR]]), n, np.array([1]), 3, 0)
-    with pytest.raises(ValueError, match="finite star_cost of at least 0 nats; got -1"):
-        ctc_path(log_probs, labels, n, np.array([1]), 0, star_cost=-1.0)
+        check_ctc(np.array([[-1]]), n, np.array([1]), 3, 0)
     with pytest.raises(ValueError, match="band of at least 1 token"):
         banded_path(log_probs, labels, n, np.array([1]), 0, 0)
     with pytest.raises(ValueError, match="min_frames only without a blank"):
         banded_path(log_probs, labels, n, np.array([1]), 1, 0, None, 2)
     with pytest.raises(AlignmentError, match="Row 0 cannot be aligned: its log-probabilities hold NaN"):
-        ctc_path(np.where(np.arange(3) == 2, np.nan, log_probs), np.array([[STAR, 1]]), n, np.array([2]), 0)
+        ctc_path(np.where(np.arange(3) == 2, np.nan, log_probs), np.array([[2, 1]]), n, np.array([2]), 0)
     forbidden = np.zeros((1, 60, 3))
     forbidden[0, :50, 1] = -np.inf
     with pytest.raises(AlignmentError, match="within 2 tokens of the straight line; widen the band"):

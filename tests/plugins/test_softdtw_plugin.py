@@ -114,7 +114,8 @@ def test_aligner_divides_a_frame_by_posteriors() -> None:
     expected = torch.tensor([[1, 0, 0], [1, 0, 0], [1, 0, 0], [0, 5 / 9, 4 / 9]], dtype=torch.float64)
     torch.testing.assert_close(coupling.dense()[0], expected)
     assert -coupling.score.item() == pytest.approx(-math.log(0.98**3 * 0.5 * 0.4))
-    assert coupling.frameless_share().item() == pytest.approx(1 / 3)
+    assert not coupling.frameless_share().any()
+    assert coupling.hard().frameless_share().item() == pytest.approx(1 / 3)
 
 
 def test_aligner_of_rows_without_tokens() -> None:
@@ -254,8 +255,10 @@ def test_dtw_of_a_stretched_sequence_is_free() -> None:
     assert path.target[0].tolist() == [0, 1, 1, 1, 2, 2, 3, 4, 5, 5, 5, 5, 6, 6]
     noise = torch.randn(1, 30, 3, dtype=torch.float64)
     match = F.subsequence_dtw(x, torch.cat([noise[:, :11], stretched, noise[:, 11:]], 1))
-    assert match.spans.tolist() == [[11, 25]]
-    assert F.subsequence_dtw(x, stretched, torch.tensor([3]), torch.tensor([8])).spans.tolist() == [[0, 6]]
+    # the last element is there twice: whether the second is taken is a matter of rounding
+    assert match.spans.tolist() in ([[11, 24]], [[11, 25]])
+    part = F.subsequence_dtw(x, stretched, torch.tensor([3]), torch.tensor([8]))
+    assert part.spans.tolist() in ([[0, 5]], [[0, 6]])
 
 
 def test_expected_coupling_has_the_marginals_of_the_expected_alignment() -> None:

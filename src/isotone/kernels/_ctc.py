@@ -9,45 +9,23 @@ same sums in the same order, so that every decision is the one that a whole trel
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
 from isotone.kernels._lattice import (
     BLANK,
     TILE,
-    block_frames,
-    clip,
+    Row,
+    checkpoints,
     cone,
     copy,
     emit,
     fill,
     gather,
     jumps,
-    may_follow,
-    reach,
-    symbol_table,
-    widest,
+    lattice_row,
+    touches,
 )
-
-
-class _Row(NamedTuple):
-    """One utterance: its scores, its labels and what may follow what, the cells of every frame."""
-
-    log_probs: np.ndarray  # (T, V)
-    symbols: np.ndarray  # (K,) distinct labels, the blank first
-    star: int  # the star's place among them, -1 for none
-    star_cost: float
-    symbol_of: (
-        np.ndarray
-    )  # (U + 1,) every cell's token's among them; the last cell, without one, reads the blank
-    labels: np.ndarray  # (U,)
-    free: np.ndarray  # (U,) bool, optional tokens
-    floor: np.ndarray  # (U + 1,) 0 where a token may follow its neighbour directly, -inf where it may not
-    after_free: np.ndarray  # tokens that follow an optional one
-    low: np.ndarray  # (T,) first cell of every frame
-    high: np.ndarray  # (T,) last
 
 
 @njit(nogil=True, cache=True)
@@ -60,7 +38,6 @@ def ctc_row(
     tokens: np.ndarray,
     free: np.ndarray,
     blank: int,
-    star_cost: float,
     band: int,
     least_block: int,
     budget: int,
@@ -76,32 +53,16 @@ def ctc_row(
     n, m = frames[b], tokens[b]
     if n == 0:
         return
-    y, f = labels[b, :m], free[b, :m]
-    symbols, symbol_of, star = symbol_table(y, blank, log_probs.shape[2])
-    floor = np.zeros(m + 1)
-    floor[0] = floor[m] = -np.inf
-    for u in range(1, m):
-        if not may_follow(y, u, u - 1):
-            floor[u] = -np.inf
-    limits = np.empty((2, n), np.int64)
-    reach(f, 1, n, m + 1, limits)
-    inner = clip(limits, m + 1, band) if band >= 0 else limits
-    row = _Row(
-        log_probs[b, :n], symbols, star, star_cost, symbol_of, y, f, floor,
-        np.flatnonzero(f[: max(0, m - 1)]) + 1, inner[0], inner[1],
-    )  # fmt: skip
-    width = widest(inner)
-    block = block_frames(n, width, 16, least_block, budget)
-    stored = np.empty(((n + block - 1) // block, 2, width))
-    scores[b], u, blanks = _forward(row, block, stored)
+    row = lattice_row(log_probs[b, :n], labels[b, :m], free[b, :m], blank, 1, band)
+    stored, block = checkpoints(row, 2, least_block, budget)
+    scores[b], u, in_blank = _forward(row, block, stored)
     if scores[b] > -np.inf:
-        _trace(row, block, stored, u, blanks, paths[b, :n])
-        if band >= 0:
-            touched[b] = _touches(paths[b, :n], limits, inner)
+        _trace(row, block, stored, u, in_blank, paths[b, :n])
+        touched[b] = band >= 0 and touches(row, paths[b, :n])
 
 
 @njit(nogil=True, cache=True)
-def _forward(row: _Row, block: int, stored: np.ndarray) -> tuple[float, int, bool]:
+def _forward(row: Row, block: int, stored: np.ndarray) -> tuple[float, int, bool]:
     """Fill the stored rows; the best score, and the cell it ends in: number, and whether in its blank.
 
     Frames are computed in place: what token u gets from its cell and the one before it is written where that one's
@@ -126,7 +87,7 @@ def _forward(row: _Row, block: int, stored: np.ndarray) -> tuple[float, int, boo
             fill(token, -np.inf)
             shift = block
             copy(kept[0], token[was_low + 1 + shift : end + 1 + shift])
-        ok &= emit(log_probs[t], symbols, row.star, row.star_cost, emitted)
+        ok &= emit(log_probs[t], symbols, emitted)
         lo, end = low[t], high[t] + 1
         if len(entry) > 0:
             _past_free(row, was_low, lo, end, token[shift:], blanks, entry, skips)
@@ -163,7 +124,7 @@ def _step(
 
 
 @njit(nogil=True, cache=True)
-def _best_end(row: _Row, token: np.ndarray, blanks: np.ndarray) -> tuple[float, int, bool]:
+def _best_end(row: Row, token: np.ndarray, blanks: np.ndarray) -> tuple[float, int, bool]:
     count = len(row.labels)
     best, cell, in_blank = blanks[count], count, True
     u = count - 1
@@ -180,7 +141,7 @@ def _best_end(row: _Row, token: np.ndarray, blanks: np.ndarray) -> tuple[float, 
 
 @njit(nogil=True, cache=True)
 def _past_free(
-    row: _Row,
+    row: Row,
     was_low: int,
     lo: int,
     end: int,
@@ -204,7 +165,7 @@ def _past_free(
         while v >= was_low and row.free[v]:
             if blanks[v] > best:
                 best, skip = blanks[v], 2 * (u - v) - 1
-            if v > was_low and may_follow(row.labels, u, v - 1) and token[v] > best:
+            if v > was_low and row.labels[u] != row.labels[v - 1] and token[v] > best:
                 best, skip = token[v], 2 * (u - v)
             v -= 1
         entry[i] = best
@@ -214,7 +175,7 @@ def _past_free(
 
 @njit(nogil=True, cache=True)
 def _enter_past_free(
-    row: _Row,
+    row: Row,
     lo: int,
     end: int,
     emitted: np.ndarray,
@@ -235,7 +196,7 @@ def _enter_past_free(
 
 
 @njit(nogil=True, cache=True)
-def _trace(row: _Row, block: int, stored: np.ndarray, u: int, in_blank: bool, path: np.ndarray) -> None:
+def _trace(row: Row, block: int, stored: np.ndarray, u: int, in_blank: bool, path: np.ndarray) -> None:
     """Fill the path that ends in cell u."""
     frames, width, cells = len(path), stored.shape[2], len(row.symbol_of)
     skipping = len(row.after_free) > 0
@@ -267,7 +228,7 @@ def _trace(row: _Row, block: int, stored: np.ndarray, u: int, in_blank: bool, pa
 
 
 @njit(nogil=True, cache=True)
-def _load(row: _Row, start: int, stored: np.ndarray, base: int, top: int, state: np.ndarray) -> None:
+def _load(row: Row, start: int, stored: np.ndarray, base: int, top: int, state: np.ndarray) -> None:
     """The scores before frame ``start`` of the cells from base to top; token u has index u + 1, its blank u."""
     for i in range(4):
         fill(state[i, base : top + 2], -np.inf)
@@ -282,7 +243,7 @@ def _load(row: _Row, start: int, stored: np.ndarray, base: int, top: int, state:
 
 @njit(nogil=True, cache=True)
 def _recompute(
-    row: _Row,
+    row: Row,
     start: int,
     end: int,
     first: np.ndarray,
@@ -301,15 +262,10 @@ def _recompute(
     token, new_token, blanks, new_blanks = state[0], state[1], state[2], state[3]
     emitted, entry = np.empty(len(row.symbols)), np.empty(len(row.after_free))
     was_low = 0 if start == 0 else max(base, row.low[start - 1])
-    log_probs, symbols, symbol_of, floor, high = (
-        row.log_probs,
-        row.symbols,
-        row.symbol_of,
-        row.floor,
-        row.high,
-    )
+    log_probs, symbols, high = row.log_probs, row.symbols, row.high
+    symbol_of, floor = row.symbol_of, row.floor
     for t in range(start, end):
-        emit(log_probs[t], symbols, row.star, row.star_cost, emitted)
+        emit(log_probs[t], symbols, emitted)
         lo, stop = first[t - start], min(top, high[t]) + 1
         gather(emitted, symbol_of[lo:stop], score[lo:stop])
         _step_back(
@@ -346,17 +302,3 @@ def _step_back(
         skipped = direct > best
         new_token[u] = (direct if skipped else best) + score[u]
         back[u] = (2 if skipped else (1 if from_blank else 0)) + (4 if left else 0)
-
-
-@njit(nogil=True, cache=True)
-def _touches(path: np.ndarray, limits: np.ndarray, inner: np.ndarray) -> bool:
-    """Whether the path runs along an edge that only the band has."""
-    cell = 0  # of blanks: that after the last token
-    for t in range(len(path)):
-        u = path[t]
-        if u >= 0:
-            cell = u + 1
-        at = u if u >= 0 else cell
-        if (at == inner[0, t] and at > limits[0, t]) or (at == inner[1, t] and at < limits[1, t]):
-            return True
-    return False

@@ -10,14 +10,26 @@ import torch
 from torch import Tensor
 
 from isotone.alignment import AlignmentError
-from isotone.kernels._lattice import STAR
 from isotone.kernels._threads import each_task
 
 Array = TypeVar("Array", np.ndarray, Tensor)
 
-#: Nats a frame that a star costs by default: of CTC paths, and of paths without blanks, where it competes with a
-#: label in every frame.
-CTC_STAR_COST, MONOTONE_STAR_COST = 0.25, 1.0
+
+def check_targets(
+    labels: np.ndarray,
+    frames: np.ndarray,
+    tokens: np.ndarray,
+    vocab_size: int,
+    blank: int | None,
+    free: np.ndarray,
+    min_frames: int = 1,
+) -> None:
+    """Raise for the first row that has no path: through CTC's lattice, or with no blank through that without."""
+    if blank is None:
+        check_labels(labels, tokens, vocab_size)
+        check_monotone(free, frames, tokens, min_frames)
+    else:
+        check_ctc(labels, frames, tokens, vocab_size, blank, free)
 
 
 def check_ctc(
@@ -27,7 +39,6 @@ def check_ctc(
     vocab_size: int,
     blank: int,
     optional: np.ndarray | None = None,
-    stars: bool = False,
 ) -> None:
     """Whether CTC can align every row: ``U`` tokens of which r repeat their neighbour need ``U + r`` frames.
 
@@ -38,7 +49,6 @@ def check_ctc(
         vocab_size: V.
         blank: Label number of the blank.
         optional: ``(B, U)`` bool, tokens that need no frames. Default: none.
-        stars: Whether the label :data:`isotone.kernels.viterbi.STAR` is allowed.
 
     Raises:
         AlignmentError: a row has too few frames.
@@ -46,7 +56,7 @@ def check_ctc(
     """
     if not 0 <= blank < vocab_size:
         raise ValueError(f"CTC expects a blank from 0 to {vocab_size - 1}; got {blank}.")
-    check_labels(labels, label_lengths, vocab_size, stars)
+    check_labels(labels, label_lengths, vocab_size)
     valid = np.arange(labels.shape[1]) < label_lengths[:, None]
     blanks = (labels == blank) & valid
     if blanks.any():
@@ -61,7 +71,7 @@ def check_ctc(
         # those that are needed come first, in their order
         order = np.argsort(~needed, axis=1, kind="stable")
         labels, needed = np.take_along_axis(labels, order, 1), np.take_along_axis(needed, order, 1)
-    repeats = ((labels[:, 1:] == labels[:, :-1]) & (labels[:, 1:] != STAR) & needed[:, 1:]).sum(1)
+    repeats = ((labels[:, 1:] == labels[:, :-1]) & needed[:, 1:]).sum(1)
     short = np.flatnonzero(frame_lengths < required + repeats)
     if len(short):
         b = short[0]
@@ -90,16 +100,14 @@ def check_monotone(free: np.ndarray, frames: np.ndarray, tokens: np.ndarray, min
         )
 
 
-def check_labels(labels: np.ndarray, tokens: np.ndarray, vocab_size: int, stars: bool = True) -> None:
-    """Raise ValueError for the first label that is outside the vocabulary and no star."""
-    least = STAR if stars else 0
-    outside = ((labels < least) | (labels >= vocab_size)) & (np.arange(labels.shape[1]) < tokens[:, None])
+def check_labels(labels: np.ndarray, tokens: np.ndarray, vocab_size: int) -> None:
+    """Raise ValueError for the first label that is outside the vocabulary."""
+    outside = ((labels < 0) | (labels >= vocab_size)) & (np.arange(labels.shape[1]) < tokens[:, None])
     if outside.any():
         row, token = np.argwhere(outside)[0]
-        or_star = f", or {STAR} for any speech" if stars else ""
         raise ValueError(
             f"Row {row}: token {token} has label {labels[row, token]}; "
-            f"expected labels from 0 to {vocab_size - 1}{or_star}."
+            f"expected labels from 0 to {vocab_size - 1}."
         )
 
 
@@ -111,19 +119,6 @@ def optional_tokens(optional: Any, labels: np.ndarray) -> np.ndarray:
     if free.shape != labels.shape:
         raise ValueError(f"Expected optional of shape {labels.shape}; got {free.shape}.")
     return free
-
-
-def star_cost_or_default(star_cost: float | None, blank: int | None) -> float:
-    """The cost of a star in a lattice with that blank, or without one.
-
-    Raises:
-        ValueError: it is negative or not finite.
-    """
-    if star_cost is None:
-        return MONOTONE_STAR_COST if blank is None else CTC_STAR_COST
-    if not 0 <= star_cost < np.inf:
-        raise ValueError(f"Expected a finite star_cost of at least 0 nats; got {star_cost}.")
-    return float(star_cost)
 
 
 def check_scores(scores: np.ndarray, band: int | None = None) -> None:

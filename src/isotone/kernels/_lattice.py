@@ -1,6 +1,8 @@
-"""What the compiled loops share: the symbols of a row, the cells that paths can reach, bands and blocks."""
+"""What the compiled loops share: a row's symbols, the cells that paths can reach, bands and blocks."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -8,23 +10,61 @@ from numba import njit
 #: Numbers in a path that are no tokens.
 BLANK, PADDING = -1, -2
 
-#: The label of a token that stands for any speech: see :mod:`isotone.kernels.viterbi`.
-STAR = -1
-
 #: Cells that are computed together: their scores stay in the first-level cache.
 TILE = 512
 
 
-@njit(nogil=True, cache=True)
-def symbol_table(labels: np.ndarray, blank: int, vocab: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """The distinct labels of a row, for every token the place of its label among them, and the star's place.
+class Row(NamedTuple):
+    """One utterance: its scores, its labels and what may follow what, the cells of every frame.
 
-    The first symbol is the blank, if there is one (``blank >= 0``). The star's label reads 0; its place is -1 if
-    there is none. (Unsigned numbers spare the loops a check for indices that count from the end.) One
-    more cell, after the last token, reads the first symbol.
+    A cell is a token, in lattices with a blank a token and the blank before it; these have one cell more at the end,
+    of a blank only.
     """
-    place = np.full(vocab + 1, -1, np.int64)
-    symbols = np.zeros(min(len(labels), vocab + 1) + 1, np.uint32)
+
+    log_probs: np.ndarray  # (T, V)
+    symbols: np.ndarray  # (K,) distinct labels, the blank first where there is one
+    symbol_of: np.ndarray  # (cells,) every cell's token's among them; the cell without one reads the blank
+    labels: np.ndarray  # (U,)
+    free: np.ndarray  # (U,) bool, optional tokens
+    after_free: np.ndarray  # tokens that follow an optional one
+    floor: np.ndarray  # (cells,) 0 where a token may follow its neighbour directly, -inf where it may not
+    low: np.ndarray  # (T,) first cell of every frame
+    high: np.ndarray  # (T,) last
+    limits: np.ndarray  # (2, T) both, were there no band
+
+
+@njit(nogil=True, cache=True)
+def lattice_row(
+    log_probs: np.ndarray, labels: np.ndarray, free: np.ndarray, blank: int, min_frames: int, band: int
+) -> Row:
+    """Set up a row of T > 0 frames; a blank or band below 0 is none."""
+    frames, count = len(log_probs), len(labels)
+    cells = count + 1 if blank >= 0 else count
+    symbols, symbol_of = symbol_table(labels, blank, log_probs.shape[1])
+    floor = np.zeros(cells)
+    if blank >= 0:
+        floor[0] = floor[count] = -np.inf
+        for u in range(1, count):
+            if labels[u] == labels[u - 1]:
+                floor[u] = -np.inf
+    limits = np.empty((2, frames), np.int64)
+    reach(free, min_frames, frames, cells, limits)
+    inner = clip(limits, cells, band) if band >= 0 else limits
+    after_free = np.flatnonzero(free[: max(0, count - 1)]) + 1
+    return Row(
+        log_probs, symbols, symbol_of[:cells], labels, free, after_free, floor, inner[0], inner[1], limits
+    )
+
+
+@njit(nogil=True, cache=True)
+def symbol_table(labels: np.ndarray, blank: int, vocab: int) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct labels of a row, and for every token the place of its label among them.
+
+    The first symbol is the blank, if there is one (``blank >= 0``). (Unsigned numbers spare the loops a check for
+    indices that count from the end.) One more cell, after the last token, reads the first symbol.
+    """
+    place = np.full(vocab, -1, np.int64)
+    symbols = np.zeros(min(len(labels), vocab) + 1, np.uint32)
     symbol_of = np.zeros(len(labels) + 1, np.uint32)
     count = 0
     if blank >= 0:
@@ -32,28 +72,21 @@ def symbol_table(labels: np.ndarray, blank: int, vocab: int) -> tuple[np.ndarray
         place[blank] = 0
         count = 1
     for u in range(len(labels)):
-        at = labels[u] if labels[u] != STAR else vocab
-        if place[at] < 0:
-            place[at] = count
-            symbols[count] = labels[u] if labels[u] != STAR else 0
+        if place[labels[u]] < 0:
+            place[labels[u]] = count
+            symbols[count] = labels[u]
             count += 1
-        symbol_of[u] = place[at]
-    return symbols[:count], symbol_of, place[vocab]
+        symbol_of[u] = place[labels[u]]
+    return symbols[:count], symbol_of
 
 
 @njit(nogil=True, cache=True)
-def emit(row: np.ndarray, symbols: np.ndarray, star: int, star_cost: float, out: np.ndarray) -> bool:
+def emit(row: np.ndarray, symbols: np.ndarray, out: np.ndarray) -> bool:
     """Fill the scores of the symbols in one frame; whether none is NaN or +inf."""
     ok = True
     for k in range(len(symbols)):
         out[k] = row[symbols[k]]
         ok &= out[k] < np.inf
-    if star >= 0:
-        best = np.float64(row[0])
-        for v in range(len(row)):
-            ok &= row[v] < np.inf
-            best = max(best, np.float64(row[v]))
-        out[star] = best - star_cost
     return ok
 
 
@@ -76,12 +109,6 @@ def copy(source: np.ndarray, out: np.ndarray) -> None:
     """``out[:] = source``, which takes numba longer to compile."""
     for u in range(len(out)):
         out[u] = source[u]
-
-
-@njit(nogil=True, cache=True)
-def may_follow(labels: np.ndarray, u: int, w: int) -> bool:
-    """Whether token u may follow token w without a blank between."""
-    return labels[u] != labels[w] or labels[u] == STAR
 
 
 @njit(nogil=True, cache=True)
@@ -120,12 +147,27 @@ def clip(limits: np.ndarray, cells: int, half: int) -> np.ndarray:
 
 
 @njit(nogil=True, cache=True)
-def widest(limits: np.ndarray) -> int:
-    """Cells of the widest frame."""
-    width = 1
-    for t in range(limits.shape[1]):
-        width = max(width, limits[1, t] - limits[0, t] + 1)
-    return width
+def touches(row: Row, path: np.ndarray) -> bool:
+    """Whether the path runs along an edge that only the band has."""
+    cell = 0  # of blanks: that after the last token
+    for t in range(len(path)):
+        u = path[t]
+        if u >= 0:
+            cell = u + 1
+        at = u if u >= 0 else cell
+        if (at == row.low[t] and at > row.limits[0, t]) or (at == row.high[t] and at < row.limits[1, t]):
+            return True
+    return False
+
+
+@njit(nogil=True, cache=True)
+def checkpoints(row: Row, depth: int, least: int, budget: int) -> tuple[np.ndarray, int]:
+    """Room for the scores to be stored, ``depth`` of every cell, and the frames of a block."""
+    frames, width = len(row.low), 1
+    for t in range(frames):
+        width = max(width, row.high[t] - row.low[t] + 1)
+    block = block_frames(frames, width, 8 * depth, least, budget)
+    return np.empty(((frames + block - 1) // block, depth, width)), block
 
 
 @njit(nogil=True, cache=True)

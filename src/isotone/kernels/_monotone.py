@@ -7,39 +7,22 @@ those of :mod:`isotone.kernels._ctc`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
 from isotone.kernels._lattice import (
     TILE,
-    block_frames,
-    clip,
+    Row,
+    checkpoints,
     cone,
     copy,
     emit,
     fill,
     gather,
     jumps,
-    reach,
-    symbol_table,
-    widest,
+    lattice_row,
+    touches,
 )
-
-
-class _Row(NamedTuple):
-    """One utterance: its scores, its labels, the cells of every frame."""
-
-    log_probs: np.ndarray  # (T, V)
-    symbols: np.ndarray  # (K,) distinct labels
-    star: int  # the star's place among them, -1 for none
-    star_cost: float
-    symbol_of: np.ndarray  # (U,) every token's among them
-    free: np.ndarray  # (U,) bool, optional tokens
-    after_free: np.ndarray  # tokens that follow an optional one
-    low: np.ndarray  # (T,) first cell of every frame
-    high: np.ndarray  # (T,) last
 
 
 @njit(nogil=True, cache=True)
@@ -52,7 +35,6 @@ def monotone_row(
     tokens: np.ndarray,
     free: np.ndarray,
     min_frames: int,
-    star_cost: float,
     band: int,
     least_block: int,
     budget: int,
@@ -66,27 +48,17 @@ def monotone_row(
     """
     b = order[task]
     n, m = frames[b], tokens[b]
-    symbols, symbol_of, star = symbol_table(labels[b, :m], -1, log_probs.shape[2])
-    limits = np.empty((2, n), np.int64)
-    reach(free[b, :m], min_frames, n, m, limits)
-    inner = clip(limits, m, band) if band >= 0 else limits
-    after_free = np.flatnonzero(free[b, : m - 1]) + 1
-    row = _Row(
-        log_probs[b, :n], symbols, star, star_cost, symbol_of[:m], free[b, :m], after_free, inner[0], inner[1]
-    )  # fmt: skip
-    width = widest(inner)
-    block = block_frames(n, width, 8 * min_frames, least_block, budget)
-    stored = np.empty(((n + block - 1) // block, min_frames, width))
-    plain = min_frames == 1 and not free[b, :m].any()
+    row = lattice_row(log_probs[b, :n], labels[b, :m], free[b, :m], -1, min_frames, band)
+    stored, block = checkpoints(row, min_frames, least_block, budget)
+    plain = min_frames == 1 and not row.free.any()
     scores[b], u = _forward_plain(row, block, stored) if plain else _forward(row, block, stored)
     if scores[b] > -np.inf:
         _trace(row, block, stored, u, paths[b, :n])
-        if band >= 0:
-            touched[b] = _touches(paths[b, :n], limits, inner)
+        touched[b] = band >= 0 and touches(row, paths[b, :n])
 
 
 @njit(nogil=True, cache=True)
-def _forward_plain(row: _Row, block: int, stored: np.ndarray) -> tuple[float, int]:
+def _forward_plain(row: Row, block: int, stored: np.ndarray) -> tuple[float, int]:
     """:func:`_forward` where tokens need one frame each and none is optional: in place, as that of CTC."""
     frames, cells = len(row.log_probs), len(row.symbol_of)
     low, high, log_probs, symbols, symbol_of = row.low, row.high, row.log_probs, row.symbols, row.symbol_of
@@ -103,7 +75,7 @@ def _forward_plain(row: _Row, block: int, stored: np.ndarray) -> tuple[float, in
             fill(held, -np.inf)
             shift = block
             copy(kept, held[was_low + 1 + shift : end + 1 + shift])
-        ok &= emit(log_probs[t], symbols, row.star, row.star_cost, emitted)
+        ok &= emit(log_probs[t], symbols, emitted)
         lo, end = low[t], high[t] + 1
         for u in range(lo, end, TILE):
             n = min(end, u + TILE) - u
@@ -123,7 +95,7 @@ def _step(held: np.ndarray, score: np.ndarray) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _forward(row: _Row, block: int, stored: np.ndarray) -> tuple[float, int]:
+def _forward(row: Row, block: int, stored: np.ndarray) -> tuple[float, int]:
     """Fill the stored rows; the best score and the token it ends in."""
     frames, cells = len(row.log_probs), len(row.symbol_of)
     state = np.full((stored.shape[1], cells), -np.inf)
@@ -136,7 +108,7 @@ def _forward(row: _Row, block: int, stored: np.ndarray) -> tuple[float, int]:
             n = row.high[t - 1] + 1 - was_low
             for d in range(len(state)):
                 copy(state[d, was_low:], stored[t // block, d, :n])
-        ok &= emit(row.log_probs[t], row.symbols, row.star, row.star_cost, emitted)
+        ok &= emit(row.log_probs[t], row.symbols, emitted)
         lo, end = row.low[t], row.high[t] + 1
         gather(emitted, row.symbol_of[lo:end], score[lo:end])
         held = state[-1]
@@ -157,7 +129,7 @@ def _forward(row: _Row, block: int, stored: np.ndarray) -> tuple[float, int]:
 
 @njit(nogil=True, cache=True)
 def _enter(
-    row: _Row, t: int, was_low: int, end: int, held: np.ndarray, enter: np.ndarray, marks: np.ndarray
+    row: Row, t: int, was_low: int, end: int, held: np.ndarray, enter: np.ndarray, marks: np.ndarray
 ) -> None:
     """Fill the best scores of paths that may enter tokens at frame t, from cell ``was_low``.
 
@@ -198,7 +170,7 @@ def _advance(state: np.ndarray, enter: np.ndarray, score: np.ndarray, lo: int, e
 
 
 @njit(nogil=True, cache=True)
-def _trace(row: _Row, block: int, stored: np.ndarray, u: int, path: np.ndarray) -> None:
+def _trace(row: Row, block: int, stored: np.ndarray, u: int, path: np.ndarray) -> None:
     """Fill the path that ends in token u."""
     frames, cells, min_frames = len(path), len(row.symbol_of), stored.shape[1]
     plain = min_frames == 1 and not row.free.any()
@@ -231,7 +203,7 @@ def _trace(row: _Row, block: int, stored: np.ndarray, u: int, path: np.ndarray) 
 
 
 @njit(nogil=True, cache=True)
-def _load(row: _Row, start: int, stored: np.ndarray, base: int, top: int, state: np.ndarray) -> None:
+def _load(row: Row, start: int, stored: np.ndarray, base: int, top: int, state: np.ndarray) -> None:
     """The scores before frame ``start`` of the cells from base, which lies in that frame, to top."""
     for d in range(len(state)):
         fill(state[d, base : top + 1], -np.inf)
@@ -242,7 +214,7 @@ def _load(row: _Row, start: int, stored: np.ndarray, base: int, top: int, state:
 
 @njit(nogil=True, cache=True)
 def _recompute(
-    row: _Row,
+    row: Row,
     start: int,
     end: int,
     first: np.ndarray,
@@ -259,7 +231,7 @@ def _recompute(
     """
     emitted = np.empty(len(row.symbols))
     for t in range(start, end):
-        emit(row.log_probs[t], row.symbols, row.star, row.star_cost, emitted)
+        emit(row.log_probs[t], row.symbols, emitted)
         base, lo, stop = first[t - start], first[t - start + 1], min(top, row.high[t]) + 1
         mark, held = marks[t - start], state[-1]
         gather(emitted, row.symbol_of[lo:stop], score[lo:stop])
@@ -273,7 +245,7 @@ def _recompute(
 
 @njit(nogil=True, cache=True)
 def _recompute_plain(
-    row: _Row,
+    row: Row,
     start: int,
     end: int,
     first: np.ndarray,
@@ -286,7 +258,7 @@ def _recompute_plain(
     log_probs, symbols, symbol_of, high = row.log_probs, row.symbols, row.symbol_of, row.high
     emitted = np.empty(len(symbols))
     for t in range(start, end):
-        emit(log_probs[t], symbols, row.star, row.star_cost, emitted)
+        emit(log_probs[t], symbols, emitted)
         base, lo, stop = first[t - start], first[t - start + 1], min(top, high[t]) + 1
         gather(emitted, symbol_of[lo:stop], score[lo:stop])
         before = held[lo - 1] if lo > base else -np.inf
@@ -304,13 +276,3 @@ def _step_mark(held: np.ndarray, before: float, score: np.ndarray, marks: np.nda
         held[u] = (before if entered else stay) + score[u]
         marks[u] = entered
         before = stay
-
-
-@njit(nogil=True, cache=True)
-def _touches(path: np.ndarray, limits: np.ndarray, inner: np.ndarray) -> bool:
-    """Whether the path runs along an edge that only the band has."""
-    for t in range(len(path)):
-        u = path[t]
-        if (u == inner[0, t] and u > limits[0, t]) or (u == inner[1, t] and u < limits[1, t]):
-            return True
-    return False

@@ -235,6 +235,43 @@ def _hard_diagonal(
 
 
 @njit(nogil=True, cache=True)
+def path_row(
+    task: int,
+    order: np.ndarray,
+    up: np.ndarray,
+    left: np.ndarray,
+    n: np.ndarray,
+    m: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    start: np.ndarray,
+    lanes: np.ndarray,
+    steps: np.ndarray,
+    count: np.ndarray,
+) -> None:
+    """Fill the cells of a row's best path, which exists, and their number, from the weights at gamma = 0.
+
+    ``lanes`` and ``steps`` are ``(B, N + M - 1)``; after the path they repeat its last cell.
+    """
+    b = order[task]
+    i, d, place, at = n[b] - 1, n[b] + m[b] - 2, start[b + 1], lanes.shape[1]
+    while d >= 0:
+        at -= 1
+        lanes[b, at], steps[b, at] = i, d - i
+        place -= high[b, d] - low[b, d] + 1
+        cell = place + i - low[b, d]
+        i -= left[cell] == 0.0
+        d -= 1
+        if d >= 0 and up[cell] == left[cell]:  # both 0: the diagonal step
+            place -= high[b, d] - low[b, d] + 1
+            d -= 1
+    count[b] = lanes.shape[1] - at
+    for k in range(lanes.shape[1]):
+        source = min(at + k, lanes.shape[1] - 1)
+        lanes[b, k], steps[b, k] = lanes[b, source], steps[b, source]
+
+
+@njit(nogil=True, cache=True)
 def backward_row(
     task: int,
     order: np.ndarray,

@@ -47,10 +47,8 @@ def pulled_back(grad: Tensor, x: Tensor, y: Tensor) -> Tensor:
     return 2 * (sums[..., -1:] * x - sums[..., :-1])
 
 
-def values_and_gradients(
-    x: Tensor, y: Tensor, gamma: float, plan: Plan, keep: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Values ``(B,)`` of the squared distances, and their gradients in x and in y, or empty tensors.
+def values_and_gradients(x: Tensor, y: Tensor, gamma: float, plan: Plan, keep: bool) -> tuple[Tensor, ...]:
+    """Values ``(B,)`` of the squared distances, and if they are to be kept their gradients in x and in y.
 
     Both are float32 or both float64; n is better the smaller.
     """
@@ -69,5 +67,5 @@ def values_and_gradients(
     each_row(
         row, WORK * cells, rows, columns, plan.n, plan.m, plan.low, plan.high, cells, gamma, rounding(x.dtype)
     )  # fmt: skip
-    gradients = (2 * torch.from_numpy(of_x), 2 * torch.from_numpy(of_y).mT)
+    gradients = (2 * torch.from_numpy(of_x), 2 * torch.from_numpy(of_y).mT) if keep else ()
     return torch.from_numpy(values).to(x.dtype), *gradients

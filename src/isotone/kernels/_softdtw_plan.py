@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from isotone.kernels._inputs import each_row
-from isotone.kernels._softdtw import backward_row, forward_row, plan_rows
+from isotone.kernels._softdtw import backward_row, forward_row, path_row, plan_rows
 from isotone.kernels._softdtw_hessian import hessian_row
 
 #: A cell takes as long as so many cells of the kernels that threads are shared out by.
@@ -49,7 +49,7 @@ class Plan:
     @property
     def cells(self) -> np.ndarray:
         """``(B,)`` int64, cells of every row."""
-        return np.diff(self.start)
+        return self.start[1:] - self.start[:-1]
 
 
 def forward(cost: Tensor, plan: Plan, gamma: float, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -62,6 +62,24 @@ def forward(cost: Tensor, plan: Plan, gamma: float, keep: bool) -> tuple[Tensor,
         up.numpy(), left.numpy(), values,
     )  # fmt: skip
     return torch.from_numpy(values), up, left
+
+
+def best_paths(up: Tensor, left: Tensor, plan: Plan) -> tuple[Tensor, Tensor, Tensor]:
+    """Lanes and steps ``(B, K)`` of the best paths, padded with their last cells, and their lengths ``(B,)``.
+
+    Args:
+        up, left: What :func:`forward` keeps at gamma = 0, of rows whose values are finite.
+        plan: Its plan.
+    """
+    batch, n, m = plan.shape
+    lanes, steps = (np.zeros((batch, max(1, n + m - 1)), np.int64) for _ in range(2))
+    count = np.zeros(batch, np.int64)
+    each_row(
+        path_row, plan.n + plan.m, up.numpy(), left.numpy(), plan.n, plan.m, plan.low, plan.high, plan.start, lanes,
+        steps, count,
+    )  # fmt: skip
+    size = max(1, count.max(initial=0))
+    return torch.from_numpy(lanes[:, :size]), torch.from_numpy(steps[:, :size]), torch.from_numpy(count)
 
 
 def backward(cost: Tensor, up: Tensor, left: Tensor, plan: Plan, weight: Tensor) -> Tensor:

@@ -8,75 +8,26 @@ Zero is 2^-1e300: no number of frames gets there, and it stays what it is.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from isotone.kernels._lattice import emit, gather, may_follow, reach, symbol_table
+from isotone.kernels._lattice import Row, emit, gather
 from isotone.kernels._vector import fractional_power, nearest, read, split, whole_power, write
 
 _NOTHING = -1e300
 _LOG2_E, _LN2 = 1 / math.log(2), math.log(2)
 
 
-class _Row(NamedTuple):
-    """One utterance, as read from one of its ends."""
-
-    symbols: np.ndarray  # (K,) distinct labels, the blank first where there is one
-    star: int  # the star's place among them, -1 for none
-    star_cost: float
-    symbol_of: np.ndarray  # (cells,) every cell's token's among them
-    labels: np.ndarray  # (U,)
-    free: np.ndarray  # (U,) bool, optional tokens
-    floor: (
-        np.ndarray
-    )  # (cells,) 0 where a token may follow its neighbour directly, a zero's exponent where it may not
-    after_free: np.ndarray  # tokens that follow an optional one
-    limits: np.ndarray  # (2, T) first and last cell of every frame
-
-
 @njit(nogil=True, cache=True)
-def sum_paths(
-    log_probs: np.ndarray,
-    labels: np.ndarray,
-    free: np.ndarray,
-    blank: int,
-    star_cost: float,
-    backward: bool,
-    path: np.ndarray,
-    record: np.ndarray,
-) -> float:
-    """The log-sum over all paths, NaN where the input was NaN or +inf; without blanks for ``blank < 0``.
+def sum_paths(row: Row, blanks: bool, backward: bool, path: np.ndarray, record: np.ndarray) -> float:
+    """The log-sum over all paths of a row, with blanks or without; NaN where the input was NaN or +inf.
 
-    ``record[t]`` becomes that over the partial paths, from the start or backward from the end, that are in token
-    ``path[t]`` at frame t, that frame counted.
+    ``record[t]`` becomes that over the partial paths that are in token ``path[t]`` at frame t, that frame counted. They
+    begin at the start, or backward at the end: then the row has its labels in reverse, its frames as they are.
     """
-    frames, count = len(log_probs), len(labels)
-    if frames == 0:
-        return 0.0
-    cells = count + 1 if blank >= 0 else count
-    if backward:
-        labels, free = labels[::-1].copy(), free[::-1].copy()
-    symbols, symbol_of, star = symbol_table(labels, blank, log_probs.shape[1])
-    floor = np.zeros(cells)
-    if blank >= 0:
-        floor[0] = floor[count] = _NOTHING
-        for u in range(1, count):
-            floor[u] = 0.0 if may_follow(labels, u, u - 1) else _NOTHING
-    limits = np.empty((2, frames), np.int64)
-    reach(free, 1, frames, cells, limits)
-    after_free = np.flatnonzero(free[: max(0, count - 1)]) + 1
-    row = _Row(symbols, star, star_cost, symbol_of[:cells], labels, free, floor, after_free, limits)
-    return _all_frames(log_probs, row, blank >= 0, backward, path, record)
-
-
-@njit(nogil=True, cache=True)
-def _all_frames(
-    log_probs: np.ndarray, row: _Row, blanks: bool, backward: bool, path: np.ndarray, record: np.ndarray
-) -> float:
-    frames, cells, count = len(log_probs), len(row.symbol_of), len(row.labels)
-    low, high, symbols, symbol_of = row.limits[0], row.limits[1], row.symbols, row.symbol_of
+    frames, cells, count = len(row.log_probs), len(row.symbol_of), len(row.labels)
+    low, high, symbols, symbol_of = row.low, row.high, row.symbols, row.symbol_of
     # mantissas and exponents of tokens, then of blanks; cell u has index u + 1
     old, new = _nothing(cells), _nothing(cells)
     old[3 if blanks else 1, 1 if blanks else 0] = 0.0  # before the first frame
@@ -85,7 +36,7 @@ def _all_frames(
     was_low = 0
     for t in range(frames):
         at = frames - 1 - t if backward else t
-        ok &= emit(log_probs[at], symbols, row.star, row.star_cost, emitted[2])
+        ok &= emit(row.log_probs[at], symbols, emitted[2])
         _powers(emitted[2], emitted[0], emitted[1])
         lo, end = low[t], high[t] + 1
         gather(emitted[0], symbol_of[lo:end], score[0])
@@ -109,12 +60,12 @@ def _all_frames(
 
 
 @njit(nogil=True, cache=True)
-def _end(row: _Row, blanks: bool, state: np.ndarray) -> float:
+def _end(row: Row, blanks: bool, state: np.ndarray) -> float:
     count = len(row.labels)
     mantissa, exponent = 1.0, _NOTHING
     if blanks:
         mantissa, exponent = state[2, count + 1], state[3, count + 1]
-    for u in range(count - 1, row.limits[0, -1] - 1, -1):
+    for u in range(count - 1, row.low[-1] - 1, -1):
         mantissa, exponent = _add(mantissa, exponent, state[0, u + 1], state[1, u + 1])
         if not row.free[u]:
             break
@@ -202,7 +153,7 @@ def _to_blanks(
 
 @njit(nogil=True, cache=True)
 def _past_free(
-    row: _Row,
+    row: Row,
     blanks: bool,
     was_low: int,
     lo: int,
@@ -221,7 +172,7 @@ def _past_free(
         while v >= was_low and row.free[v]:
             if blanks:
                 mantissa, exponent = _add(mantissa, exponent, old[2, v + 1], old[3, v + 1])
-            if not blanks or (v > was_low and may_follow(row.labels, u, v - 1)):
+            if not blanks or (v > was_low and row.labels[u] != row.labels[v - 1]):
                 mantissa, exponent = _add(mantissa, exponent, old[0, v], old[1, v])
             v -= 1
         mantissa, extra = split(mantissa * score[0, u - lo])

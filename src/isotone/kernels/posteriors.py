@@ -1,4 +1,4 @@
-"""How sure the emissions are of a path: scores and posteriors of its tokens, likelihood of the whole.
+"""How sure the emissions are of a path: posteriors of its tokens, likelihood of the whole.
 
 Inputs are those of :mod:`isotone.kernels.viterbi` and the paths that it returns; results are float64, of the
 kind (array or tensor) of ``log_probs``. A token that no frame of the path carries (an optional one left out, padding)
@@ -12,51 +12,15 @@ import numpy as np
 from isotone.kernels._inputs import (
     Array,
     as_arrays,
-    check_ctc,
-    check_labels,
-    check_monotone,
     check_scores,
+    check_targets,
     each_row,
     like,
     optional_tokens,
-    star_cost_or_default,
     to_numpy,
 )
 from isotone.kernels._lattice import PADDING
-from isotone.kernels._posteriors import confidence_row, half_row, score_row
-
-
-def token_scores(
-    log_probs: Array,
-    paths: Array,
-    labels: Array,
-    frame_lengths: Array,
-    label_lengths: Array,
-    *,
-    star_cost: float = 0.0,
-) -> Array:
-    """The mean log-probability of every token over the frames that carry it.
-
-    Args:
-        log_probs: ``(B, T, V)`` nats.
-        paths: ``(B, T)`` integers, as :func:`isotone.kernels.viterbi.ctc_path` or ``monotone_path`` return them.
-        labels: ``(B, U)`` integers, those that the paths are of.
-        frame_lengths: ``(B,)`` frames.
-        label_lengths: ``(B,)`` tokens.
-        star_cost: Nats a frame taken from the best label's, for tokens labelled :data:`isotone.kernels.viterbi.STAR`.
-
-    Returns:
-        ``(B, U)`` float64, nats a frame; NaN for a token without frames.
-
-    Raises:
-        ValueError: shapes, lengths, labels or paths that do not fit together.
-    """
-    scores_in, labels_in, frames, tokens = as_arrays(log_probs, labels, frame_lengths, label_lengths)
-    check_labels(labels_in, tokens, scores_in.shape[2])
-    paths_in = _check_paths(paths, scores_in, frames, tokens)
-    out = np.full(labels_in.shape, np.nan)
-    each_row(score_row, frames, scores_in, labels_in, frames, tokens, float(star_cost), paths_in, out)
-    return like(log_probs, out)
+from isotone.kernels._posteriors import confidence_row, half_row
 
 
 def token_posteriors(
@@ -68,7 +32,6 @@ def token_posteriors(
     blank: int | None,
     *,
     optional: Array | None = None,
-    star_cost: float | None = None,
 ) -> tuple[Array, Array]:
     r"""How likely every token is where its path has it, given the label sequence; and how likely the sequence is.
 
@@ -78,7 +41,7 @@ def token_posteriors(
 
     (Rabiner 1989, eq. 27; for CTC Graves et al. 2006, section 4.1). A token's confidence is the mean of
     :math:`\gamma_t(u)` over the frames t that the path gives it: near 1 where no other alignment is likely.
-    It says nothing of whether y was spoken: for that see :func:`token_scores`.
+    It says nothing of whether y was spoken: for that see :mod:`isotone.scores`.
 
     Args:
         log_probs: ``(B, T, V)`` nats; -inf is allowed.
@@ -89,7 +52,6 @@ def token_posteriors(
         label_lengths: ``(B,)`` tokens.
         blank: Label number of CTC's blank; None for the lattice without blanks of ``monotone_path``.
         optional: ``(B, U)`` bool, tokens that alignments may leave out. Default: none.
-        star_cost: Nats a frame that :data:`isotone.kernels.viterbi.STAR` costs. Default: as in those functions.
 
     Returns:
         Confidences ``(B, U)`` float64 in [0, 1], NaN for a token without frames, and log-likelihoods ``(B,)`` float64
@@ -102,24 +64,18 @@ def token_posteriors(
     """
     scores_in, labels_in, frames, tokens = as_arrays(log_probs, labels, frame_lengths, label_lengths)
     free = optional_tokens(optional, labels_in)
-    if blank is None:
-        check_labels(labels_in, tokens, scores_in.shape[2])
-        check_monotone(free, frames, tokens, 1)
-    else:
-        check_ctc(labels_in, frames, tokens, scores_in.shape[2], blank, free, stars=True)
-    cost = star_cost_or_default(star_cost, blank)
+    check_targets(labels_in, frames, tokens, scores_in.shape[2], blank, free)
     paths_in = _check_paths(paths, scores_in, frames, tokens)
     records = np.zeros((2 * len(scores_in), scores_in.shape[1]))
     totals = np.zeros(2 * len(scores_in))
     each_row(
         half_row, np.repeat(frames * tokens, 2), scores_in, labels_in, frames, tokens, free,
-        -1 if blank is None else blank, cost, paths_in, records, totals,
+        -1 if blank is None else blank, paths_in, records, totals,
     )  # fmt: skip
     check_scores(totals)
     confidence = np.full(labels_in.shape, np.nan)
     each_row(
-        confidence_row, frames, scores_in, labels_in, frames, tokens, cost, paths_in, records,
-        totals, confidence,
+        confidence_row, frames, scores_in, labels_in, frames, tokens, paths_in, records, totals, confidence,
     )  # fmt: skip
     return like(log_probs, confidence), like(log_probs, totals[::2].copy())
 

@@ -33,7 +33,7 @@ from isotone.kernels._softdtw_fused import (
     values_and_gradients,
 )
 from isotone.kernels._softdtw_plan import Plan, dense
-from isotone.types import Coupling
+from isotone.types import Coupling, length_mask
 
 
 class SubsequenceMatch(NamedTuple):
@@ -81,8 +81,9 @@ def soft_dtw(
     backend = _backend(cost.device)
     if backend is None:
         return _softdtw_torch.soft_dtw(cost, plan, gamma)
-    keep = torch.is_grad_enabled() and cost.requires_grad
-    return _SoftDTW.apply(cost, float(gamma), plan, backend, keep)
+    if not (torch.is_grad_enabled() and cost.requires_grad):
+        return backend.forward(cost, plan, float(gamma), False)[0].to(cost.dtype)
+    return _SoftDTW.apply(cost, float(gamma), plan, backend)
 
 
 def check_sequences(x: Tensor, y: Tensor) -> None:
@@ -146,8 +147,9 @@ def soft_dtw_sqeuclidean(
     _check_options(gamma, band)
     n, m = _lengths(source_lengths, len(x), x.shape[1]), _lengths(target_lengths, len(y), y.shape[1])
     plan = Plan.of((len(x), x.shape[1], y.shape[1]), n, m, -1 if band is None else int(band))
-    keep = torch.is_grad_enabled() and (x.requires_grad or y.requires_grad)
-    return _FromSequences.apply(x, y, float(gamma), plan, keep)
+    if not (torch.is_grad_enabled() and (x.requires_grad or y.requires_grad)):
+        return values_and_gradients(x, y, float(gamma), plan, False)[0]
+    return _FromSequences.apply(x, y, float(gamma), plan)
 
 
 def expected_alignment(
@@ -167,7 +169,8 @@ def expected_alignment(
         ``(B, n, m)`` from 0 to 1, the probability that a path visits each pair; at gamma = 0 the best path. 0 beyond
         the lengths, and in rows where every path is forbidden. Differentiable once in the costs.
     """
-    return _values_and_visits(cost, gamma, source_lengths, target_lengths, band)[1]
+    visits = _values_and_visits(*_prepare(cost, gamma, source_lengths, target_lengths, band), gamma)[1]
+    return visits.mT if _by_columns(cost) else visits
 
 
 @torch.no_grad()
@@ -191,13 +194,21 @@ def dtw(
         AlignmentError: a row holds NaN, or every path in it is forbidden; the message names it.
         ValueError: as in :func:`soft_dtw`.
     """
-    values, visits = _values_and_visits(cost.detach(), 0.0, source_lengths, target_lengths, band)
-    _check_values(values)
-    n, m = (
-        torch.from_numpy(_lengths(lengths, len(cost), size)).to(cost.device)
-        for lengths, size in ((source_lengths, cost.shape[1]), (target_lengths, cost.shape[2]))
-    )
-    return _entries(visits > 0, n, m, -values)
+    laned, plan = _prepare(cost.detach(), 0.0, source_lengths, target_lengths, band)
+    backend = _backend(cost.device)
+    if backend is _softdtw_plan:
+        values, up, left = backend.forward(laned, plan, 0.0, True)
+        _check_values(values)
+        source, target, count = backend.best_paths(up, left, plan)
+    else:
+        values, visits = _values_and_visits(laned, plan, 0.0)
+        _check_values(values)
+        source, target, count = _visited(visits > 0)
+    n, m = (torch.from_numpy(x).to(cost.device) for x in (plan.n, plan.m))
+    if _by_columns(cost):
+        source, target, n, m = target, source, m, n
+    mass = length_mask(count, source.shape[1]).to(laned.dtype)
+    return Coupling(source, target, mass, n, m, -values.to(laned.dtype))
 
 
 @torch.no_grad()
@@ -235,8 +246,8 @@ class _FromSequences(torch.autograd.Function):
     """Values of sequences, of which the first is the shorter, with their gradients at hand."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, y: Tensor, gamma: float, plan: Plan, keep: bool) -> Tensor:
-        values, *gradients = values_and_gradients(x, y, gamma, plan, keep)
+    def forward(ctx: Any, x: Tensor, y: Tensor, gamma: float, plan: Plan) -> Tensor:
+        values, *gradients = values_and_gradients(x, y, gamma, plan, True)
         ctx.save_for_backward(x, y, *gradients)
         ctx.setting = gamma, plan
         return values
@@ -245,7 +256,7 @@ class _FromSequences(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, y, *gradients = ctx.saved_tensors
         gamma, plan = ctx.setting
-        rest = (None,) * 3
+        rest = (None,) * 2
         if not torch.is_grad_enabled():
             of_x, of_y = (
                 grad[:, None, None] * gradient if wanted else None
@@ -263,8 +274,8 @@ class _SoftDTW(torch.autograd.Function):
     """Values of costs whose lanes are the shorter axis."""
 
     @staticmethod
-    def forward(ctx: Any, cost: Tensor, gamma: float, plan: Plan, backend: ModuleType, keep: bool) -> Tensor:
-        values, up, left = backend.forward(cost, plan, gamma, keep)
+    def forward(ctx: Any, cost: Tensor, gamma: float, plan: Plan, backend: ModuleType) -> Tensor:
+        values, up, left = backend.forward(cost, plan, gamma, True)
         ctx.save_for_backward(cost, values, up, left)
         ctx.setting = gamma, plan, backend
         return values.to(cost.dtype)
@@ -273,7 +284,7 @@ class _SoftDTW(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         cost, values, up, left = ctx.saved_tensors
         weight = torch.where(torch.isinf(values), 0.0, grad)
-        return _Alignment.apply(cost, weight, up, left, *ctx.setting), None, None, None, None
+        return _Alignment.apply(cost, weight, up, left, *ctx.setting), None, None, None
 
 
 class _Alignment(torch.autograd.Function):
@@ -334,20 +345,15 @@ def _hessian_by_autograd(
     return change, inner.detach()
 
 
-def _values_and_visits(
-    cost: Tensor, gamma: float, source_lengths: Tensor | None, target_lengths: Tensor | None, band: int | None
-) -> tuple[Tensor, Tensor]:
-    """Values ``(B,)``, without a gradient, and expected alignments ``(B, n, m)``."""
-    laned, plan = _prepare(cost, gamma, source_lengths, target_lengths, band)
-    backend = _backend(cost.device)
+def _values_and_visits(laned: Tensor, plan: Plan, gamma: float) -> tuple[Tensor, Tensor]:
+    """Values ``(B,)``, without a gradient, and expected alignments of the shape of the costs."""
+    backend = _backend(laned.device)
     if backend is None:
         values = _softdtw_torch.soft_dtw(laned.detach(), plan, gamma)
-        visits = _softdtw_torch.expected_alignment(laned, plan, gamma)
-    else:
-        values, up, left = backend.forward(laned.detach(), plan, float(gamma), True)
-        possible = (~torch.isinf(values)).to(laned.dtype)
-        visits = _Alignment.apply(laned, possible, up, left, float(gamma), plan, backend)
-    return values.to(laned.dtype), visits.mT if _by_columns(cost) else visits
+        return values, _softdtw_torch.expected_alignment(laned, plan, gamma)
+    values, up, left = backend.forward(laned.detach(), plan, float(gamma), True)
+    possible = (~torch.isinf(values)).to(laned.dtype)
+    return values, _Alignment.apply(laned, possible, up, left, float(gamma), plan, backend)
 
 
 def _backend(device: torch.device) -> ModuleType | None:
@@ -407,20 +413,19 @@ def _lengths(lengths: Tensor | None, batch: int, size: int) -> np.ndarray:
 
 
 def _check_values(values: Tensor) -> None:
-    bad = (~torch.isfinite(values)).nonzero()[:, 0]
-    if len(bad):
-        row = int(bad[0])
+    finite = torch.isfinite(values)
+    if not finite.all():
+        row = int((~finite).nonzero()[0])
         reason = "its costs hold NaN" if torch.isnan(values[row]) else "every path in it is forbidden"
         raise AlignmentError(f"Row {row} cannot be aligned: {reason}.")
 
 
-def _entries(visited: Tensor, n: Tensor, m: Tensor, scores: Tensor) -> Coupling:
-    """The hard coupling of the pairs that ``visited (B, n, m)`` marks, one path a row."""
-    _, source, target = visited.nonzero().unbind(1)
-    count = visited.flatten(1).sum(1)
+def _visited(cells: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Rows and columns ``(B, K)`` of the cells that ``cells (B, n, m)`` marks, one path a row, and their number."""
+    _, row, column = cells.nonzero().unbind(1)
+    count = cells.flatten(1).sum(1)
     begin = torch.cumsum(count, 0) - count
     size = max(1, int(count.max()) if len(count) else 1)
-    place = torch.arange(size, device=visited.device)
+    place = torch.arange(size, device=cells.device)
     index = begin[:, None] + torch.minimum(place, count[:, None] - 1)
-    mass = (place < count[:, None]).to(scores.dtype)
-    return Coupling(source[index], target[index], mass, n, m, scores)
+    return row[index], column[index], count

@@ -14,12 +14,8 @@ it crosses; decisions are those of a whole trellis. Beyond inputs and paths a ro
 
 Where tokens are optional, time grows with the length of their runs as well.
 
-:data:`STAR` as a label makes a token a wildcard: speech that the transcript leaves out. In every frame it scores
-what the frame's best label does, less ``star_cost`` nats. The blank is among those labels: in CTC's emissions
-most frames of untranscribed speech are blank too, and a star that had to pay for them would lose to blanks
-and misplaced tokens. The cost keeps a star from sharing in what tokens and blanks explain as well: more of it
-leaves tokens alone that the emissions are unsure of, less of it takes speech that resembles the transcript.
-Stars are best made optional wherever it is not known that there is something.
+For speech that a transcript leaves out, a star, give ``log_probs`` one column more, as
+:func:`isotone.stars.star_scores` makes it; its number is the star's label, which like others may be optional.
 """
 
 from __future__ import annotations
@@ -30,20 +26,16 @@ import numpy as np
 
 from isotone.kernels._ctc import ctc_row
 from isotone.kernels._inputs import (
-    CTC_STAR_COST,
-    MONOTONE_STAR_COST,
     Array,
     as_arrays,
     check_ctc,
-    check_labels,
-    check_monotone,
     check_scores,
+    check_targets,
     each_row,
     like,
     optional_tokens,
-    star_cost_or_default,
 )
-from isotone.kernels._lattice import PADDING, STAR
+from isotone.kernels._lattice import PADDING
 from isotone.kernels._monotone import monotone_row
 from isotone.kernels._segmental import segmental_row
 
@@ -74,8 +66,6 @@ def ctc_path(
     label_lengths: Array,
     blank: int,
     optional: Array | None = None,
-    *,
-    star_cost: float | None = None,
 ) -> tuple[Array, Array]:
     """The best CTC path of known label sequences: blanks allowed anywhere, required between equal neighbours.
 
@@ -84,22 +74,21 @@ def ctc_path(
 
     Args:
         log_probs: ``(B, T, V)`` float32 or float64 (other types are converted), nats; -inf is allowed.
-        labels: ``(B, U)`` integers; :data:`STAR` for any speech.
+        labels: ``(B, U)`` integers.
         frame_lengths: ``(B,)`` frames.
         label_lengths: ``(B,)`` tokens; 0 gives a path of blanks.
         blank: Label number of the blank.
         optional: ``(B, U)`` bool, tokens that may be left out. Default: none.
-        star_cost: Nats a frame that a star costs. Default: :data:`CTC_STAR_COST`.
 
     Returns:
         Paths ``(B, T)`` int64 and their scores ``(B,)`` in nats, of the type of ``log_probs``.
 
     Raises:
-        AlignmentError: a row has too few frames, holds NaN or +inf in a label that its target has (any label, with
-            a star), or has no path of probability above zero; the message names the row.
+        AlignmentError: a row has too few frames, holds NaN or +inf in a label that its target has, or has no path
+            of probability above zero; the message names the row.
         ValueError: shapes, lengths or labels that do not fit together.
     """
-    return _best(log_probs, labels, frame_lengths, label_lengths, blank, optional, 1, star_cost, None)[:2]
+    return _best(log_probs, labels, frame_lengths, label_lengths, blank, optional, 1, None)[:2]
 
 
 def monotone_path(
@@ -109,8 +98,6 @@ def monotone_path(
     label_lengths: Array,
     optional: Array | None = None,
     min_frames: int = 1,
-    *,
-    star_cost: float | None = None,
 ) -> tuple[Array, Array]:
     """The best path without blanks: every frame has a token, every token in turn takes consecutive frames.
 
@@ -120,12 +107,11 @@ def monotone_path(
 
     Args:
         log_probs: ``(B, T, V)`` as in :func:`ctc_path`.
-        labels: ``(B, U)`` integers; :data:`STAR` for any speech.
+        labels: ``(B, U)`` integers.
         frame_lengths: ``(B,)`` frames.
         label_lengths: ``(B,)`` tokens, at least 1.
         optional: ``(B, U)`` bool, tokens that may be left out (silence between words). Default: none.
         min_frames: Frames that a token takes at least.
-        star_cost: Nats a frame that a star costs. Default: :data:`MONOTONE_STAR_COST`.
 
     Returns:
         Paths ``(B, T)`` int64, without -1, and their scores ``(B,)`` in nats.
@@ -134,9 +120,7 @@ def monotone_path(
         AlignmentError: as in :func:`ctc_path`; also for a row without tokens.
         ValueError: shapes, lengths or labels that do not fit together.
     """
-    return _best(
-        log_probs, labels, frame_lengths, label_lengths, None, optional, min_frames, star_cost, None
-    )[:2]  # fmt: skip
+    return _best(log_probs, labels, frame_lengths, label_lengths, None, optional, min_frames, None)[:2]
 
 
 def banded_path(
@@ -148,8 +132,6 @@ def banded_path(
     blank: int | None = None,
     optional: Array | None = None,
     min_frames: int = 1,
-    *,
-    star_cost: float | None = None,
 ) -> BandedPaths[Array]:
     """The best path near the straight line from the first frame and token to the last: faster, and maybe not the best.
 
@@ -159,14 +141,13 @@ def banded_path(
 
     Args:
         log_probs: ``(B, T, V)`` as in :func:`ctc_path`.
-        labels: ``(B, U)`` integers; :data:`STAR` for any speech.
+        labels: ``(B, U)`` integers.
         frame_lengths: ``(B,)`` frames.
         label_lengths: ``(B,)`` tokens.
         band: Half-width in tokens, at least 1.
         blank: Label number of the blank for CTC paths; None for paths without blanks.
         optional: ``(B, U)`` bool, tokens that may be left out. Default: none.
         min_frames: Frames that a token takes at least, in paths without blanks.
-        star_cost: Nats a frame that a star costs. Default: as in those two.
 
     Returns:
         Paths, scores, and whether the band's edge was touched, a row each.
@@ -180,9 +161,7 @@ def banded_path(
             "banded_path expects a band of at least 1 token, and min_frames only without a blank; "
             f"got {band} and {min_frames}."
         )
-    found = _best(
-        log_probs, labels, frame_lengths, label_lengths, blank, optional, min_frames, star_cost, band
-    )  # fmt: skip
+    found = _best(log_probs, labels, frame_lengths, label_lengths, blank, optional, min_frames, band)
     return BandedPaths(*found)
 
 
@@ -194,18 +173,12 @@ def _best(
     blank: int | None,
     optional: Array | None,
     min_frames: int,
-    star_cost: float | None,
     band: int | None,
 ) -> tuple[Array, Array, Array]:
     """Paths, scores and touched bands of either lattice."""
     scores_in, labels_in, frames, tokens = as_arrays(log_probs, labels, frame_lengths, label_lengths)
     free = optional_tokens(optional, labels_in)
-    if blank is None:
-        check_labels(labels_in, tokens, scores_in.shape[2])
-        check_monotone(free, frames, tokens, min_frames)
-    else:
-        check_ctc(labels_in, frames, tokens, scores_in.shape[2], blank, free, stars=True)
-    cost = star_cost_or_default(star_cost, blank)
+    check_targets(labels_in, frames, tokens, scores_in.shape[2], blank, free, min_frames)
     paths = np.full(scores_in.shape[:2], PADDING, np.int64)
     scores, touched = np.zeros(len(scores_in)), np.zeros(len(scores_in), np.bool_)
     half = -1 if band is None else band
@@ -213,7 +186,7 @@ def _best(
     each_row(
         monotone_row if blank is None else ctc_row, cells,
         scores_in, labels_in, frames, tokens, free, min_frames if blank is None else blank,
-        cost, half, _LEAST_BLOCK, _STORED_BYTES, paths, scores, touched,
+        half, _LEAST_BLOCK, _STORED_BYTES, paths, scores, touched,
     )  # fmt: skip
     check_scores(scores, band)
     scores = scores.astype(scores_in.dtype)
@@ -271,9 +244,6 @@ def segmental_decode(
 
 
 __all__ = [
-    "CTC_STAR_COST",
-    "MONOTONE_STAR_COST",
-    "STAR",
     "BandedPaths",
     "banded_path",
     "check_ctc",
