@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone.audio import load
+from isotone.corpus.rows import to_dataset
 from isotone.corpus.timit import TimitCorpus
 from isotone.encoder import SpeechEncoder
-from isotone.text.tokenizer import CharacterTokenizer, Tokenizer, build_tokenizer
+from isotone.text.tokenizer import CharacterTokenizer, TextError, Tokenizer, Transcript, build_tokenizer
 from isotone.training.data import LengthBatches, Utterances
 
 
@@ -133,3 +135,83 @@ def test_what_is_left_out_is_named(rows: object, tokenizer: Tokenizer) -> None:
     assert short.skipped[0] == ("blip", "0.020 s of audio is too short for a single frame")
     assert short.skipped[1][0] == "mute"
     assert "Utterance 'mute'" in short.skipped[1][1]
+
+
+class Counting(CharacterTokenizer):
+    """Counts the texts that it tokenises."""
+
+    encoded = 0
+
+    def encode(self, text: str) -> Transcript:
+        self.encoded += 1
+        return super().encode(text)
+
+
+texts = st.lists(st.text(" aAbz1$.'\u00e9", max_size=12), min_size=1, max_size=12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    texts,
+    st.sets(st.sampled_from("abzfivot\u00e9"), min_size=1),
+    st.lists(st.floats(0.0, 3.0), min_size=12, max_size=12),
+)
+def test_what_is_left_out_is_what_cannot_be_tokenised(
+    texts: list[str], characters: set[str], seconds: list[float]
+) -> None:
+    """The quick look at a text's first word decides as tokenising all of it does; and frames as asking for each."""
+    tokenizer = CharacterTokenizer(["<pad>", *sorted(characters)])
+    tier: dict[str, list[str]] = {"label": [], "start": [], "end": []}
+    rows = [
+        {
+            "id": str(i),
+            "audio": "",
+            "start": 0.0,
+            "end": s,
+            "text": t,
+            "words": tier,
+            "phones": tier,
+            "speaker": "",
+        }
+        for i, (t, s) in enumerate(zip(texts, seconds))
+    ]
+
+    def frames(samples: int) -> int:
+        return max(0, (samples - 400) // 320 + 1)
+
+    expected = []
+    for row in rows:
+        try:
+            tokenizer.encode_row(row)
+        except TextError:
+            continue
+        if row["end"] <= 2.5 and frames(int(row["end"] * 16_000)) >= 1:
+            expected.append(int(row["id"]))
+    for given_rows in (rows, to_dataset(rows)):
+        data = Utterances(given_rows, tokenizer, 16_000, 2.5, frames)
+        assert data.kept.tolist() == expected
+        assert data.seconds.tolist() == [rows[i]["end"] for i in expected]
+        assert [id for id, _ in data.skipped] == [r["id"] for i, r in enumerate(rows) if i not in expected]
+
+
+def test_texts_are_tokenised_when_they_are_asked_for(rows: object) -> None:
+    tokenizer = Counting(["<pad>", "|", *"abehiopsty"])
+    data = Utterances(rows, tokenizer, 16_000)
+    first_words = {row["text"].split()[0] for row in rows}  # type: ignore[attr-defined]
+    assert len(data) == 12
+    assert tokenizer.encoded == len(first_words) < 12
+    before = tokenizer.encoded
+    example = data[3]
+    assert tokenizer.encoded == before + 1
+    assert example.transcript == tokenizer.encode(data.row(3)["text"])
+    assert example.id == data.row(3)["id"]
+
+
+def test_an_epoch_of_a_large_corpus_is_batched_quickly() -> None:
+    seconds = np.random.default_rng(0).uniform(2.0, 16.0, 280_000)
+    sampler = LengthBatches(seconds, 16, 160.0)
+    started = time.perf_counter()
+    batches = sampler.batches()
+    assert time.perf_counter() - started < 10
+    assert sorted(i for batch in batches for i in batch) == list(range(280_000))
+    assert LengthBatches(seconds.tolist(), 16, 160.0).batches() == batches

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from isotone.alignment import Tier, tier_from_spans
 from isotone.audio import info
-from isotone.corpus import SILENCE, features, tier_column
-from isotone.interfaces import Corpus
-
-if TYPE_CHECKING:
-    from datasets import Dataset
-
-log = logging.getLogger(__name__)
+from isotone.corpus import SILENCE, tier_column
+from isotone.corpus.rows import Part, RowCorpus
 
 AUDIO_SUFFIXES = frozenset(
     {".wav", ".flac", ".ogg", ".opus", ".oga", ".mp3", ".aiff", ".aif", ".sph", ".au", ".w64", ".caf"}
@@ -34,7 +29,7 @@ SPLIT_FOLDERS = {
 TIERS = {"word": "words", "words": "words", "phone": "phones", "phones": "phones"}
 
 
-class FolderCorpus(Corpus):
+class FolderCorpus(RowCorpus):
     """Recordings with a ``.txt``, ``.lab`` or ``.TextGrid`` of the same name beside each, in nested folders.
 
     A TextGrid gives times from its tiers ``words`` and ``phones`` (in either case; others are ignored), and
@@ -49,9 +44,6 @@ class FolderCorpus(Corpus):
         root: The folder.
         test_share: Share of the utterances in ``test``, and again in ``dev``, where no folders say so.
 
-    Attributes:
-        skipped: (id, reason) of the recordings that the last :meth:`load` left out.
-
     Raises:
         ValueError: ``test_share`` is not from 0 to 0.5.
     """
@@ -59,21 +51,16 @@ class FolderCorpus(Corpus):
     def __init__(self, root: str | Path, test_share: float = 0.1) -> None:
         if not 0 <= test_share <= 0.5:
             raise ValueError(f"test_share is the share of test and of dev, from 0 to 0.5; got {test_share}.")
-        self.root = Path(root)
+        super().__init__(root)
         self.test_share = test_share
-        self.skipped: list[tuple[str, str]] = []
 
-    def load(self, split: str) -> Dataset:
-        """One split: ``train``, ``dev``, ``test`` or ``all``, in sorted order.
-
-        Recordings without text and damaged files are left out, listed in :attr:`skipped` and logged.
+    def parts(self, split: str) -> Iterator[tuple[str, Callable[[], Part]]]:
+        """The recordings of a split (``train``, ``dev``, ``test`` or ``all``), in sorted order.
 
         Raises:
             FileNotFoundError: no such folder, or no recordings in it.
-            ValueError: no such split, or nothing left to load.
+            ValueError: no such split.
         """
-        from datasets import Dataset
-
         if split not in (*SPLITS, "all"):
             raise ValueError(f"A folder has no split {split!r}; it has {', '.join(SPLITS)} and all.")
         recordings = self._recordings()
@@ -81,26 +68,9 @@ class FolderCorpus(Corpus):
         if named and split != "all" and split not in named:
             there = ", ".join(sorted(str(n) for n in named))
             raise ValueError(f"{self.root} has no folder for the split {split!r}; it has {there}, and all.")
-        self.skipped = []
-        rows = []
         for id, files in recordings.items():
-            if split not in ("all", self._folder_split(id) if named else self._hash_split(id)):
-                continue
-            try:
-                id.encode()
-                rows.append(self._row(id, files))
-            except UnicodeEncodeError:
-                self._skip(ascii(id), "its name is not Unicode; rename it.")
-            except (ValueError, OSError) as error:
-                self._skip(id, str(error))
-        if not rows:
-            reason = f" {len(self.skipped)} were left out: {self.skipped[0][1]}" if self.skipped else ""
-            raise ValueError(f"{self.root}: the split {split!r} has no utterances.{reason}")
-        return Dataset.from_list(rows, features=features())
-
-    def _skip(self, id: str, reason: str) -> None:
-        self.skipped.append((id, reason))
-        log.warning("%s: %s is left out: %s", self.root, id, reason)
+            if split in ("all", self._folder_split(id) if named else self._hash_split(id)):
+                yield id, partial(self._part, id, files)
 
     def _recordings(self) -> dict[str, dict[str, Path]]:
         """For every id its files, by suffix in lower case."""
@@ -130,6 +100,9 @@ class FolderCorpus(Corpus):
         digest = hashlib.blake2b(id.encode("utf-8", "surrogateescape"), digest_size=8).digest()
         place = int.from_bytes(digest, "big") / 2**64
         return "test" if place < self.test_share else "dev" if place < 2 * self.test_share else "train"
+
+    def _part(self, id: str, files: Mapping[str, Path]) -> Part:
+        return Part([self._row(id, files)])
 
     def _row(self, id: str, files: Mapping[str, Path]) -> dict[str, Any]:
         audio = [path for suffix, path in files.items() if suffix in AUDIO_SUFFIXES]

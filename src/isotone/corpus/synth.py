@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import soundfile
 from rich.console import Console
 from rich.progress import Progress
 
 from isotone import __version__
+from isotone.corpus.ami import AMICorpus
+from isotone.corpus.layouts import LAYOUTS
+from isotone.corpus.librispeech import LibriSpeechCorpus
+from isotone.corpus.rows import RowCorpus
 from isotone.corpus.timit import TimitCorpus
 from isotone.corpus.voices import SAMPLE_RATE, Speaker, Utterance, record, speakers
 from isotone.files import atomic_folder
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
 # Raised when the same options come to make another corpus.
 _REVISION = 2
 
-# Share of the sentences that are for TEST.
+# Share of the sentences that are for dev and test.
 _TEST_SENTENCES = 0.2
 
 
@@ -43,24 +46,6 @@ def sentences() -> list[str]:
     """The English sentences that come with the package: rich in phones, 5 to 11 words each."""
     file = resources.files("isotone.corpus").joinpath("data/sentences_en.txt")
     return file.read_text("utf-8").splitlines()
-
-
-def _write_timit(root: Path, split: str, utterance: Utterance) -> None:
-    folder = root / split.upper() / "DR1" / utterance.speaker
-    folder.mkdir(parents=True, exist_ok=True)
-    stem = folder / f"SX{utterance.number}"
-    soundfile.write(stem.with_suffix(".WAV"), utterance.samples, SAMPLE_RATE, subtype="PCM_16", format="WAV")
-    texts = {
-        ".PHN": "".join(f"{m.start} {m.end} {m.label}\n" for m in utterance.phones),
-        ".WRD": "".join(f"{m.start} {m.end} {m.label}\n" for m in utterance.words),
-        ".TXT": f"0 {len(utterance.samples)} {utterance.text}\n",
-    }
-    for suffix, text in texts.items():
-        stem.with_suffix(suffix).write_text(text, "utf-8")
-
-
-#: How an utterance of "train" or "test" is written, by the name of the layout.
-LAYOUTS: dict[str, Callable[[Path, str, Utterance], None]] = {"timit": _write_timit}
 
 
 def generate(
@@ -77,19 +62,18 @@ def generate(
 ) -> Path:
     """Write a corpus of synthetic speech, or find it there.
 
-    TRAIN and TEST share no voice and no sentence. Where the hours ask for more than every speaker saying
+    What trains and what tests share no voice and no sentence. Where the hours ask for more than every speaker saying
     every sentence, the sentences are said again. The corpus appears when it is complete, with a
     ``manifest.json`` of its options, speakers and counts; a second call with the same options does nothing.
 
     Args:
         folder: Root of the corpus.
-        layout: ``"timit"``: ``TRAIN/DR1/<speaker>/SX<n>`` with ``.WAV`` (RIFF, 16 kHz, 16 bits), ``.PHN``,
-            ``.WRD`` and ``.TXT``. :class:`isotone.corpus.timit.TimitCorpus` reads it and shares the speakers
-            of TEST out between dev and test.
-        hours: Hours of audio in TRAIN, up to the length of one utterance.
-        test_hours: Hours of audio in TEST.
-        train_speakers: Speakers in TRAIN.
-        test_speakers: Speakers in TEST, at least 2.
+        layout: ``timit``, ``librispeech`` or ``ami``: the files of that corpus, which its class reads; see
+            :mod:`isotone.corpus.layouts`. The test speakers are shared out between dev and test.
+        hours: Hours of audio to train with, up to the length of one utterance.
+        test_hours: Hours of audio of dev and test together.
+        train_speakers: Speakers of train.
+        test_speakers: Speakers of dev and test together, at least 2.
         seed: Decides on everything.
         channel: With microphones and noise; see :func:`record`.
         overwrite: Replace a synthetic corpus that was made with other options.
@@ -103,8 +87,7 @@ def generate(
         ValueError: no such layout, or a number that is too small.
         ImportError: espeak-ng is not installed.
     """
-    if layout not in LAYOUTS:
-        raise ValueError(f"There is no corpus layout {layout!r}; there is {', '.join(LAYOUTS)}.")
+    _known(layout)
     if min(hours, test_hours) <= 0 or train_speakers < 1 or test_speakers < 2:
         raise ValueError(
             f"A synthetic corpus expects hours above 0, 1 train speaker and 2 test speakers or more; got "
@@ -142,13 +125,14 @@ def _write_splits(
     cut = round(len(lines) * _TEST_SENTENCES)
     parts = ("train", train, lines[cut:], hours), ("test", test, lines[:cut], test_hours)
     splits = {}
+    files = LAYOUTS[layout](root, [s.name for s in train], [s.name for s in test])
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
         for number, (split, people, texts, wanted) in enumerate(parts):
             task = progress.add_task(f"synthesising {split}", total=wanted * 3600)
             phones: Counter[str] = Counter()
             lengths = []
             for utterance in _utterances(people, texts, wanted * 3600, [seed, 3, number], channel):
-                LAYOUTS[layout](root, split, utterance)
+                files.add(utterance)
                 lengths.append(len(utterance.samples) / SAMPLE_RATE)
                 phones.update(m.label for m in utterance.phones)
                 progress.advance(task, lengths[-1])
@@ -158,6 +142,7 @@ def _write_splits(
                 "speakers": [asdict(s) for s in people],
                 "phones": dict(sorted(phones.items())),
             }
+    files.finish()
     return splits
 
 
@@ -213,24 +198,29 @@ def _utterances(
 class SynthCorpus(Corpus):
     """Synthetic speech with exact phone and word times, generated when it is first loaded; needs no download.
 
-    It is written in TIMIT's layout and read by :class:`isotone.corpus.timit.TimitCorpus`, as real data is.
+    It is written in the files of a real corpus and read by that corpus's class, whose splits it has.
 
     Args:
         root: Folder for synthetic corpora; each set of options has a folder of its own in it.
-        hours: See :func:`generate`, also for the following.
+        layout: See :func:`generate`, also for the following.
+        hours: Of train.
         test_hours: Of dev and test together.
         train_speakers: Speakers of train.
         test_speakers: Speakers of dev and test together.
         seed: Decides on everything.
         channel: With microphones and noise.
-        phones: Phone set: 39, 48 or 61.
-        silence: ``"drop"`` leaves silence out of the phones.
+        phones: Phone set of the layout timit, which alone has phones: 39, 48 or 61.
+        silence: ``"drop"`` leaves silence out of these phones.
+
+    Raises:
+        ValueError: no such layout.
     """
 
     def __init__(
         self,
         root: str | Path = "~/.cache/isotone/synth",
         *,
+        layout: str = "timit",
         hours: float = 1.0,
         test_hours: float = 0.2,
         train_speakers: int = 24,
@@ -241,15 +231,30 @@ class SynthCorpus(Corpus):
         silence: Silence = "keep",
     ) -> None:
         self._options: dict[str, Any] = {
-            "hours": hours, "test_hours": test_hours, "train_speakers": train_speakers,
+            "layout": _known(layout), "hours": hours, "test_hours": test_hours, "train_speakers": train_speakers,
             "test_speakers": test_speakers, "seed": seed, "channel": channel,
         }  # fmt: skip
         key = hashlib.sha256(json.dumps([_REVISION, self._options]).encode()).hexdigest()[:12]
         self.root = Path(root).expanduser() / key
-        self._corpus = TimitCorpus(self.root, phones=phones, silence=silence)
+        readers: dict[str, Callable[[], RowCorpus]] = {
+            "timit": lambda: TimitCorpus(self.root, phones=phones, silence=silence),
+            "librispeech": lambda: LibriSpeechCorpus(self.root),
+            "ami": lambda: AMICorpus(self.root),
+        }
+        self._corpus = readers[layout]()
+
+    @property
+    def skipped(self) -> list[tuple[str, str]]:
+        """(id, reason) of what the last :meth:`load` left out."""
+        return self._corpus.skipped
+
+    @property
+    def counts(self) -> Counter[str]:
+        """What the rules for texts did in the last :meth:`load`."""
+        return self._corpus.counts
 
     def load(self, split: str) -> Dataset:
-        """One split: ``train``, ``dev`` or ``test``; generates the corpus if need be.
+        """One split of the layout's corpus; generates the corpus if need be.
 
         Raises:
             ValueError: no such split, or options that :func:`generate` does not take.
@@ -257,3 +262,9 @@ class SynthCorpus(Corpus):
         """
         generate(self.root, **self._options)
         return self._corpus.load(split)
+
+
+def _known(layout: str) -> str:
+    if layout not in LAYOUTS:
+        raise ValueError(f"There is no corpus layout {layout!r}; there is {', '.join(LAYOUTS)}.")
+    return layout

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from isotone.alignment import Tier, tier_from_spans
-from isotone.audio import AudioError, info
-from isotone.corpus import features, tier_column
-from isotone.interfaces import Corpus
+from isotone.audio import info
+from isotone.corpus import tier_column
+from isotone.corpus.rows import CorpusError, Part, RowCorpus
 from isotone.text.phones import Closures, PhoneSet, Silence, fold_segments, phone_set
-
-if TYPE_CHECKING:
-    from datasets import Dataset
-
-log = logging.getLogger(__name__)
 
 #: Times in label files are sample numbers at this rate, whatever the rate of the audio file.
 SAMPLE_RATE = 16000
@@ -44,10 +39,6 @@ DEV = frozenset([
 SPLITS = ("train", "dev", "test", "full-test", "all")
 
 
-class CorpusError(ValueError):
-    """A corpus file is not what it should be; the message names the file, the line and the reason."""
-
-
 @dataclass(frozen=True)
 class _Utterance:
     """Files of one utterance, by suffix in lower case without its dot."""
@@ -59,7 +50,7 @@ class _Utterance:
     files: dict[str, Path]
 
 
-class TimitCorpus(Corpus):
+class TimitCorpus(RowCorpus):
     """TIMIT's phones and words, from the LDC tree or the smaller ``drN-speaker`` tree of the public sample.
 
     Splits of the LDC tree are the customary ones: ``train`` (462 speakers), ``test`` (the core test of 24),
@@ -76,13 +67,11 @@ class TimitCorpus(Corpus):
         sa: Also the two sentences SA1 and SA2 that everybody reads; left out by custom.
         test_speakers: Speakers of dev and test instead of those above; all others train.
 
-    Attributes:
-        skipped: (id, reason) of the utterances that the last :meth:`load` left out because a file is damaged
-            or missing.
-
     Raises:
         ValueError: an option that does not exist.
     """
+
+    title = "TIMIT"
 
     def __init__(
         self,
@@ -94,43 +83,27 @@ class TimitCorpus(Corpus):
         test_speakers: Sequence[str] | None = None,
     ) -> None:
         phone_set(phones, closures=closures, silence=silence)  # raises on options that do not exist
-        self.root = Path(root)
+        super().__init__(root)
         self.phones = phones
         self.closures = closures
         self.silence = silence
         self.sa = sa
         self.test_speakers = None if test_speakers is None else [s.lower() for s in test_speakers]
-        self.skipped: list[tuple[str, str]] = []
 
-    def load(self, split: str) -> Dataset:
-        """One split: ``train``, ``dev``, ``test``, ``full-test`` or ``all``, in sorted order.
-
-        Utterances whose files are damaged are left out, listed in :attr:`skipped` and logged.
+    def parts(self, split: str) -> Iterator[tuple[str, Callable[[], Part]]]:
+        """The utterances of a split, in sorted order.
 
         Raises:
             FileNotFoundError: no TIMIT tree at the root.
-            ValueError: no such split, a test speaker who is not there, or nothing left to load.
+            ValueError: no such split, or a test speaker who is not there.
         """
-        from datasets import Dataset
-
         if split not in SPLITS:
             raise ValueError(f"TIMIT has no split {split!r}; it has {', '.join(SPLITS)}.")
         utterances = self._utterances()
         chosen = self._speakers(utterances, split)
-        self.skipped = []
-        rows = []
         for utterance in utterances:
-            if utterance.speaker not in chosen:
-                continue
-            try:
-                rows.append(self._row(utterance))
-            except (CorpusError, AudioError, OSError) as error:
-                self.skipped.append((utterance.id, str(error)))
-                log.warning("TIMIT: %s is left out: %s", utterance.id, error)
-        if not rows:
-            reason = f" {len(self.skipped)} were left out: {self.skipped[0][1]}" if self.skipped else ""
-            raise ValueError(f"TIMIT at {self.root}: the split {split!r} has no utterances.{reason}")
-        return Dataset.from_list(rows, features=features())
+            if utterance.speaker in chosen:
+                yield utterance.id, partial(self._part, utterance)
 
     def _utterances(self) -> list[_Utterance]:
         if not self.root.is_dir():
@@ -170,6 +143,9 @@ class TimitCorpus(Corpus):
             dev, core = test[1::2], test[::2]
         parts = {"train": everybody - set(test), "dev": set(dev), "test": set(core), "full-test": set(test)}
         return parts.get(split, everybody)
+
+    def _part(self, utterance: _Utterance) -> Part:
+        return Part([self._row(utterance)])
 
     def _row(self, utterance: _Utterance) -> dict[str, Any]:
         files = utterance.files

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +19,10 @@ __all__ = [
     "CharacterTokenizer", "PhoneTokenizer", "PieceTokenizer", "TextError", "Tokenizer", "Transcript", "Unit",
     "Word", "build_tokenizer", "load", "train_pieces",
 ]  # fmt: skip
+
+
+# Words of such texts are normalised alike on their own.
+_PLAIN = re.compile(r"[A-Za-z' ]*")
 
 
 class PhoneTokenizer(Tokenizer):
@@ -152,19 +157,36 @@ def build_tokenizer(
         ValueError: no such unit, or rows without text or phones.
     """
     if unit == "phones":
-        phones = sorted({label for row in rows for label in row["phones"]["label"]})
+        phones = sorted({label for tier in _column(rows, "phones") for label in tier["label"]})
         if not phones:
             raise ValueError("A phone tokenizer needs rows with phones; there are none in these.")
         return PhoneTokenizer([BLANK, *phones], pronouncer, silence)
     if unit == "characters":
-        texts = (normalize(row["text"], case=case, language=language) for row in rows)
+        texts = (normalize(text, case=case, language=language) for text in _distinct(_column(rows, "text")))
         characters = sorted({c for text in texts for c in text if not c.isspace()})
         if not characters:
             raise ValueError("A character tokenizer needs rows with text; there is none in these.")
         return CharacterTokenizer([BLANK, "<unk>", "|", *characters], case=case, language=language)
     if unit == "pieces":
-        return train_pieces((row["text"] for row in rows), size, kind, case=case, language=language)
+        return train_pieces(_column(rows, "text"), size, kind, case=case, language=language)
     raise ValueError(f"A tokenizer's unit is 'phones', 'characters' or 'pieces'; got {unit!r}.")
+
+
+def _column(rows: Any, name: str) -> Iterator[Any]:
+    """One column of rows; of a ``datasets.Dataset`` many at once, for there may be hundreds of thousands."""
+    if hasattr(rows, "select_columns"):
+        for some in rows.select_columns([name]).iter(batch_size=1000):
+            yield from some[name]
+    else:
+        yield from (row[name] for row in rows)
+
+
+def _distinct(texts: Iterable[str]) -> set[str]:
+    """Texts with the same characters: those of plain words word by word, each once; the others whole."""
+    found: set[str] = set()
+    for text in texts:
+        found.update(text.split() if _PLAIN.fullmatch(text) else (text,))
+    return found
 
 
 def load(folder: str | Path) -> Tokenizer:

@@ -63,7 +63,7 @@ def decode(pipeline: Pipeline, data: Utterances, limit: int = 0, *, forced: bool
                     aligned = pipeline.align(example.id, example.audio, example.transcript)
                 except AlignmentError:
                     aligned = None
-            row = data.rows[data.kept[example.row]]
+            row = data.row(example.row)
             yield Decoded(
                 row,
                 reference(row),
@@ -162,8 +162,9 @@ def watch(pipeline: Pipeline, batch: Batch) -> dict[str, np.ndarray]:
 
 def _reference_times(data: Utterances, index: int) -> dict[str, np.ndarray]:
     """Start and end of every token in the corpus's own times, where there is one segment a token."""
-    tier = data.rows[data.kept[index]].get(data.tokenizer.unit)
-    if not tier or len(tier["start"]) != len(data.transcripts[index].tokens):
+    row = data.row(index)
+    tier = row.get(data.tokenizer.unit)
+    if not tier or len(tier["start"]) != len(data.tokenizer.encode_row(row).tokens):
         return {}
     return {"reference_start": np.array(tier["start"]), "reference_end": np.array(tier["end"])}
 

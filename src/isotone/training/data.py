@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -48,19 +49,21 @@ class Example:
 
 
 class Utterances(Dataset[Example]):
-    """A split of a corpus whose items are loaded one at a time.
+    """A split of a corpus whose items are read, tokenised and loaded one at a time.
+
+    Beside the rows, which ``datasets`` leaves on disk, an utterance takes 16 bytes of memory.
 
     Args:
-        rows: A ``datasets.Dataset`` with the columns of :mod:`isotone.corpus`.
+        rows: A ``datasets.Dataset`` with the columns of :mod:`isotone.corpus`, or a list of such rows.
         tokenizer: Makes the targets.
         sample_rate: Hz the model expects.
         max_seconds: Longer utterances are left out; 0: none.
         frames: How many frames so many samples give; utterances that give none are left out. Default: not asked.
 
     Attributes:
-        kept: Row numbers that can be used.
+        kept: ``(N,)`` int64, row numbers that can be used.
         skipped: ``(id, reason)`` of those that cannot.
-        seconds: Duration of each kept utterance.
+        seconds: ``(N,)`` float64, duration of each kept utterance.
     """
 
     def __init__(
@@ -74,35 +77,30 @@ class Utterances(Dataset[Example]):
         self.rows = rows
         self.tokenizer = tokenizer
         self.sample_rate = sample_rate
-        self.transcripts: list[Transcript] = []
-        self.kept: list[int] = []
-        self.seconds: list[float] = []
         self.skipped: list[tuple[str, str]] = []
         self.paths: dict[int, np.ndarray] = {}
-        for number, row in enumerate(rows):
-            seconds = row["end"] - row["start"]
-            try:
-                transcript = tokenizer.encode_row(row)
-            except TextError as error:
-                self.skipped.append((row["id"], str(error)))
-                continue
-            if max_seconds and seconds > max_seconds:
-                self.skipped.append((row["id"], f"{seconds:.1f} s is longer than max_seconds={max_seconds}"))
-                continue
-            if frames is not None and frames(int(seconds * sample_rate)) < 1:
-                self.skipped.append((row["id"], f"{seconds:.3f} s of audio is too short for a single frame"))
-                continue
-            self.kept.append(number)
-            self.seconds.append(seconds)
-            self.transcripts.append(transcript)
+        check = _Check(tokenizer, sample_rate, max_seconds, frames)
+        keep = np.ones(len(rows), bool)
+        seconds = np.zeros(len(rows))
+        for number, row in enumerate(_rows(rows, check.columns)):
+            seconds[number] = row["end"] - row["start"]
+            if reason := check(row):
+                self.skipped.append((row["id"], reason))
+                keep[number] = False
+        self.kept = np.flatnonzero(keep)
+        self.seconds = seconds[keep]
 
     def __len__(self) -> int:
         return len(self.kept)
 
+    def row(self, index: int) -> dict[str, Any]:
+        """The corpus's row of an utterance."""
+        return self.rows[int(self.kept[index])]
+
     def __getitem__(self, index: int) -> Example:
-        row = self.rows[self.kept[index]]
+        row = self.row(index)
         samples = audio.load(row["audio"], self.sample_rate, row["start"], row["end"])
-        transcript = self.transcripts[index]
+        transcript = self.tokenizer.encode_row(row)
         return Example(
             index, row["id"], samples, transcript, token_durations(row, transcript, self.tokenizer)
         )
@@ -125,6 +123,63 @@ class Utterances(Dataset[Example]):
             paths = torch.nn.utils.rnn.pad_sequence(known, batch_first=True, padding_value=-2)
         targets = Targets(targets.labels, targets.lengths, durations, paths)
         return Batch(samples, lengths, targets, [e.id for e in examples], [e.row for e in examples])
+
+
+def _rows(rows: Any, columns: list[str]) -> Iterator[dict[str, Any]]:
+    """Rows one after another: of a ``datasets.Dataset`` these columns alone, many read at once."""
+    if not hasattr(rows, "select_columns"):
+        yield from rows
+        return
+    for some in rows.select_columns(columns).iter(batch_size=1000):
+        for values in zip(*(some[name] for name in columns)):
+            yield dict(zip(columns, values))
+
+
+class _Check:
+    """Whether an utterance can be used, without tokenising its text where a look at it is enough."""
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        sample_rate: int,
+        max_seconds: float,
+        frames: Callable[[int], int] | None,
+    ) -> None:
+        self.tokenizer, self.sample_rate = tokenizer, sample_rate
+        self.max_seconds, self.frames = max_seconds, frames
+        self.enough = math.inf  # fewest samples that are known to give a frame: more of them do too
+        self.labelled: dict[str, bool] = {}  # whether a word has labels
+        tiers = ["phones", "words"] if tokenizer.unit == "phones" else []
+        self.columns = ["id", "start", "end", "text", *tiers]
+
+    def __call__(self, row: dict[str, Any]) -> str:
+        """Why an utterance cannot be used; empty where it can."""
+        seconds = row["end"] - row["start"]
+        if self.max_seconds and seconds > self.max_seconds:
+            return f"{seconds:.1f} s is longer than max_seconds={self.max_seconds}"
+        samples = int(seconds * self.sample_rate)
+        if self.frames is not None and samples < self.enough:
+            if self.frames(samples) < 1:
+                return f"{seconds:.3f} s of audio is too short for a single frame"
+            self.enough = samples
+        try:
+            if not self._has_labels(row):
+                self.tokenizer.encode_row(row)
+        except TextError as error:
+            return str(error)
+        return ""
+
+    def _has_labels(self, row: dict[str, Any]) -> bool:
+        """True where a text's first word has labels, so that the text has; it is many texts' first word."""
+        if self.tokenizer.unit == "phones":  # of its own, or a later word may have no pronunciation
+            return False
+        first = next(iter(row["text"].split(maxsplit=1)), "")
+        if first not in self.labelled:
+            try:
+                self.labelled[first] = bool(self.tokenizer.encode(first).tokens)
+            except TextError:
+                self.labelled[first] = False
+        return self.labelled[first]
 
 
 def token_durations(row: Any, transcript: Transcript, tokenizer: Tokenizer) -> list[float] | None:
@@ -156,14 +211,14 @@ class LengthBatches(Sampler[list[int]]):
 
     def __init__(
         self,
-        seconds: Sequence[float],
+        seconds: Sequence[float] | np.ndarray,
         batch_size: int,
         batch_seconds: float = 0.0,
         seed: int = 0,
         pool: int = 16,
         min_size: int = 1,
     ) -> None:
-        self.seconds = seconds
+        self.seconds: list[float] = np.asarray(seconds, float).tolist()  # read often, one at a time
         self.batch_size = batch_size
         self.batch_seconds = batch_seconds
         self.seed = seed

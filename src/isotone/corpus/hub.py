@@ -1,0 +1,156 @@
+"""Corpora of the Hugging Face hub, and local data sets in the files of the ``datasets`` library."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from isotone.alignment import Tier
+from isotone.audio import info
+from isotone.corpus import tier_column
+from isotone.corpus.rows import CorpusError, Part, RowCorpus
+from isotone.files import atomic_write, safe_name
+
+#: Columns of a data set by what they are here; ``audio`` and ``text`` have to be there.
+COLUMNS = {"audio": "audio", "text": "text", "id": "id", "speaker": "speaker_id"}
+
+#: Local files that are data sets by themselves, with the reader of ``datasets`` for each.
+READERS = {".parquet": "parquet", ".arrow": "arrow"}
+
+# Files in a folder of the cache.
+_FILES_A_FOLDER = 1000
+
+
+class HubCorpus(RowCorpus):
+    """Any data set of the Hugging Face hub with audio and text, and the same files on this machine.
+
+    The data is read as a stream, once. Audio that comes inside the data's own files (parquet, arrow) is copied out as
+    it is, one file an utterance, because training reads utterances in random order, and no recording is to be held in
+    memory: the copy takes as much disk as the data set. Audio that has files of its own stays where it is.
+
+    Texts are left as they are. A data set that is read again (without a manifest) copies nothing again.
+
+    Args:
+        source: Id on the hub (``openslr/librispeech_asr``); or a file ``.parquet`` or ``.arrow``, which is the split
+            ``train``; or a folder: of ``save_to_disk``, or of parquet files named after their splits. (For folders of
+            plain recordings there is :class:`isotone.corpus.folder.FolderCorpus`.)
+        config: Name of the data set's configuration (``clean``), where it has several.
+        columns: Names of its columns ``audio``, ``text``, ``id`` and ``speaker``, where they differ from ``audio``,
+            ``text``, ``id`` and ``speaker_id``. Without a column of ids, rows are numbered.
+        revision: Commit or tag on the hub. Without one a manifest keeps to what it was made of.
+        root: Folder for the copied audio, in which every source has a folder of its own.
+
+    Raises:
+        ValueError: columns of other kinds.
+    """
+
+    def __init__(
+        self,
+        source: str | Path,
+        config: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        revision: str | None = None,
+        root: str | Path = "~/.cache/isotone/hub",
+    ) -> None:
+        if unknown := sorted(set(columns or {}) - set(COLUMNS)):
+            raise ValueError(f"A data set's columns here are {', '.join(COLUMNS)}; got {unknown}.")
+        key = hashlib.sha256(json.dumps([str(source), config, revision]).encode()).hexdigest()[:12]
+        super().__init__(Path(root).expanduser() / f"{safe_name(Path(source).name)}-{key}")
+        self.source = str(source)
+        self.config = config
+        self.columns = {**COLUMNS, **(columns or {})}
+        self.revision = revision
+
+    def parts(self, split: str) -> Iterator[tuple[str, Callable[[], Part]]]:
+        """The rows of a split, as they come.
+
+        Raises:
+            FileNotFoundError: no such file or folder, or no such data set on the hub.
+            ValueError: no such split or column.
+        """
+        from datasets import Audio
+
+        rows = self._open(split)
+        there = list(rows.features or next(iter(rows), {}))
+        for kind in ("audio", "text"):
+            if self.columns[kind] not in there:
+                raise ValueError(
+                    f"{self.source} has no column {self.columns[kind]!r} for its {kind}; it has {', '.join(there)}. "
+                    f"Say which it is with columns: {{{kind}: NAME}}."
+                )
+        kept = [name for name in self.columns.values() if name in there]
+        rows = rows.select_columns(kept).cast_column(self.columns["audio"], Audio(decode=False))
+        folder = self.root / safe_name(split)
+        for number, row in enumerate(rows):
+            id = str(row.get(self.columns["id"], f"{number:07d}"))
+            place = folder / f"{number // _FILES_A_FOLDER:05d}" / f"{number:07d}-{safe_name(id)}"
+            yield id, partial(self._part, id, row, place)
+
+    def sources(self, split: str) -> Sequence[Path]:
+        """The file or the folder, where the data is on this machine, and the copied audio."""
+        local = Path(self.source)
+        return [*([local] if local.exists() else []), self.root / safe_name(split)]
+
+    def _open(self, split: str) -> Any:
+        """The rows, as a ``datasets.IterableDataset``."""
+        from datasets import DatasetDict, load_dataset, load_from_disk
+        from datasets.exceptions import DatasetNotFoundError
+
+        path = Path(self.source)
+        if path.suffix in READERS:
+            if not path.is_file():
+                raise FileNotFoundError(f"No data set {path}.")
+            if split != "train":
+                raise ValueError(
+                    f"{path} is one split, train; got {split!r}. Give a folder of several files."
+                )
+            return load_dataset(READERS[path.suffix], data_files=self.source, split=split, streaming=True)
+        if (path / "dataset_dict.json").is_file() or (path / "state.json").is_file():
+            found = load_from_disk(self.source)
+            splits = found if isinstance(found, DatasetDict) else {str(found.split or "train"): found}
+            if split not in splits:
+                raise ValueError(f"{path} has no split {split!r}; it has {', '.join(splits)}.")
+            return splits[split].to_iterable_dataset()
+        try:
+            return load_dataset(self.source, self.config, split=split, revision=self.revision, streaming=True)
+        except (ConnectionError, DatasetNotFoundError) as error:
+            raise FileNotFoundError(
+                f"No data set {self.source!r}: there is no such file or folder, and the hub answered: {error}"
+            ) from error
+
+    def _part(self, id: str, row: Mapping[str, Any], place: Path) -> Part:
+        nothing = tier_column(Tier("", ()))
+        text = row[self.columns["text"]]
+        if not isinstance(text, str) or not text.strip():
+            raise CorpusError(f"its text is {text!r}; expected words.")
+        path = _audio_file(row[self.columns["audio"]], place)
+        speaker = row.get(self.columns["speaker"])
+        found = {
+            "id": id,
+            "audio": str(path.absolute()),
+            "start": 0.0,
+            "end": info(path).seconds,
+            "text": text,
+            "words": nothing,
+            "phones": nothing,
+            "speaker": "" if speaker is None else str(speaker),
+        }
+        return Part([found])
+
+
+def _audio_file(value: Mapping[str, Any] | None, place: Path) -> Path:
+    """A file with the audio of a row: its own, or ``place`` with the suffix of its name."""
+    data, name = (value or {}).get("bytes"), (value or {}).get("path") or ""
+    if data is None:
+        if not name or not Path(name).is_file():
+            raise CorpusError(f"no audio: neither bytes nor a file on this machine (its path is {name!r}).")
+        return Path(name)
+    path = place.with_name(safe_name(place.name + Path(name).suffix))
+    if not path.is_file() or path.stat().st_size != len(data):
+        with atomic_write(path, "wb") as file:
+            file.write(data)
+    return path

@@ -1,0 +1,139 @@
+"""LibriSpeech: a thousand hours of read English (OpenSLR 12)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from isotone.alignment import Tier
+from isotone.audio import info
+from isotone.corpus import tier_column
+from isotone.corpus.rows import CorpusError, Part, RowCorpus
+
+#: The corpus's parts, each a folder (and an archive) of its own.
+PARTS = (
+    "train-clean-100", "train-clean-360", "train-other-500", "dev-clean", "dev-other", "test-clean", "test-other",
+)  # fmt: skip
+
+#: The parts of every split.
+SPLITS: dict[str, tuple[str, ...]] = {
+    "train-100": PARTS[:1],
+    "train-360": PARTS[1:2],
+    "train-460": PARTS[:2],
+    "train-960": PARTS[:3],
+    **{part: (part,) for part in PARTS},
+}
+
+_LINE = re.compile(r"(\d+-\d+-\d+)\s+(\S.*)")
+
+
+class LibriSpeechCorpus(RowCorpus):
+    """LibriSpeech as it comes from OpenSLR: ``train-clean-100/SPEAKER/CHAPTER/SPEAKER-CHAPTER-NUMBER.flac``.
+
+    Splits: ``train-100``, ``train-360``, ``train-460`` and ``train-960`` (the hours of training speech, by custom:
+    460 and 960 are the first two and all three parts of it), and every part by its own name: ``dev-clean``,
+    ``dev-other``, ``test-clean``, ``test-other``, ``train-clean-100`` ...
+
+    Texts are left as the corpus has them: upper case, letters and apostrophes, without punctuation; a tokenizer
+    gives them its case. There are no times.
+
+    Args:
+        root: The folder ``LibriSpeech`` or the one above it.
+
+    Attributes:
+        counts: ``words``, and ``words_with_other_characters`` than A to Z and the apostrophe (none in the official
+            corpus).
+    """
+
+    title = "LibriSpeech"
+
+    def parts(self, split: str) -> Iterator[tuple[str, Callable[[], Part]]]:
+        """The chapters of a split, by part, speaker and number.
+
+        Raises:
+            FileNotFoundError: a part of the split is not there.
+            ValueError: no such split.
+        """
+        for folder in self.sources(split):
+            chapters = [
+                (int(speaker.name), int(chapter.name), chapter)
+                for speaker in _numbered(folder)
+                for chapter in _numbered(speaker)
+            ]
+            for speaker, number, chapter in sorted(chapters):
+                yield f"{speaker}-{number}", partial(_read_chapter, chapter, f"{speaker}-{number}")
+
+    def sources(self, split: str) -> Sequence[Path]:
+        """The folders of a split's parts; raises as :meth:`parts` does."""
+        if split not in SPLITS:
+            raise ValueError(f"LibriSpeech has no split {split!r}; it has {', '.join(SPLITS)}.")
+        return [self._folder(part) for part in SPLITS[split]]
+
+    def _folder(self, part: str) -> Path:
+        places = [self.root / part, self.root / "LibriSpeech" / part]
+        if found := next((p for p in places if p.is_dir()), None):
+            return found
+        there = [p for p in PARTS if any((place.parent / p).is_dir() for place in places)]
+        raise FileNotFoundError(
+            f"LibriSpeech: no folder {places[0]} or {places[1]}; of its parts there {'is' if there else 'are'} "
+            f"{', '.join(there) or 'none'}. Get {part}.tar.gz from https://www.openslr.org/12 and unpack it there."
+        )
+
+
+def _numbered(folder: Path) -> list[Path]:
+    return [p for p in folder.iterdir() if p.name.isdecimal() and p.is_dir()]
+
+
+def _read_chapter(folder: Path, name: str) -> Part:
+    """A chapter's utterances in order; lines that are none and recordings that are missing are left out."""
+    texts = folder / f"{name}.trans.txt"
+    part = Part()
+    recordings = {p.stem: p for p in folder.glob("*.flac")}
+    for number, line in enumerate(_lines(texts), 1):
+        if not line.strip():
+            continue
+        match = _LINE.fullmatch(line.strip())
+        if match is None:
+            reason = f"{texts}, line {number}: expected 'SPEAKER-CHAPTER-NUMBER TEXT'; got {line[:80]!r}."
+            part.skipped.append((f"{name}, line {number}", reason))
+            continue
+        id, text = match.groups()
+        path = recordings.pop(id, None)
+        if path is None:
+            reason = f"{texts}, line {number}: there is no {folder / id}.flac, or the line is there twice."
+            part.skipped.append((id, reason))
+            continue
+        try:
+            part.rows.append(_row(id, path, text))
+        except (ValueError, OSError) as error:
+            part.skipped.append((id, str(error)))
+            continue
+        words = text.split()
+        part.counts["words"] += len(words)
+        part.counts["words_with_other_characters"] += sum(not re.fullmatch("[A-Z']+", w) for w in words)
+    part.skipped += [(id, f"{texts} has no line for it.") for id in sorted(recordings)]
+    return part
+
+
+def _row(id: str, path: Path, text: str) -> dict[str, Any]:
+    nothing = tier_column(Tier("", ()))
+    return {
+        "id": id,
+        "audio": str(path.absolute()),
+        "start": 0.0,
+        "end": info(path).seconds,
+        "text": text,
+        "words": nothing,
+        "phones": nothing,
+        "speaker": id.split("-")[0],
+    }
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{path}: expected UTF-8 text ({error.reason}); get the file again.") from None

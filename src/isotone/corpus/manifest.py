@@ -1,0 +1,227 @@
+"""Prepared manifests: the rows of a corpus, written once, and memory-mapped from then on."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isotone import __version__
+from isotone.files import atomic_folder, atomic_write, safe_name
+from isotone.interfaces import Corpus
+from isotone.registries import corpora
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+log = logging.getLogger(__name__)
+
+#: What a manifest's folder holds: the rows, in the files of ``datasets.Dataset.save_to_disk``, and what they are.
+ROWS = "rows"
+HEAD = "manifest.json"
+
+
+class DamagedManifest(ValueError):
+    """A manifest is not whole; the message says what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A split of a corpus.
+
+    Attributes:
+        rows: With the columns of :data:`isotone.corpus.COLUMNS`; they stay on disk until they are asked for.
+        skipped: (id, reason) of what the corpus left out.
+        counts: What its rules for texts did, by name.
+    """
+
+    rows: Dataset
+    skipped: list[tuple[str, str]]
+    counts: dict[str, int]
+
+
+def load_splits(
+    data: str | Mapping[str, Any], splits: Mapping[str, str | None], folder: Path
+) -> dict[str, Prepared]:
+    """The splits of a recipe, from manifests where there are any.
+
+    Args:
+        data: The corpus: its name and its options; ``manifest`` among them is the folder of the manifests, which
+            several runs may share.
+        splits: The corpus's split for every name (``train``, ``dev``, ``test``); those without one are left out.
+        folder: The run's folder: its ``manifests`` are where ``data`` names no other, and ``corpus.json`` in it says
+            how much there is of every split, and what was left out or changed.
+
+    Raises:
+        FileNotFoundError: the corpus is not where it should be.
+        ValueError: no such split.
+    """
+    settings: dict[str, Any] = {"name": data} if isinstance(data, str) else {**data}
+    manifests = Path(settings.pop("manifest", None) or folder / "manifests").expanduser()
+    found = {name: prepare(settings, split, manifests) for name, split in splits.items() if split}
+    with atomic_write(folder / "corpus.json") as file:
+        json.dump({name: summary(split) for name, split in found.items()}, file, indent=1)
+    return found
+
+
+def summary(split: Prepared) -> dict[str, Any]:
+    """How much there is of a split: utterances, hours, speakers, those left out, and the counts of its texts."""
+    columns = split.rows.with_format("numpy")
+    hours = float((columns["end"][:] - columns["start"][:]).sum()) / 3600
+    return {
+        "utterances": len(split.rows),
+        "hours": round(hours, 3),
+        "speakers": len(split.rows.unique("speaker")),
+        "left_out": len(split.skipped),
+        "texts": split.counts,
+    }
+
+
+def prepare(spec: Mapping[str, Any], split: str, folder: Path) -> Prepared:
+    """One split of a corpus, written to a manifest the first time.
+
+    A manifest holds until something changes of: the corpus's name and options, the split, the source file of its
+    class, this package's version, and the names, sizes and times of change of the files it is read from (what
+    ``sources(split)`` of the corpus names; of a corpus without such a method, what its attribute ``root`` names).
+    One that is damaged is made again, with a warning.
+
+    Args:
+        spec: Name and options of the corpus.
+        split: The split.
+        folder: Where manifests are kept, each in a folder of its own.
+
+    Raises:
+        FileNotFoundError: the corpus is not where it should be.
+        ValueError: no such split.
+    """
+    from datasets import load_from_disk
+
+    corpus = corpora.create(spec)
+    options = json.dumps(dict(spec), sort_keys=True, default=str)
+    key = hashlib.sha256(f"{options} {split}".encode()).hexdigest()[:12]
+    place = folder / f"{safe_name(str(spec['name']))}-{safe_name(split)}-{key}"
+    if head := _current(place, _fingerprint(corpus, split, folder)):
+        skipped = [(id, reason) for id, reason in head["skipped"]]
+        return Prepared(load_from_disk(str(place / ROWS)), skipped, head["counts"])
+    rows = corpus.load(split)
+    skipped, counts = list(getattr(corpus, "skipped", [])), dict(getattr(corpus, "counts", {}))
+    head = {"fingerprint": _fingerprint(corpus, split, folder), "counts": counts, "skipped": skipped}
+    if _current(place, head["fingerprint"], quiet=True) is None:  # another run may have been faster
+        try:
+            _write(place, rows, head)
+        except OSError:
+            if _current(place, head["fingerprint"], quiet=True) is None:
+                raise
+    return Prepared(load_from_disk(str(place / ROWS)), skipped, counts)
+
+
+def _write(place: Path, rows: Dataset, head: Mapping[str, Any]) -> None:
+    with atomic_folder(place) as temporary:
+        with _quiet():
+            rows.save_to_disk(str(temporary / ROWS))
+        text = json.dumps({**head, "files": _digests(temporary / ROWS)}, indent=1) + "\n"
+        (temporary / HEAD).write_text(text, "utf-8")
+
+
+def _current(place: Path, fingerprint: str, *, quiet: bool = False) -> dict[str, Any] | None:
+    """What a manifest says of itself; nothing where there is none, or it no longer holds."""
+    if not place.exists():
+        return None
+    try:
+        head = _head(place)
+    except (DamagedManifest, OSError) as error:
+        if not quiet:
+            log.warning("The manifest %s is damaged and made again: %s", place, error)
+        return None
+    if head["fingerprint"] != fingerprint:
+        if not quiet:
+            log.info("The corpus changed since the manifest %s was made: it is made again.", place)
+        return None
+    return head
+
+
+def _head(place: Path) -> dict[str, Any]:
+    """The checked contents of a manifest's head."""
+    try:
+        head = json.loads((place / HEAD).read_text("utf-8"))
+        files, counts = dict(head["files"]), dict(head["counts"])
+        fields = {"fingerprint": str(head["fingerprint"]), "skipped": [(i, r) for i, r in head["skipped"]]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedManifest(f"{HEAD} is not what was written ({type(error).__name__}: {error}).") from None
+    found = _digests(place / ROWS)
+    if wrong := sorted(name for name in {*files, *found} if files.get(name) != found.get(name)):
+        raise DamagedManifest(f"{', '.join(wrong)} in it changed, or went away.")
+    return {**fields, "counts": counts}
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """Name to digest of the files of a folder."""
+    found = {}
+    for path in sorted(folder.iterdir()):
+        with path.open("rb") as file:
+            found[path.name] = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    return found
+
+
+def _fingerprint(corpus: Corpus, split: str, leave_out: Path) -> str:
+    """A digest of everything that a manifest holds for, other than its corpus's options."""
+    digest = hashlib.blake2b(digest_size=16)
+    try:
+        code = Path(inspect.getfile(type(corpus))).read_bytes()
+    except (TypeError, OSError):  # a class of a notebook
+        code = b""
+    digest.update(f"{__version__} {type(corpus).__qualname__} {hashlib.sha256(code).hexdigest()}".encode())
+    for source in _sources(corpus, split):
+        path = source.absolute()
+        digest.update(f"\n{path}\n".encode(errors="surrogateescape"))
+        if path.is_file():
+            digest.update(_line("", path.stat()).encode())
+        elif path.is_dir():
+            for line in _listing(path, str(leave_out.absolute())):
+                digest.update(line.encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def _sources(corpus: Corpus, split: str) -> Sequence[Path]:
+    if sources := getattr(corpus, "sources", None):
+        return list(sources(split))
+    root = getattr(corpus, "root", None)
+    return [Path(root)] if isinstance(root, str | Path) else []
+
+
+def _listing(folder: Path | str, leave_out: str) -> Iterator[str]:
+    """Name, size and time of change of every file below a folder; hidden ones do not count."""
+    with os.scandir(folder) as found:
+        entries = sorted((e for e in found if not e.name.startswith(".")), key=lambda e: e.name)
+    for entry in entries:
+        if not entry.is_dir(follow_symlinks=False):  # links may go in circles, or nowhere
+            yield _line(entry.name, entry.stat(follow_symlinks=entry.is_file()))
+        elif entry.path != leave_out:
+            yield f"{entry.name}/\n"
+            yield from _listing(entry.path, leave_out)
+
+
+def _line(name: str, stat: os.stat_result) -> str:
+    return f"{name} {stat.st_size} {stat.st_mtime_ns}\n"
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the progress bars of ``datasets``: writing takes a second."""
+    from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+    if are_progress_bars_disabled():
+        yield
+        return
+    disable_progress_bars()
+    try:
+        yield
+    finally:
+        enable_progress_bars()
