@@ -16,8 +16,12 @@ def ctc(
     blank: int,
     *,
     zero_infinity: bool = True,
+    log_norm: Tensor | None = None,
 ) -> Tensor:
     r"""The negative log-likelihood :math:`-\log \sum_\pi \prod_t p_t(\pi_t)` over all CTC paths.
+
+    With ``log_norm`` it is :math:`-\log \sum_\pi \prod_t e^{x_t(\pi_t) - z_t}`, which may be negative: for logits x
+    that something was added to, z is what normalised them before. Its gradient is exact.
 
     Args:
         logits: ``(B, T, V)``, of any scale: they are normalised here, in float32 at least.
@@ -26,6 +30,7 @@ def ctc(
         label_lengths: ``(B,)`` int64, tokens.
         blank: Label number of the blank.
         zero_infinity: Where the labels need more frames than a row has, give 0 and no gradient, not infinity.
+        log_norm: ``(B, T)`` z, nats. Default: the log-sum-exp of the logits, so that p sums to 1.
 
     Returns:
         ``(B,)`` nats an utterance. Frames and labels past their lengths have no influence and no gradient.
@@ -34,7 +39,8 @@ def ctc(
     """
     # NaN in the padding would come back through the gradient of the normalisation
     logits = mask_rows(logits.to(torch.promote_types(logits.dtype, torch.float32)), frame_lengths)
-    return torch.nn.functional.ctc_loss(
+    # torch's gradient is right for normalised scores only: what is missing to that is added outside
+    loss = torch.nn.functional.ctc_loss(
         torch.log_softmax(logits, dim=-1).transpose(0, 1),
         labels,
         frame_lengths,
@@ -43,6 +49,35 @@ def ctc(
         reduction="none",
         zero_infinity=zero_infinity,
     )
+    if log_norm is None:
+        return loss
+    excess = mask_rows(torch.logsumexp(logits, -1) - mask_rows(log_norm, frame_lengths), frame_lengths).sum(1)
+    fits = _frames_needed(labels, label_lengths) <= frame_lengths
+    return loss - torch.where(fits, excess, 0.0)
+
+
+def _frames_needed(labels: Tensor, label_lengths: Tensor) -> Tensor:
+    """Frames that every row's labels need at least ``(B,)``: one each, and a blank between equal neighbours."""
+    valid = length_mask(label_lengths, labels.shape[1])
+    return label_lengths + ((labels[:, 1:] == labels[:, :-1]) & valid[:, 1:]).sum(1)
+
+
+def delay_bonus(frame_lengths: Tensor, size: int, vocab_size: int, blank: int) -> Tensor:
+    r"""What a frame earns by carrying a token: :math:`(T - 1) / 2 - t` for t in 0 .. T - 1, and 0 for the blank.
+
+    Args:
+        frame_lengths: ``(B,)`` int64, T of every row.
+        size: Frames of the batch.
+        vocab_size: V, blank included.
+        blank: Label number of the blank.
+
+    Returns:
+        ``(B, size, V)`` float32, frames.
+    """
+    frame = torch.arange(size, device=frame_lengths.device)
+    early = (frame_lengths[:, None] - 1) / 2 - frame
+    token = torch.arange(vocab_size, device=frame_lengths.device) != blank
+    return early[..., None] * token
 
 
 def collapse(frame_labels: Tensor, frame_lengths: Tensor, blank: int) -> tuple[Tensor, Tensor, Tensor]:

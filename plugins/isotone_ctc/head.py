@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from torch import nn
+from torch import Tensor, nn
 
 from isotone.interfaces import Head
+from isotone.priors import initial_prior, log_prior, running_prior
 from isotone.types import Emissions, Frames, length_mask
 
 
@@ -17,6 +18,8 @@ class CTCHead(Head):
         blank: Label number of the blank.
         reads: What it reads: ``"features"``, ``"last"`` or a layer number.
         dropout: Share of the features dropped in training.
+        track_prior: Keep a running mean of the label posteriors in training, which the loss can divide by
+            (``prior``). It is one more entry of the state.
     """
 
     def __init__(
@@ -27,6 +30,7 @@ class CTCHead(Head):
         *,
         reads: str | int = "last",
         dropout: float = 0.1,
+        track_prior: bool = False,
     ) -> None:
         super().__init__()
         if not 0 <= blank < vocab_size:
@@ -35,6 +39,8 @@ class CTCHead(Head):
         self.blank = blank
         self.dropout = nn.Dropout(dropout)
         self.lm_head = nn.Linear(input_size, vocab_size)
+        self.prior: Tensor | None
+        self.register_buffer("prior", initial_prior(vocab_size) if track_prior else None)
 
     def forward(self, frames: Frames) -> Emissions:
         """Score the labels of every frame.
@@ -47,4 +53,8 @@ class CTCHead(Head):
         """
         mask = length_mask(frames.lengths, frames.values.shape[1])
         values = frames.values.masked_fill(~mask[..., None], 0.0)
-        return Emissions(self.lm_head(self.dropout(values)), frames.lengths, frames.grid, self.blank)
+        logits = self.lm_head(self.dropout(values))
+        if self.prior is not None and self.training:
+            self.prior = running_prior(self.prior, logits, mask)
+        prior = None if self.prior is None else log_prior(self.prior)
+        return Emissions(logits, frames.lengths, frames.grid, self.blank, log_prior=prior)

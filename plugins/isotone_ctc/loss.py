@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -9,28 +10,55 @@ from torch import Tensor
 
 from isotone.interfaces import Loss
 from isotone.kernels.cross_entropy import pair_cross_entropy
-from isotone.types import Emissions, Targets, length_mask
-from isotone_ctc.functional import ctc
+from isotone.types import Emissions, Targets, length_mask, mask_rows
+from isotone_ctc.functional import ctc, delay_bonus
 
 
 class CTCLoss(Loss):
-    """CTC: minus the log-probability of the targets, summed over all alignments.
+    r"""CTC: minus the log-probability of the targets, summed over all alignments.
+
+    Two options work against peaks and lateness, each a factor in every path's probability (the loss may then be
+    negative):
+
+    - ``prior`` a divides posteriors by the labels' priors, :math:`p_t(v) / p(v)^a`, so that the blank is no longer the
+      cheapest label of every frame (Huang et al., "Less peaky and more accurate CTC forced alignment by label
+      priors", ICASSP 2024: a = 0.3). The frames are not normalised again: that would only move the logits.
+    - ``delay_penalty`` :math:`\lambda` multiplies by :math:`e^{\lambda ((T - 1) / 2 - t)}` in every frame t that
+      carries a token (Yao et al., "Delay-penalized CTC implemented based on finite state transducer", 2023, and k2
+      have the factor where a token begins only). So it also lengthens tokens in the first half of an utterance and
+      shortens them in the second; small values, such as 0.001, are meant.
 
     Args:
         normalize: Divide the loss of an utterance by its number of ``"tokens"`` or of ``"frames"``, or by
             nothing (``"none"``).
         zero_infinity: Give 0 and no gradient where the targets need more frames than there are; infinity
             otherwise.
+        prior: Power a of the labels' priors (the head must track them).
+        delay_penalty: :math:`\lambda`, nats a frame.
+
+    Raises:
+        ValueError: an option outside its range.
     """
 
     def __init__(
-        self, *, normalize: Literal["tokens", "frames", "none"] = "tokens", zero_infinity: bool = True
+        self,
+        *,
+        normalize: Literal["tokens", "frames", "none"] = "tokens",
+        zero_infinity: bool = True,
+        prior: float = 0.0,
+        delay_penalty: float = 0.0,
     ) -> None:
         super().__init__()
         if normalize not in ("tokens", "frames", "none"):
             raise ValueError(f"CTCLoss expects normalize 'tokens', 'frames' or 'none'; got {normalize!r}.")
+        if not (prior >= 0 and delay_penalty >= 0):
+            raise ValueError(
+                f"CTCLoss expects prior >= 0 and delay_penalty >= 0; got {prior} and {delay_penalty}."
+            )
         self.normalize = normalize
         self.zero_infinity = zero_infinity
+        self.prior = prior
+        self.delay_penalty = delay_penalty
 
     def forward(self, emissions: Emissions, targets: Targets) -> Tensor:
         """The loss of each utterance.
@@ -41,15 +69,33 @@ class CTCLoss(Loss):
 
         Returns:
             ``(B,)`` nats (a token, a frame or an utterance), float32 at least.
+
+        Raises:
+            ValueError: a prior is asked for, of a head that keeps none.
         """
+        logits, log_norm = self._weighted(emissions)
         loss = ctc(
-            emissions.logits, targets.labels, emissions.lengths, targets.lengths, emissions.blank,
-            zero_infinity=self.zero_infinity,
+            logits, targets.labels, emissions.lengths, targets.lengths, emissions.blank,
+            zero_infinity=self.zero_infinity, log_norm=log_norm,
         )  # fmt: skip
         if self.normalize == "none":
             return loss
         lengths = targets.lengths if self.normalize == "tokens" else emissions.lengths
         return loss / lengths.clamp(min=1)
+
+    def _weighted(self, emissions: Emissions) -> tuple[Tensor, Tensor | None]:
+        """The logits with what is added to them, and their logarithmic norm before that where anything is."""
+        if not (self.prior or self.delay_penalty):
+            return emissions.logits, None
+        before = mask_rows(emissions.logits, emissions.lengths)
+        before = before.to(torch.promote_types(before.dtype, torch.float32))
+        logits = replace(emissions, logits=before).without_prior(self.prior).logits
+        if self.delay_penalty:
+            size, vocab_size = logits.shape[1:]
+            logits = logits + self.delay_penalty * delay_bonus(
+                emissions.lengths, size, vocab_size, emissions.blank
+            )
+        return logits, torch.logsumexp(before, -1)
 
 
 class SinglePathLoss(Loss):
