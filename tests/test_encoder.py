@@ -351,3 +351,21 @@ def test_unknown_source_of_a_head() -> None:
     for source in ("lsat", 3, "feature"):
         with pytest.raises(ValueError, match=rf"layer from 0 to 2; got '?{source}"):
             out.read(source)
+
+
+def test_gradient_checkpointing_changes_no_gradient() -> None:
+    """Half the memory's worth of work twice: the same gradients."""
+    gradients = []
+    for checkpointing in (False, True):
+        torch.manual_seed(0)
+        source = {**LAYER, "model_type": "wav2vec2", "hidden_dropout": 0.3}
+        encoder = SpeechEncoder(source, gradient_checkpointing=checkpointing).train()
+        calls: list[int] = []
+        encoder.model.encoder.layers[0].attention.register_forward_hook(lambda *_: calls.append(1))
+        torch.manual_seed(1)
+        encoder(torch.randn(2, 8000), torch.tensor([8000, 6000])).hidden[-1].values.square().sum().backward()
+        assert len(calls) == (2 if checkpointing else 1)
+        gradients.append([p.grad for p in encoder.parameters() if p.grad is not None])
+    assert len(gradients[0]) == len(gradients[1]) > 10
+    for plain, again in zip(*gradients):
+        torch.testing.assert_close(plain, again)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -15,6 +16,7 @@ from torch.nn import functional as F
 from isotone.frontend import LogMel, Waveform
 from isotone.interfaces import Encoder, Statistics
 from isotone.registry import nearest
+from isotone.spec_augment import build_spec_augment
 from isotone.types import Encoded, Frames, Grid, length_mask
 
 #: Small encoders that train on two CPU cores, by name: ``transformers`` configurations.
@@ -50,12 +52,21 @@ class SpeechEncoder(Encoder):
             ``hidden_dropout``. Unknown names are errors. Heads that read a layer by its number need a ``layerdrop``
             of 0: dropped layers are not there to be counted.
         freeze_features: Keep the convolutional wave front end fixed, as is usual in fine-tuning.
+        gradient_checkpointing: Compute hidden states again in the backward pass instead of keeping them: less memory, a
+            third more time.
         pretrained: Load weights. False makes a new encoder of the same shape, with fresh weights.
+        spec_augment: Options of :class:`isotone.spec_augment.SpecAugment`: in training the input features are masked,
+            where ``mask_time_prob`` masks what the encoder makes of them. Default: not. They are no part of a saved
+            model.
+        mask_features: Whether heads that read ``features`` see these masks too. A head that sees one frame finds
+            nothing in a masked one: the times of the recipes' ``joint`` do not survive it.
 
     Raises:
         ValueError: not a speech encoder, or a configuration it does not have.
         OSError: no such folder or hub id.
     """
+
+    name = "transformers"
 
     def __init__(
         self,
@@ -63,7 +74,10 @@ class SpeechEncoder(Encoder):
         *,
         config: Mapping[str, Any] | None = None,
         freeze_features: bool = False,
+        gradient_checkpointing: bool = False,
         pretrained: bool = True,
+        spec_augment: Mapping[str, Any] | None = None,
+        mask_features: bool = True,
     ) -> None:
         super().__init__()
         from transformers import AutoModel
@@ -80,6 +94,14 @@ class SpeechEncoder(Encoder):
             else AutoModel.from_config(settings)
         )
         self.sample_rate = self.front_end.sample_rate
+        self.mask_features = mask_features
+        self.spec_augment = None
+        if spec_augment is not None:
+            mel = isinstance(self.front_end, LogMel)
+            bands = self.front_end.get_buffer("filters").shape[1] if mel else settings.conv_dim[-1]
+            self.spec_augment = build_spec_augment(spec_augment, self._grid().hop_s, bands)
+        if gradient_checkpointing:
+            self.model.gradient_checkpointing_enable()
         if freeze_features and hasattr(self.model, "feature_extractor"):
             # of the part, not of the model: not every class of transformers passes the call on
             self.model.feature_extractor._freeze_parameters()
@@ -98,18 +120,10 @@ class SpeechEncoder(Encoder):
     ) -> Encoded:
         """See :meth:`isotone.interfaces.Encoder.forward`."""
         values, lengths = self.front_end(audio, lengths, statistics)
-        if not hidden:
-            return Encoded(self._features(values, lengths), ())
-        if isinstance(self.front_end, LogMel):
-            features = self._features(values, lengths)
-            mask = length_mask(lengths, values.shape[1])
-            ahead = min(getattr(self.model.config, "lookahead_frames", 0), values.shape[1])
-            # Wav2Vec2-BERT's convolutions see the past alone: advanced features give them some future
-            advanced = F.pad(values[:, ahead:], (0, 0, 0, ahead))
-            with self._masking(values.shape[1]):
-                output = self.model(advanced, attention_mask=mask.long(), output_hidden_states=True)
-        else:
-            features, output = self._from_wave(values, lengths)
+        encode = self._from_log_mel if isinstance(self.front_end, LogMel) else self._from_wave
+        features, output = encode(values, lengths, hidden)
+        if output is None:
+            return Encoded(features, ())
         states = [Frames(h, features.lengths, features.grid) for h in output.hidden_states]
         last = output.last_hidden_state
         if self._has_adapter:
@@ -117,26 +131,46 @@ class SpeechEncoder(Encoder):
             return Encoded(features, (*states, Frames(last, lengths, self._adapted_grid(features.grid))))
         return Encoded(features, (*states[:-1], Frames(last, features.lengths, features.grid)))
 
-    def _features(self, values: Tensor, lengths: Tensor) -> Frames:
-        """The input features alone."""
-        if isinstance(self.front_end, LogMel):
-            return Frames(values, lengths, self.front_end.grid)
-        return self._wave_features(self.model.feature_extractor(self._at_least_a_frame(values)), lengths)
+    def _from_log_mel(self, values: Tensor, lengths: Tensor, hidden: bool) -> tuple[Frames, Any]:
+        """The input features, and what the model says of them where hidden states are wanted."""
+        features, read = self._augmented(Frames(values, lengths, self._grid()))
+        if not hidden:
+            return features, None
+        mask = length_mask(lengths, values.shape[1])
+        ahead = min(getattr(self.model.config, "lookahead_frames", 0), values.shape[1])
+        # Wav2Vec2-BERT's convolutions see the past alone: advanced features give them some future
+        advanced = F.pad(read.values[:, ahead:], (0, 0, 0, ahead))
+        with self._masking(values.shape[1]):
+            return features, self.model(advanced, attention_mask=mask.long(), output_hidden_states=True)
 
     def _wave_features(self, output: Tensor, lengths: Tensor) -> Frames:
         """What the convolutions give, ``(B, D, T)``, as frames."""
         features = output.transpose(1, 2)
-        return Frames(features, self._conv_frames(lengths).clamp(max=features.shape[1]), self._conv_grid())
+        return Frames(features, self._conv_frames(lengths).clamp(max=features.shape[1]), self._grid())
 
-    def _at_least_a_frame(self, values: Tensor) -> Tensor:
-        """The convolutions refuse audio that is shorter than one frame."""
-        return F.pad(values, (0, max(0, self._conv_field()[0] - values.shape[1])))
+    def _augmented(self, features: Frames) -> tuple[Frames, Frames]:
+        """The input features as heads read them, and as the first layer does."""
+        if self.spec_augment is None:
+            return features, features
+        masked = replace(features, values=self.spec_augment(features.values, features.lengths))
+        return masked if self.mask_features else features, masked
 
-    def _from_wave(self, values: Tensor, lengths: Tensor) -> tuple[Frames, Any]:
+    def _from_wave(self, values: Tensor, lengths: Tensor, hidden: bool) -> tuple[Frames, Any]:
+        """As :meth:`_from_log_mel`."""
         field, _ = self._conv_field()
-        values = self._at_least_a_frame(values)
-        captured: list[Tensor] = []
-        hook = self.model.feature_extractor.register_forward_hook(lambda _m, _i, out: captured.append(out))
+        # the convolutions refuse audio that is shorter than one frame
+        values = F.pad(values, (0, max(0, field - values.shape[1])))
+        if not hidden:
+            convolved = self.model.feature_extractor(values)
+            return self._augmented(self._wave_features(convolved, lengths))[0], None
+        captured: list[Frames] = []
+
+        def capture(_module: Any, _inputs: Any, output: Tensor) -> Tensor:
+            features, read = self._augmented(self._wave_features(output, lengths))
+            captured.append(features)
+            return read.values.transpose(1, 2)
+
+        hook = self.model.feature_extractor.register_forward_hook(capture)
         try:
             # models with group normalisation were trained without a mask and must be used so
             mask = (
@@ -146,7 +180,7 @@ class SpeechEncoder(Encoder):
                 output = self.model(values, attention_mask=mask, output_hidden_states=True)
         finally:
             hook.remove()
-        return self._wave_features(captured[0], lengths), output
+        return captured[0], output
 
     @contextmanager
     def _masking(self, frames: int) -> Iterator[None]:
@@ -172,7 +206,10 @@ class SpeechEncoder(Encoder):
             hop *= stride
         return field, hop
 
-    def _conv_grid(self) -> Grid:
+    def _grid(self) -> Grid:
+        """Where the input features lie in time."""
+        if isinstance(self.front_end, LogMel):
+            return self.front_end.grid
         field, hop = self._conv_field()
         return Grid(hop / self.sample_rate, (field - hop) / 2 / self.sample_rate)
 
@@ -224,7 +261,7 @@ class SpeechEncoder(Encoder):
         return int(self._adapted(front) if self._has_adapter else front)
 
     def save(self, folder: Path) -> None:
-        """Write ``config.json`` and ``preprocessor_config.json``; the weights are saved by the model around it."""
+        """Write ``config.json`` and ``preprocessor_config.json``."""
         folder.mkdir(parents=True, exist_ok=True)
         self.model.config.save_pretrained(folder)
         if isinstance(self.front_end, LogMel):
@@ -241,6 +278,11 @@ class SpeechEncoder(Encoder):
                 "return_attention_mask": self.exact_padding,
             }  # fmt: skip
         (folder / "preprocessor_config.json").write_text(json.dumps(processor, indent=2) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """See :meth:`isotone.interfaces.Encoder.load`."""
+        return cls(str(folder), pretrained=False)
 
 
 def _resolve(source: str | Mapping[str, Any]) -> tuple[Any, str | None]:

@@ -108,6 +108,7 @@ class Model(nn.Module):
         with atomic_folder(folder) as target:
             config = {
                 "format": 1,
+                "encoder": self.encoder.name,
                 "heads": self.head_specs,
                 "reading": asdict(self.reading),
             }
@@ -121,15 +122,18 @@ class Model(nn.Module):
 
     @classmethod
     def load(cls, source: Path | str) -> Model:
-        """Load what :meth:`save` wrote, a run folder, or a ``*ForCTC`` model of transformers (folder or hub id).
+        """Load what :meth:`save` wrote, a run folder, or a ``*ForCTC`` model of transformers.
+
+        Args:
+            source: Folder, or hub id, of either kind.
 
         Raises:
             ModelError: the folder is not a model, or its weights do not fit.
             OSError: no such folder or hub id.
         """
-        folder = Path(source)
-        if (folder / "model" / CONFIG).is_file():
-            folder = folder / "model"
+        folder = model_folder(source)
+        if not folder.exists():
+            folder = _from_hub(str(source)) or folder
         if (folder / CONFIG).is_file():
             return cls._load_own(folder)
         if folder.exists() and not (folder / "config.json").is_file():
@@ -137,6 +141,10 @@ class Model(nn.Module):
                 f"{folder} holds no model: expected {CONFIG} (isotone) or config.json (transformers)."
             )
         return _from_transformers(str(source))
+
+    # as transformers calls them
+    save_pretrained = save
+    from_pretrained = load
 
     @classmethod
     def _load_own(cls, folder: Path) -> Model:
@@ -147,7 +155,7 @@ class Model(nn.Module):
         if not isinstance(config, dict) or config.get("format") != 1:
             found = config.get("format") if isinstance(config, dict) else config
             raise ModelError(f"{folder / CONFIG}: format {found!r} is not one this version reads (1).")
-        encoder = encoders.build("transformers", str(folder / "encoder"), pretrained=False)
+        encoder = encoders.get(config.get("encoder", "transformers")).load(folder / "encoder")  # type: ignore[attr-defined]
         model = cls(
             encoder, config["heads"], tokenizers.load(folder / "tokenizer"), Reading(**config["reading"])
         )
@@ -160,6 +168,24 @@ class Model(nn.Module):
                 f"{folder / WEIGHTS} is damaged, or does not fit the model's configuration: {error}"
             ) from error
         return model.eval()
+
+
+def model_folder(source: Path | str) -> Path:
+    """The folder of the model: ``source`` itself, or ``model`` in it where it is a run's."""
+    folder = Path(source)
+    return folder / "model" if (folder / "model" / CONFIG).is_file() else folder
+
+
+def _from_hub(repository: str) -> Path | None:
+    """Where the files of a hub id's isotone model are; None where it has none."""
+    from huggingface_hub import hf_hub_download, snapshot_download
+    from huggingface_hub.errors import EntryNotFoundError, HFValidationError, RepositoryNotFoundError
+
+    try:
+        hf_hub_download(repository, CONFIG)
+    except (EntryNotFoundError, RepositoryNotFoundError, HFValidationError):
+        return None
+    return Path(snapshot_download(repository))
 
 
 def _head(spec: Mapping[str, Any], encoder: Encoder, tokenizer: Tokenizer) -> Head:
