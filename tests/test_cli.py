@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,10 +24,16 @@ from tiny_models import (
 )
 
 from isotone import format as files
+from isotone.audio import load
 from isotone.cli import app
+from isotone.model import Model
+from isotone.pipeline import Pipeline
 from isotone.registries import ALL
 
-COMMANDS = ["align", "transcribe", "train", "evaluate", "report", "synth", "plugins", "score-check", "search"]
+COMMANDS = [
+    "align", "transcribe", "train", "evaluate", "report", "results", "synth", "export", "plugins", "score-check",
+    "search", "lm",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -255,6 +262,25 @@ def test_tracebacks_are_for_those_who_ask(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         isotone("--verbose", "train", tmp_path / "nothing.yaml")
     assert "nothing.yaml" in error_of("train", tmp_path / "nothing.yaml")
+
+
+def test_another_decoder(phones: Path, tmp_path: Path) -> None:
+    audio = save_noise(tmp_path / "a.wav")
+    given: dict[str, Any] = {
+        "ctc-beam": "ctc-beam",
+        "{name: ctc-beam, beam: 1}": {"name": "ctc-beam", "beam": 1},
+    }
+    for option, decoder in given.items():
+        said = isotone("transcribe", audio, "-m", phones, "-o", tmp_path / "out", "--decoder", option).stdout
+        expected = Pipeline(Model.load(phones), decoder=decoder).transcribe("a", load(audio, 16_000)).text
+        assert f"{audio}: {expected}\n" in said
+    for wrong, message in (
+        ("{name: ctc-beam, bem: 1}", "has no option 'bem'. Did you mean 'beam'"),
+        ("ctc-bem", "No decoder named 'ctc-bem'. Did you mean 'ctc-beam'"),
+        ("{name", "is no YAML mapping"),
+    ):
+        said = error_of("transcribe", audio, "-m", phones, "-o", tmp_path / "out", "--decoder", wrong)
+        assert message in said
 
 
 def test_transcribe_prints_and_writes_the_text(phones: Path, tmp_path: Path) -> None:

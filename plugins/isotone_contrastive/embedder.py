@@ -17,6 +17,7 @@ from isotone.frontend import LogMel
 from isotone.interfaces import Encoder
 from isotone.registries import encoders
 from isotone.types import Frames, length_mask
+from isotone_contrastive.head import projection
 
 # Recordings whose inputs are computed at once.
 _BLOCK = 64
@@ -139,12 +140,7 @@ class Embedder(nn.Module):
             )
         self.body = body
         self.parts = parts
-        pooled = (parts + 1) * body.size
-        self.projection: nn.Module = (
-            nn.Sequential(nn.Linear(pooled, hidden), nn.LayerNorm(hidden), nn.GELU(), nn.Linear(hidden, size))
-            if hidden
-            else nn.Linear(pooled, size)
-        )
+        self.projection = projection((parts + 1) * body.size, size, hidden)
 
     def features(self, values: Tensor, lengths: Tensor) -> Tensor:
         """Maximum over the frames, and their mean in each part: ``(B, (1 + parts) D)``; 0 where there is no frame."""

@@ -25,8 +25,8 @@ from isotone.training.config import RecipeError
 from isotone_contrastive.data import SOURCES, Pool, Recordings
 from isotone_contrastive.embedder import Embedder, build_embedder, save_encoder
 from isotone_contrastive.figures import sweep_figure, write
-from isotone_contrastive.losses import ContrastiveLoss, contrastive_losses, zero_gradient_share
-from isotone_contrastive.qare import QARe
+from isotone_contrastive.losses import zero_gradient_share
+from isotone_contrastive.qare import QARe, build_loss
 from isotone_contrastive.training import Schedule, matching_accuracy, probe_all, train
 
 _TASKS = ("matching", "probing")
@@ -115,12 +115,6 @@ def load_experiment(path: Path | str, overrides: Sequence[str] = ()) -> Experime
             f"{experiment.task!r} and {experiment.data.get('name')!r}."
         )
     return experiment
-
-
-def build_loss(system: System) -> ContrastiveLoss | QARe:
-    """The loss of a system."""
-    pairwise = contrastive_losses.create(system.pairwise)
-    return pairwise if system.qare is None else QARe(pairwise, **system.qare)
 
 
 def grid(experiment: Experiment) -> dict[str, System]:
@@ -240,7 +234,7 @@ def run(experiment: Experiment) -> Path:
         schedule = experiment.train
         if system.steps is not None:
             schedule = Schedule(**{**vars(schedule), "steps": system.steps})
-        embedder, loss = _embedder(experiment, seed), build_loss(system)
+        embedder, loss = _embedder(experiment, seed), build_loss(system.pairwise, system.qare)
         scores, a, b = task.run(embedder, loss, schedule, seed)
         pairwise = loss.pairwise if isinstance(loss, QARe) else loss
         if experiment.save:

@@ -11,12 +11,15 @@ and, with similarities in place of distances, :math:`L_{QAP} \le L + \langle\lam
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from isotone_contrastive.functional import METRICS, Metric, check_views, costs, widened
-from isotone_contrastive.losses import ContrastiveLoss
+from isotone_contrastive.losses import ContrastiveLoss, contrastive_losses
 from isotone_contrastive.spectral import eigenvalue_product
 
 
@@ -101,3 +104,11 @@ class QARe(nn.Module):
         if not self.beta:
             return loss
         return loss + self.beta * qare_term(a, b, self.metric, self.top)
+
+
+def build_loss(
+    pairwise: str | Mapping[str, Any], qare: Mapping[str, Any] | None = None
+) -> ContrastiveLoss | QARe:
+    """From configuration: a loss of pairs, by its name or ``name`` and options, and the options of QARe around it."""
+    loss = contrastive_losses.create(pairwise)
+    return loss if qare is None else QARe(loss, **qare)

@@ -13,7 +13,15 @@ from isotone.kernels import coupling_from_paths, subframe_coupling
 from isotone.kernels.coupling import couple
 from isotone.types import Coupling, Emissions, Targets, length_mask
 from isotone_ottc.functional import insert_blanks, insert_silence, ottc_loss, share_repeats
-from isotone_ottc.weights import own_weights, paths_where, spread_optional, token_weights, uniform_weights
+from isotone_ottc.states import check_states, label_count, merge_states, spell_states
+from isotone_ottc.weights import (
+    own_weights,
+    paths_where,
+    required_count,
+    spread_optional,
+    token_weights,
+    uniform_weights,
+)
 
 
 class Transport:
@@ -25,6 +33,7 @@ class Transport:
             training.
         smoothing: Frames given to every label beyond its own, for ``"durations"`` and ``"self"``.
         min_alpha: Frames whose OT weight is below so many times the uniform 1 / n carry nothing.
+        states: Ordered states of every label, as the head has them; a label is its states together.
 
     Raises:
         ValueError: an option outside its range.
@@ -36,7 +45,9 @@ class Transport:
         beta: Literal["uniform", "durations", "self"] = "uniform",
         smoothing: float = 0.5,
         min_alpha: float = 0.0,
+        states: int = 1,
     ) -> None:
+        check_states("Transport", states)
         if beta not in ("uniform", "durations", "self"):
             raise ValueError(f"Transport expects beta 'uniform', 'durations' or 'self'; got {beta!r}.")
         if not (smoothing > 0 and 0 <= min_alpha < 1):
@@ -46,6 +57,7 @@ class Transport:
         self.beta = beta
         self.smoothing = smoothing
         self.min_alpha = min_alpha
+        self.states = states
 
     @torch.no_grad()
     def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:
@@ -63,6 +75,7 @@ class Transport:
         Raises:
             AlignmentError: a row has fewer frames than tokens and blanks between repeats; or is not finite.
         """
+        emissions = merge_states(emissions, self.states)
         frames = emissions.lengths
         labels, lengths, origin = insert_blanks(targets.labels, targets.lengths, emissions.blank)
         _check_rows(emissions, lengths)
@@ -97,16 +110,25 @@ class SegmentalViterbi:
         silence: Label that may stand before, between and after the tokens, where it scores better; the
             blank's number makes blanks silence. Default: none, so that the tokens share all frames, but
             for the blank that may stand between equal neighbours.
-        min_frames: Frames that a token takes at least.
+        min_frames: Frames that a token takes at least; with ``states``, each of them that it visits.
         subframe: Place boundaries between frames too, see :func:`isotone.kernels.subframe_coupling`.
         prior: Power of the labels' priors that the emissions are divided by (the head must track them).
+        states: Ordered states of every label, as the head has them (:mod:`isotone_ottc.states`). Tokens of fewer
+            frames leave states out, and equal neighbours are told apart by them.
     """
 
     skips_optional = True
 
     def __init__(
-        self, *, silence: int | None = None, min_frames: int = 1, subframe: bool = False, prior: float = 0.0
+        self,
+        *,
+        silence: int | None = None,
+        min_frames: int = 1,
+        subframe: bool = False,
+        prior: float = 0.0,
+        states: int = 1,
     ) -> None:
+        check_states("SegmentalViterbi", states)
         if min_frames < 1 or not prior >= 0:
             raise ValueError(
                 f"SegmentalViterbi expects min_frames >= 1 and prior >= 0; got {min_frames} and {prior}."
@@ -115,6 +137,7 @@ class SegmentalViterbi:
         self.min_frames = min_frames
         self.subframe = subframe
         self.prior = prior
+        self.states = states
 
     @torch.no_grad()
     def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:
@@ -144,20 +167,35 @@ class SegmentalViterbi:
         else:
             labels, lengths, origin = insert_silence(labels, targets.lengths, blank, self.silence)
         optional = spread_optional(targets.optional, origin, inserted=True)
-        required = (~optional & length_mask(lengths, optional.shape[1])).sum(1)
-        _check_rows(emissions, required * self.min_frames)
+        if self.states > 1:
+            size = label_count(emissions.logits.shape[2], self.states)
+            spelt = spell_states(labels, lengths, origin < 0, self.states, size)
+            labels, lengths, place = spelt.labels, spelt.lengths, spelt.origin.clamp(min=0)
+            optional = ~spelt.core | optional.gather(1, place)
+            origin = torch.where(spelt.origin >= 0, origin.gather(1, place), -1)
+        _check_rows(emissions, required_count(lengths, optional, labels.shape[1]) * self.min_frames)
         paths, scores = paths_where(
             targets.lengths > 0, emissions.log_probs(), labels, emissions.lengths, lengths, optional,
             self.min_frames,
         )  # fmt: skip
-        paths = torch.where(paths >= 0, origin.gather(1, paths.clamp(min=0)), paths)
-        paths = share_repeats(paths, targets.labels)
-        if self.subframe:
-            logits = emissions.logits
-            return subframe_coupling(
-                paths, logits, targets.labels, emissions.lengths, targets.lengths, scores
+        # inserted blanks and silences carry no token
+        tokens = torch.where(paths >= 0, origin.gather(1, paths.clamp(min=0)), paths)
+        if self.states == 1:
+            return self._couple(
+                share_repeats(tokens, targets.labels), targets.labels, emissions, targets, scores
             )
-        return coupling_from_paths(paths, emissions.lengths, targets.lengths, scores)
+        # boundaries lie between states; those inside tokens vanish
+        coupling = self._couple(torch.where(tokens < 0, tokens, paths), labels, emissions, targets, scores)
+        return replace(coupling, target=origin.gather(1, coupling.target).clamp(min=0))
+
+    def _couple(
+        self, paths: Tensor, labels: Tensor, emissions: Emissions, targets: Targets, scores: Tensor
+    ) -> Coupling:
+        """The coupling of paths through labels (or states) that have these numbers."""
+        sizes = emissions.lengths, targets.lengths
+        if self.subframe:
+            return subframe_coupling(paths, emissions.logits, labels, *sizes, scores)
+        return coupling_from_paths(paths, *sizes, scores)
 
 
 def _check_rows(emissions: Emissions, needed: Tensor) -> None:

@@ -8,6 +8,7 @@ from isotone.kernels import coupling_from_paths
 from isotone.kernels.viterbi import segmental_decode
 from isotone.types import Coupling, Emissions, Targets, length_mask
 from isotone_ottc.functional import collapse_frames
+from isotone_ottc.states import check_states, merge_states
 
 
 class GreedyOTTC:
@@ -16,15 +17,18 @@ class GreedyOTTC:
     Args:
         min_alpha: Frames whose OT weight is below so many times the uniform 1 / n are left out before
             repeats are merged.
+        states: Ordered states of every label, as the head has them; a label is its states together.
 
     Raises:
-        ValueError: ``min_alpha`` outside [0, 1).
+        ValueError: ``min_alpha`` outside [0, 1), or no states.
     """
 
-    def __init__(self, *, min_alpha: float = 0.0) -> None:
+    def __init__(self, *, min_alpha: float = 0.0, states: int = 1) -> None:
+        check_states("GreedyOTTC", states)
         if not 0 <= min_alpha < 1:
             raise ValueError(f"GreedyOTTC expects min_alpha in [0, 1), in units of 1 / n; got {min_alpha}.")
         self.min_alpha = min_alpha
+        self.states = states
 
     @torch.no_grad()
     def __call__(self, emissions: Emissions) -> tuple[Targets, Coupling]:
@@ -37,6 +41,7 @@ class GreedyOTTC:
             The tokens, and frames to tokens with mass 1; ``score`` is the log-probability in nats of the
             labels of the frames that were not left out.
         """
+        emissions = merge_states(emissions, self.states)
         best, frame_labels = emissions.log_probs().max(-1)
         kept = length_mask(emissions.lengths, best.shape[1])
         if self.min_alpha > 0:
@@ -52,12 +57,14 @@ class SegmentalDecoder:
     Args:
         change_penalty: Nats a change of label, at least 0 (then it is greedy decoding).
         min_frames: Frames that a segment takes at least.
+        states: Ordered states of every label, as the head has them; a label is its states together.
 
     Raises:
         ValueError: an option outside its range.
     """
 
-    def __init__(self, *, change_penalty: float = 2.0, min_frames: int = 1) -> None:
+    def __init__(self, *, change_penalty: float = 2.0, min_frames: int = 1, states: int = 1) -> None:
+        check_states("SegmentalDecoder", states)
         if not change_penalty >= 0 or min_frames < 1:
             raise ValueError(
                 "SegmentalDecoder expects change_penalty >= 0 and min_frames >= 1; "
@@ -65,6 +72,7 @@ class SegmentalDecoder:
             )
         self.change_penalty = change_penalty
         self.min_frames = min_frames
+        self.states = states
 
     @torch.no_grad()
     def __call__(self, emissions: Emissions) -> tuple[Targets, Coupling]:
@@ -79,6 +87,7 @@ class SegmentalDecoder:
         Raises:
             AlignmentError: a row is not finite; the message names it.
         """
+        emissions = merge_states(emissions, self.states)
         rows, paths = segmental_decode(
             emissions.log_probs(), emissions.lengths, self.change_penalty, emissions.blank, self.min_frames
         )

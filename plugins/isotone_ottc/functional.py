@@ -161,6 +161,7 @@ def ottc_loss(
     beta: Tensor,
     frame_lengths: Tensor,
     label_lengths: Tensor,
+    required: Tensor | None = None,
 ) -> Tensor:
     r"""Optimal Temporal Transport Classification: cross-entropy along the coupling of frames and labels.
 
@@ -175,10 +176,11 @@ def ottc_loss(
         labels: ``(B, U)`` int64, blanks between repeats already inserted.
         beta: ``(B, U)`` weights of the labels, non-negative; divided by their sum.
         frame_lengths, label_lengths: ``(B,)`` int64.
+        required: ``(B,)`` frames that a row needs at least. Default: one a label.
 
     Returns:
         ``(B,)`` nats a unit of mass; float64 for float64 logits, else float32. 0, without gradient, for
-        rows that have fewer frames than labels, or no labels.
+        rows that have fewer frames than they need, or no labels.
 
     Raises:
         ValueError: shapes that do not fit together.
@@ -197,7 +199,7 @@ def ottc_loss(
         )
     if logits.shape[1] == 0 or labels.shape[1] == 0:
         return logits.new_zeros(len(logits), dtype=torch.promote_types(logits.dtype, torch.float32))
-    feasible = (label_lengths > 0) & (label_lengths <= frame_lengths)
+    feasible = (label_lengths > 0) & ((label_lengths if required is None else required) <= frame_lengths)
     coupling = couple(alpha, beta, frame_lengths, label_lengths)
     return pair_cross_entropy(
         logits,

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-import torch
 from torch import Tensor, nn
 
 from isotone.interfaces import Head
+from isotone.priors import initial_prior, log_prior, running_prior
 from isotone.types import Emissions, Frames, length_mask
-
-# The running mean of the posteriors forgets with a half-life of 34 batches; no label is rarer than this.
-_PRIOR_MEMORY = 0.98
-_LEAST_PRIOR = 1e-5
+from isotone_ottc.states import check_states
 
 
 class OTTCHead(Head):
@@ -39,6 +36,8 @@ class OTTCHead(Head):
         track_prior: Keep a running mean of the label posteriors in training, which self-estimated label
             weights and the aligner can divide by (``prior``).
         dilation: Factor by which the distance of the frames it sees grows from one convolution to the next.
+        states: Ordered states of every label (a phone's onset, middle and end). Then there are ``states * V``
+            logits, see :mod:`isotone_ottc.states`; the loss, aligner and decoder need the same ``states``.
 
     Raises:
         ValueError: an option outside its range.
@@ -60,6 +59,7 @@ class OTTCHead(Head):
         kernel: int = 3,
         dilation: int = 1,
         track_prior: bool = False,
+        states: int = 1,
     ) -> None:
         super().__init__()
         if alpha not in ("learned", "uniform"):
@@ -71,14 +71,15 @@ class OTTCHead(Head):
                 "OTTCHead expects layers >= 0, an odd kernel and dilation >= 1; "
                 f"got {layers}, {kernel} and {dilation}."
             )
+        check_states("OTTCHead", states)
         self.blank = blank
         self.reads = reads
         self.detach_after = detach_after
         self.front = _Front(input_size, width, layers, kernel, dilation, dropout) if layers else None
         size = width if layers else input_size
-        self.labels = nn.Sequential(nn.Dropout(dropout), nn.Linear(size, vocab_size))
+        self.labels = nn.Sequential(nn.Dropout(dropout), nn.Linear(size, states * vocab_size))
         self.prior: Tensor | None
-        self.register_buffer("prior", torch.full((vocab_size,), 1 / vocab_size) if track_prior else None)
+        self.register_buffer("prior", initial_prior(states * vocab_size) if track_prior else None)
         self.weights: nn.Sequential | None = None
         if alpha == "learned":
             last = nn.Linear(hidden or size, 1)
@@ -90,7 +91,7 @@ class OTTCHead(Head):
             )
 
     def forward(self, frames: Frames) -> Emissions:
-        """Logits ``(B, T, V)`` and weight logits ``(B, T)``; padding is never read."""
+        """Logits ``(B, T, states * V)`` and weight logits ``(B, T)``; padding is never read."""
         mask = length_mask(frames.lengths, frames.values.shape[1])
         values = frames.values.masked_fill(~mask[..., None], 0.0)
         if self.front is not None:
@@ -102,16 +103,9 @@ class OTTCHead(Head):
                 weight_logits = weight_logits.detach()
         logits = self.labels(values)
         if self.prior is not None and self.training:
-            self.prior = _running_mean(self.prior, logits.detach(), mask)
-        log_prior = None if self.prior is None else self.prior.clamp(min=_LEAST_PRIOR).log()
-        return Emissions(logits, frames.lengths, frames.grid, self.blank, weight_logits, log_prior)
-
-
-def _running_mean(prior: Tensor, logits: Tensor, mask: Tensor) -> Tensor:
-    """The running mean of the label posteriors ``(V,)``, one batch on."""
-    posteriors = logits.float().softmax(-1) * mask[..., None]
-    mean = posteriors.sum((0, 1)) / mask.sum().clamp(min=1)
-    return torch.where(mask.any(), _PRIOR_MEMORY * prior + (1 - _PRIOR_MEMORY) * mean, prior)
+            self.prior = running_prior(self.prior, logits, mask)
+        prior = None if self.prior is None else log_prior(self.prior)
+        return Emissions(logits, frames.lengths, frames.grid, self.blank, weight_logits, prior)
 
 
 class _Front(nn.Module):

@@ -56,6 +56,36 @@ def token_weights(
     return duration_weights(taken, lengths, frame_lengths, smoothing)
 
 
+def path_frames(paths: Tensor, size: int) -> Tensor:
+    """Frames that each token has in fixed paths.
+
+    Args:
+        paths: ``(B, T)`` int64, for every frame the number of its token, negative where it has none.
+        size: U.
+
+    Returns:
+        ``(B, U)`` float32.
+    """
+    frames = torch.zeros(len(paths), size, device=paths.device)
+    return frames.scatter_add_(1, paths.clamp(min=0), (paths >= 0).to(frames.dtype))
+
+
+def spread_weights(weights: Tensor, origin: Tensor) -> Tensor:
+    """Divide the weights of labels evenly among what each of them was replaced by.
+
+    Args:
+        weights: ``(B, m)``.
+        origin: ``(B, m')`` int64, the position in 0 .. m - 1 that each had, -1 in the padding.
+
+    Returns:
+        ``(B, m')`` with the sums of ``weights``.
+    """
+    known = origin >= 0
+    place = origin.clamp(min=0)
+    parts = torch.zeros_like(weights).scatter_add_(1, place, known.to(weights.dtype))
+    return torch.where(known, (weights / parts.clamp(min=1)).gather(1, place), 0.0)
+
+
 @torch.no_grad()
 def own_weights(
     emissions: Emissions, labels: Tensor, lengths: Tensor, smoothing: float, optional: Tensor | None = None
@@ -66,20 +96,25 @@ def own_weights(
         emissions: Of B rows.
         labels: ``(B, m)`` int64, blanks between repeats inserted.
         lengths: ``(B,)`` int64.
-        smoothing: Frames given to every label beyond its own, above 0.
+        smoothing: Frames given to every label beyond its own. With 0, labels that were left out weigh nothing.
         optional: ``(B, m)`` bool, labels that the alignment may leave out.
 
     Returns:
-        ``(B, m)`` float32, a row sums to 1; uniform in rows that cannot be aligned.
+        ``(B, m)`` float32, a row sums to 1; in rows that cannot be aligned uniform, or 0 without smoothing.
     """
     log_probs = emissions.log_probs().clamp(min=_FLOOR)
     read = length_mask(emissions.lengths, log_probs.shape[1])
     finite = ~(torch.isnan(log_probs.sum(-1)) & read).any(1)
-    usable = (lengths > 0) & (lengths <= emissions.lengths) & finite
+    usable = (
+        (lengths > 0) & (required_count(lengths, optional, labels.shape[1]) <= emissions.lengths) & finite
+    )
     paths, _ = paths_where(usable, log_probs, labels, emissions.lengths, lengths, optional)
-    frames = torch.zeros(labels.shape, device=labels.device)
-    frames.scatter_add_(1, paths.clamp(min=0), (paths >= 0).to(frames.dtype))
-    return duration_weights(frames, lengths, emissions.lengths, smoothing)
+    return duration_weights(path_frames(paths, labels.shape[1]), lengths, emissions.lengths, smoothing)
+
+
+def required_count(lengths: Tensor, optional: Tensor | None, size: int) -> Tensor:
+    """Labels of every row that an alignment may not leave out: ``(B,)``."""
+    return lengths if optional is None else (~optional & length_mask(lengths, size)).sum(1)
 
 
 def paths_where(

@@ -146,6 +146,7 @@ def transcribe_files(
     model: str,
     *,
     aligner: str | None = None,
+    decoder: str | dict[str, Any] | None = None,
     times: str | None = None,
     formats: Sequence[str] = ("textgrid",),
     out: Path = Path("transcripts"),
@@ -154,12 +155,16 @@ def transcribe_files(
 ) -> Outcome:
     """Recognise audio files and write text and times in each format; arguments as :func:`align_files`.
 
+    A ``decoder`` takes the place of the model's own: a name, or a mapping of a name and options.
+
     The texts alone are written to ``transcripts.jsonl``.
     """
     writers = check_command(model, aligner, formats, out, device)
     found = find_audio(audio)
     windows = Windows(window_s)
-    pipeline = Pipeline(Model.load(model), aligner=aligner, times=times, device=device, windows=windows)
+    pipeline = Pipeline(
+        Model.load(model), aligner=aligner, decoder=decoder, times=times, device=device, windows=windows
+    )
 
     def one(path: Path, id: str, samples: np.ndarray) -> tuple[Result, str]:
         result = pipeline.transcribe(id, samples)

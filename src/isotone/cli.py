@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -16,6 +16,7 @@ from rich.logging import RichHandler
 from rich.markup import escape
 from rich.table import Table
 
+from isotone.cli_lm import lm
 from isotone.cli_search import search_app
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(search_app, name="search")
+app.command()(lm)
 out = Console()
 err = Console(stderr=True)
 
@@ -179,6 +181,13 @@ def align(
 def transcribe(
     audio: Annotated[list[Path], typer.Argument(help="Audio files or folders.")],
     model: Model_,
+    decoder: Annotated[
+        str | None,
+        typer.Option(
+            help="Decoder, instead of the model's own; with options as YAML: '{name: ctc-beam, model: lm.arpa, "
+            "alpha: 1, beta: 3}'. `isotone plugins --kind decoder` lists them."
+        ),
+    ] = None,
     aligner: Annotated[
         str | None, typer.Option(help="Aligner for the times, instead of the model's own.")
     ] = None,
@@ -201,6 +210,7 @@ def transcribe(
             audio,
             model,
             aligner=aligner,
+            decoder=None if decoder is None else _specification(decoder),
             times=times,
             formats=format,
             out=out_dir,
@@ -208,6 +218,18 @@ def transcribe(
             window_s=window,
         )
     _finish(report, out_dir)
+
+
+def _specification(text: str) -> str | dict[str, Any]:
+    """A part as it is asked for: its name, or a mapping of a name and options in YAML."""
+    if not text.lstrip().startswith("{"):
+        return text
+    import yaml  # type: ignore[import-untyped]
+
+    try:
+        return dict(yaml.safe_load(text))
+    except (yaml.YAMLError, ValueError, TypeError):
+        raise ValueError(f"{text!r} is no YAML mapping such as {{name: ctc-beam, beam: 16}}.") from None
 
 
 def _finish(report: Outcome, out_dir: Path) -> None:
@@ -380,22 +402,79 @@ def report(
 
 
 @app.command()
+def results(
+    runs: Annotated[list[Path], typer.Argument(help="Finished run folders, of any corpora.")],
+    out_dir: Out_ = Path("results"),
+) -> None:
+    """Make the tables of the OTTC paper from finished runs: error rates, times, ablations, with the published numbers.
+
+    Writes results.md, results.csv and, for each corpus with times, a figure of error rate against IDR. Runs that differ
+    in their seed alone are one row.
+
+    Example: isotone results runs/librispeech/* runs/ami/* runs/timit/* --out results
+    """
+    from isotone.report.results import markdown, write_results
+
+    with explained():
+        rows = write_results(runs, out_dir)
+    typer.echo(markdown(rows))
+    typer.echo(f"Tables: {out_dir / 'results.md'}")
+
+
+@app.command()
 def synth(
     folder: Annotated[Path, typer.Argument(help="Where the corpus goes.")],
     hours: Annotated[float, typer.Option(help="Hours of training speech.")] = 1.0,
     test_hours: Annotated[float, typer.Option(help="Hours of test speech, by other voices.")] = 0.2,
-    layout: Annotated[str, typer.Option(help="Layout of the files: timit.")] = "timit",
+    layout: Annotated[str, typer.Option(help="Layout of the files: timit, librispeech or ami.")] = "timit",
     seed: Annotated[int, typer.Option(help="Of voices and sentences.")] = 0,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a corpus made with other options.")
     ] = False,
 ) -> None:
-    """Make a corpus of synthetic speech with exact phone and word times (needs the extra: isotone\\[synth])."""
+    """Make a corpus of synthetic speech with exact phone and word times (needs the extra: isotone\\[synth]).
+
+    Example: isotone synth corpora/librispeech --layout librispeech --hours 0.5
+    """
     from isotone.corpus.synth import generate
 
     with explained():
         generate(folder, layout=layout, hours=hours, test_hours=test_hours, seed=seed, overwrite=overwrite)
     typer.echo(f"Corpus: {folder}")
+
+
+@app.command()
+def export(
+    source: Annotated[Path, typer.Argument(help="Run or model folder.")],
+    folder: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Write a model that plain transformers loads to this folder."),
+    ] = None,
+    head: Annotated[str, typer.Option(help="Its CTC head. Default: the one that text is read from.")] = "",
+    push: Annotated[
+        str | None,
+        typer.Option(
+            help="Upload to this id of the Hugging Face hub, USER/NAME: what --out wrote, or the model."
+        ),
+    ] = None,
+    private: Annotated[bool, typer.Option("--private", help="A new repository is private.")] = False,
+) -> None:
+    """Let a model travel: as a CTC model of plain transformers, or to the Hugging Face hub with its model card.
+
+    Example: isotone export runs/librispeech/ctc --out wav2vec2-ctc
+    """
+    from isotone.hub import copy_card, export_transformers, push_to_hub
+    from isotone.model import Model
+
+    if folder is None and push is None:
+        fail("Nothing to do: give --out FOLDER, --push USER/NAME, or both.")
+    with explained():
+        if folder is not None:
+            export_transformers(Model.load(source), folder, head)
+            copy_card(source, folder)
+            typer.echo(f"Model: {folder}")
+        if push is not None:
+            typer.echo(f"Uploaded: {push_to_hub(folder or source, push, private=private)}")
 
 
 @app.command()

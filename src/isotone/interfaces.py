@@ -34,9 +34,11 @@ class Encoder(nn.Module, ABC):
     """Audio to frames.
 
     Attributes:
+        name: The name it is registered under, by which a saved model finds its class.
         sample_rate: Hz that :meth:`forward` expects.
     """
 
+    name: ClassVar[str]
     sample_rate: int
 
     @abstractmethod
@@ -67,7 +69,12 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def save(self, folder: Path) -> None:
-        """Write configuration and weights (safetensors) so that ``from_pretrained``-style loading finds them."""
+        """Write what :meth:`load` needs into a folder; the weights are saved by the model around it."""
+
+    @classmethod
+    @abstractmethod
+    def load(cls, folder: Path) -> Self:
+        """An encoder of the same shape as the one saved, with any weights: the model around it has them."""
 
 
 class Head(Scheduled, ABC):
@@ -85,11 +92,33 @@ class Head(Scheduled, ABC):
 
 
 class Loss(Scheduled, ABC):
-    """Emissions and targets to one value an utterance."""
+    """Emissions and targets to one value an utterance.
+
+    Attributes:
+        views: How often it wants to see every utterance, each time under masks and dropout of its own. The training
+            repeats its batches as often as the greediest of its losses asks for: emissions and targets then have
+            ``views * B`` rows, row v * B + b of utterance b in view v. A loss of one view needs no knowledge of that:
+            it gives a value a row, and their mean over the views counts.
+    """
+
+    views: int = 1
 
     @abstractmethod
     def forward(self, emissions: Emissions, targets: Targets) -> Tensor:
         """The loss of each utterance, ``(B,)``. An utterance that cannot be aligned gives 0 and no gradient."""
+
+    def split_views(self, values: Tensor) -> tuple[Tensor, ...]:
+        """``(views * B, ...)`` as one ``(B, ...)`` a view.
+
+        Raises:
+            ValueError: so many rows are not that many views.
+        """
+        if len(values) % self.views:
+            raise ValueError(
+                f"{type(self).__name__} expects {self.views} views of every utterance, one after the other along the "
+                f"batch; got {len(values)} rows."
+            )
+        return values.unflatten(0, (self.views, len(values) // self.views)).unbind()
 
 
 @runtime_checkable
@@ -107,7 +136,10 @@ class Aligner(Protocol):
 
 @runtime_checkable
 class Decoder(Protocol):
-    """Recognition: the tokens, and which frames carry them."""
+    """Recognition: the tokens, and which frames carry them.
+
+    A decoder that has a method ``use_tokenizer(tokenizer)`` is told by it, before it decodes, what the labels are.
+    """
 
     def __call__(self, emissions: Emissions) -> tuple[Targets, Coupling]:
         """Decode."""

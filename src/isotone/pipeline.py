@@ -53,6 +53,7 @@ class Pipeline:
     Args:
         model: What hears.
         aligner: Name or specification of an aligner, in place of the model's own.
+        decoder: Name or specification of a decoder, in place of the model's own.
         times: Head the times are read from, in place of the model's own. With either of the two, recognised
             text is aligned too, where the model alone would take the decoder's times.
         device: Where the model runs.
@@ -73,6 +74,7 @@ class Pipeline:
         model: Model,
         *,
         aligner: str | dict | None = None,
+        decoder: str | dict | None = None,
         times: str | None = None,
         device: torch.device | str = "cpu",
         windows: Windows = Windows(),  # noqa: B008 - frozen
@@ -83,7 +85,9 @@ class Pipeline:
         self.model = model.to(device).eval()
         self.device = torch.device(device)
         reading = model.reading
-        self.decoder: Decoder = decoders.create(reading.decoder)
+        self.decoder: Decoder = decoders.create(decoder or reading.decoder)
+        if hasattr(self.decoder, "use_tokenizer"):
+            self.decoder.use_tokenizer(model.tokenizer)
         self.times = times or reading.times or reading.text
         self.realigns = bool(times or aligner or reading.times)
         if self.times not in model.heads:
@@ -267,7 +271,6 @@ class Pipeline:
     ) -> list[Result]:
         spans = coupling.spans()
         scores = score(timing, targets, coupling, self._silence(), self.star_cost)
-        frameless = coupling.frameless_share().tolist()
         blanks = blank_frames(timing, delimiter_number(self.model.tokenizer))
         out = []
         for i, name in enumerate(ids):
@@ -277,7 +280,8 @@ class Pipeline:
             fit = float(scores.fit[i])
             alignment = Alignment(name, duration, self._tiers(duration, transcripts[i], tokens), fit)
             frames, blank = int(timing.lengths[i]), int(blanks[i])
-            out.append(Result(alignment, texts[i], frames, blank, fit, frameless[i]))
+            frameless = float(scores.frameless[i])
+            out.append(Result(alignment, texts[i], frames, blank, fit, frameless))
         return out
 
     def _tiers(self, duration: float, transcript: Transcript, tokens: Sequence[_Token]) -> tuple[Tier, ...]:

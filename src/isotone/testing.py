@@ -77,32 +77,37 @@ def sample_alignment() -> Alignment:
 
 
 def check_loss(loss: Loss) -> None:
-    """Check a loss: shape, gradients, padding, independent rows, extremes, rows that cannot be aligned."""
-    emissions, targets = sample_batch()
+    """Check a loss: shape, gradients, padding, independent rows, extremes, rows that cannot be aligned.
+
+    A loss of several views may compare the rows with each other, need no alignment, and hold one view fixed to teach
+    another: it is not asked for independent rows, rows that cannot be aligned, nor for the derivative of its value.
+    """
+    emissions, targets = _sample_views(loss.views)
     value, grads = _value_and_grads(loss, emissions, targets)
     _require(value.shape == (5,), f"a loss gives one value an utterance, (5,); got {tuple(value.shape)}")
     _require(value.is_floating_point(), f"a loss is floating; got {value.dtype}")
     _require(bool(torch.isfinite(value).all()), f"a loss of feasible rows is finite; got {value.tolist()}")
     _require(bool((grads[0] != 0).any()), "a loss has a gradient in the logits")
     _check_loss_padding(loss, emissions, targets, value, grads)
-    for row in range(5):
+    for row in range(5) if loss.views == 1 else ():
         alone, _ = _value_and_grads(loss, _alone(emissions, row), _alone(targets, row))
         _close(alone[0], value[row], "a row is as it is alone")
     order = torch.tensor([3, 0, 4, 2, 1])
-    shuffled, _ = _value_and_grads(loss, _rows(emissions, order), _rows(targets, order))
+    places = torch.cat([order + 5 * view for view in range(loss.views)])
+    shuffled, _ = _value_and_grads(loss, _rows(emissions, places), _rows(targets, places))
     _close(shuffled, value[order], "order within a batch is nothing")
     extreme, grads = _value_and_grads(loss, replace(emissions, logits=emissions.logits * 1e4), targets)
     _require(bool(torch.isfinite(extreme).all()), f"finite on logits of 1e4; got {extreme.tolist()}")
     _require(all(bool(torch.isfinite(g).all()) for g in grads), "finite gradients on logits of 1e4")
     for half in (torch.float16, torch.bfloat16):
-        emissions, targets = sample_batch(dtype=half)
-        rounded, _ = _value_and_grads(loss, emissions, targets)
+        rough, _ = _sample_views(loss.views, half)
+        rounded, _ = _value_and_grads(loss, rough, targets)
         _require(rounded.dtype == torch.float32, f"values of {half} logits are float32; got {rounded.dtype}")
-        emissions = _map_logits(emissions, Tensor.float)
-        exact, _ = _value_and_grads(loss, emissions, targets)
+        exact, _ = _value_and_grads(loss, _map_logits(rough, Tensor.float), targets)
         _close(rounded, exact, f"{half} logits are summed", HALF)
-    _check_infeasible_loss(loss)
-    _check_gradient(loss)
+    if loss.views == 1:
+        _check_infeasible_loss(loss)
+        _check_gradient(loss)
 
 
 def check_head(head: Head, input_size: int, vocab_size: int) -> None:
@@ -246,6 +251,16 @@ def check_coupling(coupling: Coupling, source_lengths: Tensor, target_lengths: T
     _require(bool(torch.stack(inside).all()), "positions lie within the lengths")
     spans = c.hard().spans()
     _require(bool((spans.diff(dim=-1) >= 0).all()), "spans end after they start")
+
+
+def _sample_views(views: int, dtype: torch.dtype = torch.float32) -> tuple[Emissions, Targets]:
+    """:func:`sample_batch` in so many views, one after the other: other logits, the same targets."""
+    batches = [sample_batch(dtype=dtype, seed=seed) for seed in range(views)]
+    logits = torch.cat([emissions.logits for emissions, _ in batches])
+    weights = torch.cat([e.weight_logits for e, _ in batches if e.weight_logits is not None])
+    emissions, targets = batches[0]
+    places = torch.arange(5).repeat(views)
+    return replace(_rows(emissions, places), logits=logits, weight_logits=weights), _rows(targets, places)
 
 
 def _value_and_grads(loss: Loss, emissions: Emissions, targets: Targets) -> tuple[Tensor, list[Tensor]]:

@@ -16,7 +16,7 @@ from isotone_contrastive.embedder import Embedder, LogMelConv, WaveBody, build_e
 from isotone_contrastive.experiment import grid, load_experiment, run, table
 from isotone_contrastive.figures import sweep_figure
 from isotone_contrastive.losses import InfoNCE, SparseCLR
-from isotone_contrastive.qare import QARe
+from isotone_contrastive.qare import QARe, build_loss
 from isotone_contrastive.training import Schedule, linear_probe, matching_accuracy, train
 
 from isotone.encoder import SpeechEncoder
@@ -225,7 +225,7 @@ def test_every_recipe_loads_and_its_losses_build(name: str) -> None:
     systems = grid(loaded)
     assert systems
     for system in systems.values():
-        assert torch.isfinite(experiment.build_loss(system)(a, b))
+        assert torch.isfinite(build_loss(system.pairwise, system.qare)(a, b))
     assert (
         build_embedder(loaded.encoder, size=loaded.size, hidden=loaded.hidden, parts=loaded.parts).body.size
         > 0

@@ -21,6 +21,7 @@ from isotone_ottc.head import OTTCHead
 from isotone_ottc.loss import OTTCLoss
 from isotone_ottc.sotd import sotd
 from isotone_ottc.weights import duration_weights, own_weights, uniform_weights
+from ottc_parts import best_path
 from torch import Tensor
 
 from isotone.alignment import AlignmentError
@@ -488,16 +489,6 @@ def test_transport_needs_a_frame_for_the_blank_between_repeats() -> None:
     emissions = Emissions(torch.zeros(2, 3, 4), torch.tensor([3, 2]), Grid(0.02))
     with pytest.raises(AlignmentError, match=r"Row 1: .*at least 3 frames, got 2"):
         Transport()(emissions, Targets.from_lists([[1, 2, 3], [1, 1]]))
-
-
-def best_path(log_probs: Tensor, labels: list[int], optional: list[bool]) -> tuple[float, list[int]]:
-    """By enumeration: the best non-decreasing walk over the labels that visits all that are not optional."""
-    best = (-float("inf"), [])
-    for walk in itertools.combinations_with_replacement(range(len(labels)), len(log_probs)):
-        if all(j in walk or optional[j] for j in range(len(labels))):
-            score = sum(float(log_probs[t, labels[j]]) for t, j in enumerate(walk))
-            best = max(best, (score, list(walk)), key=lambda x: x[0])
-    return best
 
 
 @pytest.mark.parametrize("seed", range(5))

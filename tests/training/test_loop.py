@@ -67,6 +67,7 @@ def steps_of(folder: Path) -> list[dict[str, Any]]:
 def test_what_a_run_leaves(finished: Path) -> None:
     names = {"config.yaml", "metrics.jsonl", "logs", "checkpoints", "snapshots", "model", "skipped.jsonl"}
     names |= {"alignments", "forced", "reference", "predictions.jsonl", "result.json"}
+    names |= {"corpus.json", "manifests", "tokenizer"}
     assert {p.name for p in finished.iterdir()} == names
     assert [p.name for p in checkpoint.find(finished / "checkpoints")] == ["step-000006", "step-000008"]
     assert (finished / "skipped.jsonl").read_text() == ""

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from isotone.training.config import Freeze, Group, Training
-from isotone.training.optim import Frozen, make_optimizer, make_schedule
+from isotone.training.optim import Average, Frozen, make_optimizer, make_schedule
 
 
 def module() -> nn.ModuleDict:
@@ -96,3 +96,25 @@ def test_resting_parameters_do_not_move() -> None:
     assert moved["model.encoder.weight"] == moved["model.norm.bias"] == [True] * 8
     with pytest.raises(ValueError, match=r"No parameter matches 'haed\.\*' of train\.freeze"):
         Frozen(model, [Freeze(["haed.*"])])
+
+
+def test_the_average_is_that_of_the_formula() -> None:
+    model = nn.Linear(2, 1, bias=False)
+    model.weight.data.fill_(1.0)
+    average = Average(model, 0.5)
+    expected = 1.0
+    for step in range(1, 40):
+        model.weight.data.fill_(float(step))
+        average.update()
+        decay = min(0.5, (1 + step) / (10 + step))
+        expected = decay * expected + (1 - decay) * step
+        torch.testing.assert_close(average.values[0], torch.full((1, 2), expected))
+    with average.applied():
+        torch.testing.assert_close(model.weight.data, torch.full((1, 2), expected))
+    assert (model.weight == 39).all()
+    again = Average(nn.Linear(2, 1, bias=False), 0.5)
+    again.load_state_dict(average.state_dict())
+    assert again.steps == 39
+    torch.testing.assert_close(again.values, average.values, rtol=0, atol=0)
+    with pytest.raises(ValueError, match="from 0 to below 1; got 1"):
+        Average(model, 1.0)

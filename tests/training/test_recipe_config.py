@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from isotone.training.config import RecipeError, load_recipe
+from isotone.training.config import RecipeError, experiments, load_recipe
 
 BASE = """
 data:
@@ -116,7 +116,7 @@ def test_what_is_said_of_wrong_overrides(recipe: Path, overrides: list[str], mes
 
 
 def test_what_is_said_of_wrong_files(recipe: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"cct\.yaml\. Did you mean 'ctc'\? There is: base, ctc, toy"):
+    with pytest.raises(FileNotFoundError, match=r"cct\.yaml\. Did you mean 'ctc'\? There is: ctc, toy"):
         load_recipe(recipe.with_name("cct.yaml"))
     with pytest.raises(FileNotFoundError, match="There is: nothing"):
         load_recipe(recipe.parent / "nowhere" / "ctc.yaml")
@@ -132,3 +132,35 @@ def test_what_is_said_of_wrong_files(recipe: Path) -> None:
         match=r"no value for objective, reading\.aligner, reading\.decoder, reading\.text\. Give it",
     ):
         load_recipe(recipe, ["data.root=/x"])
+
+
+def test_experiments_that_recipes_share(recipe: Path) -> None:
+    models = recipe.parent.parent / "models"
+    models.mkdir()
+    (models / "wide.yaml").write_text("extends: ctc\nheads: {ctc: {dropout: 0.5}}\ntrain: {lr: 1.0e-4}\n")
+    found = load_recipe(recipe.with_name("wide.yaml"), ["data.root=/x"])
+    assert plain(found.heads) == {"ctc": {"name": "ctc", "dropout": 0.5}}
+    assert (found.train.lr, found.train.batch_size, found.train.epochs) == (
+        1e-4,
+        16,
+        40,
+    )  # ctc's and base's below
+    assert found.output == "runs/toys/wide"
+    assert "extends" not in found
+    recipe.with_name("wide.yaml").write_text("train: {lr: 7.0e-4}\n")  # what is different here comes after it
+    here = load_recipe(recipe.with_name("wide.yaml"), ["data.root=/x"])
+    assert (here.train.lr, here.heads.ctc.dropout) == (7e-4, 0.5)
+    assert experiments(recipe.parent) == ["ctc", "toy", "wide"]
+
+    (models / "small.yaml").write_text("encoder: {source: tiny}\ntrain: {steps: 7}\n")
+    recipe.with_name("toy.yaml").write_text("extends: small\ndata: {name: synth}\ntrain: {lr: 1.0}\n")
+    small = load_recipe(recipe, ["data=toy"])
+    assert (small.encoder.source, small.train.steps, small.train.lr) == ("tiny", 7, 1.0)
+
+    (models / "wide.yaml").write_text("extends: wider\n")
+    (models / "wider.yaml").write_text("extends: wide\n")
+    with pytest.raises(RecipeError, match="wide extends wider extends wide, which has no end"):
+        load_recipe(recipe.with_name("wide.yaml"), ["data.root=/x"])
+    (models / "wider.yaml").write_text("extends: cct\n")
+    with pytest.raises(FileNotFoundError, match="Did you mean 'ctc'"):
+        load_recipe(recipe.with_name("wider.yaml"), ["data.root=/x"])

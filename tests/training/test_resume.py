@@ -25,7 +25,7 @@ Train = Callable[..., Path]
 OPTIONS = [
     "train.steps=20", "train.save_every=6", "train.evaluate_every=5", "train.batch_size=5", "train.accumulate=2",
     "encoder.source.hidden_dropout=0.1", "encoder.source.mask_time_prob=0.3", "encoder.source.mask_time_length=3",
-    "heads.ctc.dropout=0.2", "train.freeze=[{parameters: ['heads.ottc.weights.*'], start: 0.75}]",
+    "heads.ctc.dropout=0.2", "train.average=0.9", "train.freeze=[{parameters: ['heads.ottc.weights.*'], start: 0.75}]",
 ]  # fmt: skip
 
 CHILD = """
@@ -178,6 +178,7 @@ def test_two_processes(tiny_recipes: Path, tmp_path: Path) -> None:
         "train.batch_size=2",
         "heads.ctc.dropout=0",
         "encoder.source.conformer_conv_dropout=0",
+        "objective.consistency={head: ctc, weight: 0.2, loss: {name: consistency}}",
     ]
     folder, alone = tmp_path / "two", tmp_path / "one"
 

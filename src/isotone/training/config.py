@@ -13,6 +13,9 @@ from yaml import YAMLError  # type: ignore[import-untyped]
 
 from isotone.registry import nearest
 
+#: The folder of experiments that all recipes beside it share.
+MODELS = "models"
+
 
 class RecipeError(ValueError):
     """A recipe or an override cannot be used; the message says which key and what to do."""
@@ -58,11 +61,16 @@ class Group:
 
 @dataclass
 class Splits:
-    """Names of the corpus's splits. An empty ``dev`` or ``test`` leaves that evaluation out."""
+    """Names of the corpus's splits. An empty ``dev`` or ``test`` leaves that evaluation out.
+
+    Attributes:
+        more: Further test splits; their results go to ``tests/NAME`` in the run folder.
+    """
 
     train: str = "train"
     dev: str | None = "dev"
     test: str | None = "test"
+    more: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -72,13 +80,15 @@ class Training:
     Attributes:
         epochs: Passes over the data, where ``steps`` is not given.
         steps: Optimiser steps; takes precedence over ``epochs``.
-        batch_size: Utterances a step and process, before ``accumulate``.
+        batch_size: Utterances a step and process, before ``accumulate``. Losses of several views (``consistency``) make
+            the model see each of them so often: as much work and memory as so many times the batch.
         batch_seconds: Most audio in a batch, padding counted; longer batches are split. 0: no limit.
         max_seconds: Longer utterances are left out of training, and counted. 0: no limit.
         accumulate: Batches whose gradients are added up before a step.
         lr, warmup_steps, warmup_share: Peak learning rate; linear warm-up by steps or by share, then linear decay to 0.
         weight_decay, clip: AdamW's decay (matrices only) and the largest gradient norm.
         precision: ``no``, ``fp16`` or ``bf16``.
+        average: Decay of a moving average of the weights, such as 0.999, which is what is evaluated and kept. 0: none.
         groups, freeze: See :class:`Group` and :class:`Freeze`.
         evaluate_every, save_every: Steps between evaluations on dev, and between checkpoints. 0: once an epoch.
         evaluate_limit: Utterances of dev that are evaluated while training. 0: all.
@@ -100,6 +110,7 @@ class Training:
     weight_decay: float = 0.01
     clip: float = 1.0
     precision: str = "no"
+    average: float = 0.0
     groups: list[Group] = field(default_factory=list)
     freeze: list[Freeze] = field(default_factory=list)
     evaluate_every: int = 0
@@ -122,6 +133,22 @@ class ReadingConfig:
 
 
 @dataclass
+class Realign:
+    """Fixed alignments of the training split by the model in training, for the losses that need them.
+
+    Attributes:
+        after: Shares of training, 0 to 1, at which the split is aligned anew. Before the first there are the teacher's
+            alignments, or none.
+        head: Head that is aligned, here and by a ``teacher``. Empty: the one that times are read from.
+        aligner: What aligns it: ``name`` and options. Empty: the aligner of ``reading``.
+    """
+
+    after: list[float] = field(default_factory=list)
+    head: str = ""
+    aligner: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
 class Recipe:
     """A whole experiment.
 
@@ -134,8 +161,11 @@ class Recipe:
         objective: Terms by name.
         reading: Which head gives the text and which the times.
         train: How the parameters move.
-        teacher: A finished run or model whose Viterbi paths are the fixed alignments that some losses need.
+        teacher: A finished run or model whose alignments are the fixed ones that some losses need.
+        realign: When the model in training gives such alignments itself.
         init: A finished run or model whose weights training starts from, wherever names and shapes agree.
+        card: What the model card says that the run cannot know: ``license``, ``data_license``, ``language``,
+            ``description``.
         seed: Of everything random.
         output: Run folder.
     """
@@ -149,13 +179,19 @@ class Recipe:
     reading: ReadingConfig = field(default_factory=ReadingConfig)
     train: Training = field(default_factory=Training)
     teacher: str = ""
+    realign: Realign = field(default_factory=Realign)
     init: str = ""
+    card: dict[str, str] = field(default_factory=dict)
     seed: int = 0
     output: str = MISSING
 
 
 def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> DictConfig:
-    """Read an experiment: ``base.yaml`` of its folder, the file itself, presets, then dot-list overrides.
+    """Read an experiment: ``base.yaml`` of its folder, the experiment, presets, then dot-list overrides.
+
+    An experiment that does not depend on the corpus lies in the folder ``models`` beside its recipe's, for every recipe
+    to use; a file of the same name in the recipe's folder comes after it, with what is different there. An experiment
+    (or a preset) with ``extends: NAME`` states its difference from another.
 
     ``data=NAME`` merges the preset ``NAME.yaml`` of the recipe's folder after the experiment and before the other
     overrides. Wherever a later one gives a part another ``name`` (of a plugin), it replaces the whole part, so that no
@@ -163,7 +199,7 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> DictConfig:
     and ``output`` may use other keys by interpolation.
 
     Args:
-        path: The experiment's YAML.
+        path: The experiment's YAML, in its recipe's folder even where it lies in ``models``.
         overrides: ``key=value`` pairs with dotted keys.
 
     Raises:
@@ -171,19 +207,16 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> DictConfig:
         RecipeError: unknown or missing keys, values of the wrong type.
     """
     path = Path(path)
-    if not path.is_file():
-        near = sorted(p.stem for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
-        raise FileNotFoundError(
-            f"No recipe {path}.{nearest(path.stem, near)} There is: {', '.join(near) or 'nothing'}."
-        )
-    layers = [Path(path.parent / "base.yaml"), path] if path.name != "base.yaml" else [path]
+    base = path.with_name("base.yaml")
+    layers = _experiment(base) if base.is_file() and base != path else []
+    layers += _experiment(path)
     plain = []
     for item in overrides:
         key, separator, value = item.partition("=")
         if not separator:
             raise RecipeError(f"An override is key=value; got {item!r}.")
         if key == "data" and (path.parent / f"{value}.yaml").is_file():
-            layers.append(path.parent / f"{value}.yaml")
+            layers += _experiment(path.parent / f"{value}.yaml")
         elif key == "data":
             raise RecipeError(f"No preset {value!r}: {path.parent / (value + '.yaml')} is not there.")
         else:
@@ -192,8 +225,8 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> DictConfig:
     try:
         merged: Any = OmegaConf.create({"output": f"runs/{path.parent.resolve().name}/{path.stem}"})
         for layer in layers:
-            if layer.is_file():
-                merged = _merge(merged, _read(layer))
+            merged = _merge(merged, _read(layer))
+        merged.pop("extends", None)
         merged = _merge(merged, OmegaConf.from_dotlist(plain))
         recipe = OmegaConf.merge(schema, merged)
         missing = sorted(OmegaConf.missing_keys(recipe))
@@ -202,6 +235,27 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> DictConfig:
     if missing:
         raise RecipeError(f"{path}: no value for {', '.join(missing)}. Give it as {missing[0]}=VALUE.")
     return cast(DictConfig, recipe)
+
+
+def experiments(folder: Path) -> list[str]:
+    """Names of a recipe's experiments and presets, those that all recipes share among them."""
+    files = (p for place in (folder, folder.parent / MODELS) if place.is_dir() for p in place.glob("*.yaml"))
+    return sorted({p.stem for p in files} - {"base"})
+
+
+def _experiment(path: Path, seen: tuple[str, ...] = ()) -> list[Path]:
+    """The files of an experiment in their order: what it extends, the shared file, the recipe's own."""
+    if path.stem in seen:
+        raise RecipeError(f"{path}: {' extends '.join((*seen, path.stem))}, which has no end.")
+    files = [p for p in (path.parent.parent / MODELS / path.name, path) if p.is_file()]
+    if not files:
+        near = experiments(path.parent) if path.parent.is_dir() else []
+        raise FileNotFoundError(
+            f"No recipe {path}.{nearest(path.stem, near)} There is: {', '.join(near) or 'nothing'}."
+        )
+    bases = [str(base) for file in files if (base := _read(file).get("extends"))]
+    before = _experiment(path.with_name(f"{bases[-1]}.yaml"), (*seen, path.stem)) if bases else []
+    return [*before, *files]
 
 
 def _checked(override: str) -> str:

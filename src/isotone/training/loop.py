@@ -8,7 +8,7 @@ import math
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -23,7 +23,8 @@ from torch.utils.data import DataLoader
 from isotone.training import checkpoint
 from isotone.training.data import Batch, LengthBatches, Utterances
 from isotone.training.objective import Objective
-from isotone.training.optim import Frozen, make_optimizer, make_schedule
+from isotone.training.optim import Average, Frozen, make_optimizer, make_schedule
+from isotone.training.teacher import Rounds
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +65,7 @@ class Trainer:
         folder: Run folder: ``metrics.jsonl``, ``checkpoints`` and tracker logs go there.
         evaluate: Called with the step at every evaluation, on the main process; gives metrics to record.
         accelerator: From :func:`make_accelerator`; its training is ended by whoever made it.
+        rounds: When the model aligns the training split itself. Default: never.
 
     Raises:
         ValueError: there is nothing to train on.
@@ -77,8 +79,10 @@ class Trainer:
         folder: Path,
         evaluate: Callable[[int], dict[str, float]] | None,
         accelerator: Accelerator,
+        rounds: Rounds | None = None,
     ) -> None:
         settings = recipe.train
+        self.rounds = rounds
         self.settings, self.folder, self.evaluate, self.accelerator = settings, folder, evaluate, accelerator
         self.data = data
         world = accelerator.num_processes
@@ -102,12 +106,15 @@ class Trainer:
         self.raw = objective
         self.objective, self.optimizer = accelerator.prepare(objective, optimizer)
         accelerator.register_for_checkpointing(self.schedule)
+        self.average = Average(objective, settings.average) if settings.average else None
+        if self.average:
+            accelerator.register_for_checkpointing(self.average)
         set_seed(recipe.seed + accelerator.process_index)
         self.step = self.epoch = self.batch = 0
         self._stop = False
 
     def fit(self) -> None:
-        """Train from the newest checkpoint, or from the start, to the last step.
+        """Train from the newest checkpoint, or from the start, to the last step; averaged weights are the model's then.
 
         Raises:
             Preempted: SIGTERM arrived; a checkpoint was written first.
@@ -124,9 +131,22 @@ class Trainer:
         with self._progress() as advance, self._on_sigterm():
             batches = self._batches()
             while self.step < self.steps:
+                if self._realigned():
+                    batches = self._batches()  # what is loaded ahead has the old alignments
                 self._one_step(batches)
                 advance(self.step)
                 self._after_step(folder)
+        if self.average:
+            self.average.swap()
+
+    def _realigned(self) -> bool:
+        """Whether this step begins with alignments that the one before did not have."""
+        progress = self.step / self.steps
+        if self.rounds is None or not self.rounds.due(progress):
+            return False
+        with self.accelerator.main_process_first():  # one process aligns, the others read what it wrote
+            self.rounds.align(progress)
+        return True
 
     def _one_step(self, batches: Iterator[Batch]) -> None:
         started = time.perf_counter()
@@ -163,6 +183,8 @@ class Trainer:
             for name, value in {"loss": total.detach(), **parts}.items():
                 sums[name] = sums.get(name, 0.0) + value.mean().item() / self.settings.accumulate
         self.schedule.step()
+        if self.average:
+            self.average.update()
         self.step += 1
         self._record(
             {
@@ -192,8 +214,9 @@ class Trainer:
         every = self.settings.evaluate_every or self.per_epoch
         last = self.step == self.steps
         if self.evaluate and (last or self.step % every == 0):
-            if self.accelerator.is_main_process:
-                self._record({"step": self.step, **self.evaluate(self.step)})
+            with self.average.applied() if self.average else nullcontext():
+                if self.accelerator.is_main_process:
+                    self._record({"step": self.step, **self.evaluate(self.step)})
             self.accelerator.wait_for_everyone()
         stop = self._stopping()
         if last or stop or self.step % (self.settings.save_every or self.per_epoch) == 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from typing import Any
 
 import torch
@@ -21,8 +22,13 @@ class Objective(nn.Module):
         model: Encoder and heads.
         terms: Term name to ``head``, ``loss`` (``name`` and options) and ``weight``.
 
+    Attributes:
+        views: How often the model sees every utterance of a batch: the most that a loss asks for, see
+            :class:`isotone.interfaces.Loss`.
+
     Raises:
-        ValueError: a term names a head that the model does not have.
+        ValueError: a term names a head that the model does not have, or two losses ask for different numbers of views
+            above one.
     """
 
     def __init__(self, model: Model, terms: Mapping[str, Any]) -> None:
@@ -35,15 +41,28 @@ class Objective(nn.Module):
                 raise ValueError(
                     f"Objective term {name!r} names a head {head!r}; the model has: {', '.join(model.heads)}."
                 )
-        self.losses = nn.ModuleDict({name: losses.create(term["loss"]) for name, term in terms.items()})
+        built = {name: losses.create(term["loss"]) for name, term in terms.items()}
+        self.losses = nn.ModuleDict(built)
+        self._views = {name: loss.views for name, loss in built.items()}
+        self.views = max(self._views.values(), default=1)
+        if any(views not in (1, self.views) for views in self._views.values()):
+            raise ValueError(
+                f"The losses of an objective see one number of views, or one; got {self._views}."
+            )
 
     def forward(self, audio: Tensor, lengths: Tensor, targets: Targets) -> tuple[Tensor, dict[str, Tensor]]:
-        """The weighted sum of the terms, ``(B,)``, and each term, ``(B,)``, detached."""
+        """The weighted sum of the terms, ``(B,)``, and each term, ``(B,)``, detached; means over the views."""
+        size = len(audio)
+        if self.views > 1:
+            audio, lengths = audio.repeat(self.views, 1), lengths.repeat(self.views)
+            targets = _repeat(targets, self.views)
         emissions = self.model(audio, lengths, set(self.heads.values()))
-        total = torch.zeros(len(audio), device=audio.device)
+        total = torch.zeros(size, device=audio.device)
         parts: dict[str, Tensor] = {}
         for name, loss in self.losses.items():
             value = loss(emissions[self.heads[name]], targets)
+            if self._views[name] < self.views:
+                value = value.view(self.views, size).mean(0)
             total = total + self.weights[name] * value
             parts[name] = value.detach()
         return total, parts
@@ -53,3 +72,9 @@ class Objective(nn.Module):
         for module in self.modules():
             if isinstance(module, Scheduled):
                 module.progress = progress
+
+
+def _repeat(targets: Targets, views: int) -> Targets:
+    """Targets of so many views, one after the other."""
+    found = {f.name: v for f in fields(targets) if isinstance(v := getattr(targets, f.name), Tensor)}
+    return replace(targets, **{name: v.repeat(views, *[1] * (v.ndim - 1)) for name, v in found.items()})

@@ -1,12 +1,14 @@
-"""AdamW with parameter groups, linear warm-up and decay, and parameters that are frozen for a while."""
+"""AdamW with parameter groups, linear warm-up and decay, parameters that are frozen for a while, averaged weights."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 from torch.optim import AdamW
 from torch.optim.lr_scheduler import LambdaLR
 
@@ -97,3 +99,60 @@ class Frozen:
             if start <= progress < end:
                 for parameter in parameters:
                     parameter.grad = None
+
+
+class Average:
+    r"""An exponential moving average of the parameters, for evaluation and for the model that is kept.
+
+    After step t it is :math:`\bar w \leftarrow d_t \bar w + (1 - d_t) w` with
+    :math:`d_t = \min(d, (1 + t) / (10 + t))`: at the start the average forgets what the weights were before training.
+
+    Args:
+        module: Whose parameters; on devices and in shards as they are when this is made.
+        decay: d, 0 to 1.
+
+    Raises:
+        ValueError: a decay outside its range.
+    """
+
+    def __init__(self, module: nn.Module, decay: float) -> None:
+        if not 0 <= decay < 1:
+            raise ValueError(f"train.average expects a decay from 0 to below 1; got {decay}.")
+        self.decay = decay
+        self.steps = 0
+        self.parameters = [p for p in module.parameters() if p.requires_grad]
+        self.values = [p.detach().clone() for p in self.parameters]
+
+    @torch.no_grad()
+    def update(self) -> None:
+        """Take in the parameters after a step."""
+        self.steps += 1
+        decay = min(self.decay, (1 + self.steps) / (10 + self.steps))
+        torch._foreach_lerp_(self.values, [p.detach() for p in self.parameters], 1 - decay)
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """The parameters are their averages inside the block."""
+        self.swap()
+        try:
+            yield
+        finally:
+            self.swap()
+
+    def state_dict(self) -> dict[str, int | Tensor]:
+        """What a checkpoint keeps."""
+        return {"steps": self.steps, **{str(i): v for i, v in enumerate(self.values)}}
+
+    def load_state_dict(self, state: dict[str, int | Tensor]) -> None:
+        """Go on from a checkpoint."""
+        self.steps = int(state["steps"])
+        for i, value in enumerate(self.values):
+            value.copy_(torch.as_tensor(state[str(i)]))
+
+    @torch.no_grad()
+    def swap(self) -> None:
+        """Exchange parameters and averages."""
+        for parameter, value in zip(self.parameters, self.values):
+            kept = parameter.detach().clone()
+            parameter.copy_(value)
+            value.copy_(kept)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,29 +12,50 @@ import torch
 from accelerate import Accelerator
 from omegaconf import DictConfig, OmegaConf
 
-from isotone.files import atomic_write
+from isotone.corpus.manifest import load_splits
+from isotone.files import atomic_folder, atomic_write, safe_name
+from isotone.hub import write_card
 from isotone.model import Model, Reading
 from isotone.pipeline import Pipeline
-from isotone.registries import corpora, encoders
+from isotone.registries import encoders
+from isotone.text import tokenizer as tokenizers
 from isotone.text.pronounce import load_pronouncer
 from isotone.text.tokenizer import Tokenizer, build_tokenizer
 from isotone.training import checkpoint
 from isotone.training.assess import assess, snapshot
-from isotone.training.config import RecipeError
+from isotone.training.config import RecipeError, experiments, load_recipe
 from isotone.training.data import Utterances
 from isotone.training.loop import Trainer, make_accelerator
 from isotone.training.objective import Objective
-from isotone.training.teacher import teacher_paths
+from isotone.training.teacher import Rounds, teacher_paths
 
 log = logging.getLogger(__name__)
+
+
+def main(script: str, usage: str) -> None:
+    """The command of a recipe's ``run.py``: an experiment's name, then ``key=value`` overrides.
+
+    Args:
+        script: The script's ``__file__``; its folder is the recipe's.
+        usage: Shown where no experiment is given.
+    """
+    folder = Path(script).parent
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+        raise SystemExit(f"{usage}\nExperiments and presets: {', '.join(experiments(folder))}")
+    try:
+        recipe = load_recipe(folder / f"{sys.argv[1]}.yaml", sys.argv[2:])
+    except (FileNotFoundError, RecipeError) as error:
+        raise SystemExit(f"error: {error}") from None
+    run(recipe)
 
 
 def run(recipe: DictConfig) -> Path:
     """Run a recipe, or go on with one that was interrupted.
 
-    The run folder holds ``config.yaml``, ``metrics.jsonl``, ``logs`` (trackers), ``checkpoints``, ``snapshots``,
-    ``model``, ``skipped.jsonl``, and of the test split ``alignments``, ``forced``, ``predictions.jsonl`` and
-    ``result.json``.
+    The run folder holds ``config.yaml``, ``corpus.json`` (how much data there is), ``manifests``, ``tokenizer``,
+    ``metrics.jsonl``, ``logs`` (trackers), ``checkpoints``, ``snapshots``, ``model`` (with a model card),
+    ``skipped.jsonl``, and of the test split ``alignments``, ``forced``, ``predictions.jsonl`` and ``result.json``; of
+    further test splits these are in ``tests/NAME``.
 
     Args:
         recipe: From :func:`isotone.training.config.load_recipe`.
@@ -58,11 +80,11 @@ def _run(recipe: DictConfig, folder: Path, accelerator: Accelerator) -> None:
     if accelerator.is_main_process:
         _claim(folder, recipe)
     with accelerator.main_process_first():  # one process prepares a corpus, the others find it ready
-        splits, damaged = _load_splits(recipe)
+        splits, damaged = _load_splits(recipe, folder)
     torch.manual_seed(recipe.seed)
     start = Model.load(recipe.init) if recipe.init else None
     # a start's weights mean the labels they were trained with
-    tokenizer = start.tokenizer if start else _tokenizer(_plain(recipe.tokens), splits["train"])
+    tokenizer = start.tokenizer if start else _tokenizer(recipe, splits["train"], folder, accelerator)
     model = Model(
         encoders.create(_plain(recipe.encoder)),
         _plain(recipe.heads),
@@ -75,45 +97,71 @@ def _run(recipe: DictConfig, folder: Path, accelerator: Accelerator) -> None:
     Pipeline(model)  # a decoder or an aligner that cannot be built is said now, not after an epoch
     rate, frames = model.encoder.sample_rate, model.encoder.frames
     train = Utterances(splits["train"], tokenizer, rate, recipe.train.max_seconds, frames)
-    held = {n: Utterances(splits[n], tokenizer, rate, frames=frames) for n in ("dev", "test") if n in splits}
+    held = {n: Utterances(rows, tokenizer, rate, frames=frames) for n, rows in splits.items() if n != "train"}
     if accelerator.is_main_process:
         _report_skipped(folder, [*damaged, *(row for s in (train, *held.values()) for row in s.skipped)])
     if recipe.teacher:
         with accelerator.main_process_first():
             train.paths = teacher_paths(
-                recipe.teacher, train, folder / "teacher_paths.npz", accelerator.device
-            )
+                recipe.teacher, train, folder / "teacher_paths.npz", accelerator.device,
+                recipe.realign.head, _plain(recipe.realign.aligner),
+            )  # fmt: skip
 
     def evaluate(step: int) -> dict[str, float]:
         return snapshot(model, held["dev"], folder / "snapshots", step, recipe.train)
 
-    Trainer(objective, train, recipe, folder, evaluate if held.get("dev") else None, accelerator).fit()
+    Trainer(
+        objective, train, recipe, folder, evaluate if held.get("dev") else None, accelerator,
+        _rounds(recipe, model, train, folder, accelerator),
+    ).fit()  # fmt: skip
     if accelerator.is_main_process:
         model.eval().save(folder / "model")
-        if held.get("test"):
-            assess(model, held["test"], folder, seed=recipe.seed)
+        for name, place in {"test": folder, **_further_tests(recipe, folder)}.items():
+            if held.get(name):
+                assess(model, held[name], place, seed=recipe.seed)
+        write_card(folder)
     accelerator.wait_for_everyone()
 
 
-def _load_splits(recipe: DictConfig) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+def _rounds(
+    recipe: DictConfig, model: Model, train: Utterances, folder: Path, accelerator: Accelerator
+) -> Rounds | None:
+    """The rounds of realignment, where the recipe has any."""
+    if not recipe.realign.after:
+        return None
+    rounds = Rounds(
+        model, train, recipe.realign.after, folder, recipe.realign.head, _plain(recipe.realign.aligner)
+    )
+    if accelerator.is_main_process and not checkpoint.find(folder / "checkpoints"):
+        rounds.forget()
+    return rounds
+
+
+def _load_splits(recipe: DictConfig, folder: Path) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """The corpus's splits, and (id, reason) of what the corpus itself left out."""
-    corpus = corpora.create(_plain(recipe.data))
-    splits: dict[str, Any] = {}
-    damaged: list[tuple[str, str]] = []
-    for name, split in recipe.splits.items():
-        if split:
-            splits[name] = corpus.load(split)
-            damaged += getattr(corpus, "skipped", [])
-    return splits, damaged
+    named = {n: s for n, s in recipe.splits.items() if n != "more"} | {s: s for s in recipe.splits.more}
+    found = load_splits(_plain(recipe.data), named, folder)
+    return {name: split.rows for name, split in found.items()}, [x for s in found.values() for x in s.skipped]
 
 
-def _tokenizer(settings: dict[str, Any], rows: Any) -> Tokenizer:
-    """The tokenizer of a recipe; ``pronouncer`` is ``espeak`` or a pronouncer's configuration."""
-    spec = settings.pop("pronouncer", None)
-    if isinstance(spec, str):
-        spec = {"kind": spec}
-    pronouncer = load_pronouncer(spec, Path()) if spec else None
-    return build_tokenizer(rows=rows, pronouncer=pronouncer, **settings)
+def _further_tests(recipe: DictConfig, folder: Path) -> dict[str, Path]:
+    """Where the results of the further test splits go."""
+    return {split: folder / "tests" / safe_name(split) for split in recipe.splits.more}
+
+
+def _tokenizer(recipe: DictConfig, rows: Any, folder: Path, accelerator: Accelerator) -> Tokenizer:
+    """The tokenizer of a recipe, built from the training split once: a run that goes on has it in its folder."""
+    place = folder / "tokenizer"
+    with accelerator.main_process_first():
+        if accelerator.is_main_process and not (place.is_dir() and checkpoint.find(folder / "checkpoints")):
+            settings = _plain(recipe.tokens)
+            spec = settings.pop("pronouncer", None)  # a kind such as espeak, or a pronouncer's configuration
+            spec = {"kind": spec} if isinstance(spec, str) else spec
+            pronouncer = load_pronouncer(spec, Path()) if spec else None
+            built = build_tokenizer(rows=rows, pronouncer=pronouncer, **settings)
+            with atomic_folder(place) as target:
+                built.save(target)
+        return tokenizers.load(place)
 
 
 def _claim(folder: Path, recipe: DictConfig) -> None:

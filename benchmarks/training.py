@@ -1,0 +1,174 @@
+"""The training loop on a small Wav2Vec2: ours, against the Trainer of transformers' CTC example on the same data.
+
+Every call trains from scratch, set-up and the last checkpoint included: the same encoder, batches, precision and
+learning rate; recordings of one length, so that both make the same batches. Ours reads its audio from disk; the example
+has everything in memory, as ``run_speech_recognition_ctc.py`` does after its preprocessing.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import string
+import tempfile
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import soundfile
+import torch
+from omegaconf import OmegaConf
+
+from benchmarks.harness import Bench, Peer, Size
+from isotone.corpus.folder import FolderCorpus
+from isotone.encoder import SpeechEncoder
+from isotone.model import Model, Reading
+from isotone.text.tokenizer import CharacterTokenizer
+from isotone.training.config import Recipe
+from isotone.training.data import Utterances
+from isotone.training.loop import Trainer, make_accelerator
+from isotone.training.objective import Objective
+
+_RATE = 16_000
+_LETTERS_A_SECOND = 14
+_TOKENIZER = CharacterTokenizer(["<pad>", "<unk>", "|", *string.ascii_lowercase])
+_LR = 1e-4
+
+
+class Work(NamedTuple):
+    """A corpus on disk (it goes with the object), and how much of it to train on."""
+
+    corpus: tempfile.TemporaryDirectory[str]
+    steps: int
+    batch: int
+
+
+def inputs(dims: Mapping[str, int]) -> Work:
+    """Noise of so many seconds with random letters, B recordings a step."""
+    rng = np.random.default_rng(0)
+    folder = tempfile.TemporaryDirectory()
+    for i in range(dims["B"] * 4):
+        path = Path(folder.name, f"{i:04d}.flac")
+        soundfile.write(path, 0.1 * rng.standard_normal(dims["seconds"] * _RATE), _RATE)
+        letters = rng.choice(list(string.ascii_lowercase), dims["seconds"] * _LETTERS_A_SECOND)
+        path.with_suffix(".txt").write_text("".join(" " if i % 6 == 5 else c for i, c in enumerate(letters)))
+    return Work(folder, dims["steps"], dims["B"])
+
+
+def ours(work: Work) -> float:
+    return _train(work, "ctc")
+
+
+def ottc(work: Work) -> float:
+    return _train(work, "ottc")
+
+
+def _train(work: Work, name: str) -> float:
+    """Train; the mean loss of the last step, in nats a token."""
+    torch.manual_seed(0)
+    reading = Reading(
+        name, {"name": f"{name}-greedy"}, name, {"name": "ctc" if name == "ctc" else "segmental"}
+    )
+    model = Model(SpeechEncoder("wav2vec2-tiny"), {name: {"name": name}}, _TOKENIZER, reading)
+    objective = Objective(model, {name: {"head": name, "loss": {"name": name}, "weight": 1.0}})
+    rows = FolderCorpus(work.corpus.name, test_share=0.0).load("train")
+    settings: dict[str, Any] = {
+        "steps": work.steps, "batch_size": work.batch, "lr": _LR, "save_every": 10**6, "trackers": ["none"],
+    }  # fmt: skip
+    recipe = OmegaConf.merge(OmegaConf.structured(Recipe), {"train": settings})
+    with tempfile.TemporaryDirectory() as folder:
+        data = Utterances(rows, _TOKENIZER, _RATE, frames=model.encoder.frames)
+        with redirect_stdout(io.StringIO()):  # the progress bar
+            Trainer(objective, data, recipe, Path(folder), None, make_accelerator(recipe, Path(folder))).fit()
+        rows_of = [OmegaConf.create(line) for line in Path(folder, "metrics.jsonl").read_text().splitlines()]
+    return float(rows_of[-1].loss)
+
+
+def transformers_trainer(work: Work) -> float:
+    """The loop of transformers' ``run_speech_recognition_ctc.py`` on the same encoder, data and batches."""
+    import transformers
+    from transformers import Trainer as TheirTrainer
+    from transformers import TrainingArguments, Wav2Vec2FeatureExtractor, Wav2Vec2ForCTC
+
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    torch.manual_seed(0)
+    config = SpeechEncoder("wav2vec2-tiny").model.config
+    config.vocab_size, config.pad_token_id, config.ctc_loss_reduction = (
+        len(_TOKENIZER),
+        _TOKENIZER.blank,
+        "mean",
+    )
+    extractor = Wav2Vec2FeatureExtractor(return_attention_mask=True)
+    examples = []
+    for path in sorted(Path(work.corpus.name).glob("*.flac")):
+        values = extractor(soundfile.read(path, dtype="float32")[0], sampling_rate=_RATE).input_values[0]
+        labels = list(_TOKENIZER.encode(path.with_suffix(".txt").read_text()).tokens)
+        examples.append({"input_values": values, "labels": labels})
+
+    def collate(rows: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
+        batch = extractor.pad(
+            [{"input_values": r["input_values"]} for r in rows], padding=True, return_tensors="pt"
+        )
+        labels = [torch.tensor(r["labels"]) for r in rows]
+        batch["labels"] = torch.nn.utils.rnn.pad_sequence(labels, batch_first=True, padding_value=-100)
+        return dict(batch)
+
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = TrainingArguments(
+            output_dir=folder, per_device_train_batch_size=work.batch, max_steps=work.steps, learning_rate=_LR,
+            weight_decay=0.01, save_strategy="no", report_to=[], disable_tqdm=True, use_cpu=True, logging_steps=1,
+            remove_unused_columns=False, dataloader_pin_memory=False, logging_strategy="no",
+        )  # fmt: skip
+        done = TheirTrainer(
+            Wav2Vec2ForCTC(config), arguments, data_collator=collate, train_dataset=examples
+        ).train()
+    return float(done.training_loss)
+
+
+def check(work: Work, loss: float) -> None:
+    """It learned something: random weights say log V or more a token."""
+    assert np.isfinite(loss)
+    assert 0 < loss < 60
+
+
+def same(work: Work, mine: float, theirs: float) -> None:
+    """Losses of the same task from other random weights: of one order."""
+    assert np.isfinite(theirs)
+    assert 0.2 < mine / theirs < 5
+
+
+def _sizes(ratio: Mapping[str, float]) -> list[Size]:
+    return [
+        Size({"B": 2, "seconds": 1, "steps": 2}, quick=True),
+        Size({"B": 8, "seconds": 2, "steps": 16}, swept=True),
+        Size({"B": 8, "seconds": 4, "steps": 12}, targets=ratio, swept=True),
+        Size({"B": 8, "seconds": 12, "steps": 6}, targets=ratio, swept=True),
+    ]
+
+
+logging.getLogger("isotone").setLevel(logging.ERROR)
+BENCHES = [
+    Bench(
+        name="training",
+        about="training Wav2Vec2-tiny with CTC, from the files to the last step",
+        inputs=inputs,
+        ours=ours,
+        check=check,
+        peers=[Peer("transformers Trainer", transformers_trainer, same)],
+        sizes=_sizes({"transformers Trainer": 1.0}),
+        axis="seconds",
+    ),
+    Bench(
+        name="training-ottc",
+        about="the same with OTTC, against ours with CTC",
+        inputs=inputs,
+        ours=ottc,
+        check=check,
+        peers=[Peer("our CTC", ours, yardstick=True)],
+        sizes=_sizes({"our CTC": 1 / 1.05}),
+        axis="seconds",
+    ),
+]

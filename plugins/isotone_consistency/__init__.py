@@ -1,0 +1,1 @@
+"""Consistency of a model with itself: two views of an utterance, one answer (CR-CTC, CROTTC)."""
