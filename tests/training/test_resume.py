@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -15,6 +16,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from accelerate import Accelerator
+from safetensors import SafetensorError
 
 from isotone.training import checkpoint
 
@@ -168,6 +171,25 @@ def test_checkpoints_are_found_in_order(tmp_path: Path) -> None:
     (tmp_path / "step-3000000").mkdir()
     assert [p.name for p in checkpoint.find(tmp_path)] == ["step-000012", "step-999999", "step-1000000"]
     assert checkpoint.find(tmp_path / "none") == []
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(tmp_path: Path) -> None:
+    accelerator = Accelerator(cpu=True)
+    model = accelerator.prepare(torch.nn.Linear(300, 300))
+    kept = model.weight.detach().clone()
+    checkpoint.save(accelerator, tmp_path, {"step": 1, "epoch": 0, "batch": 1}, keep=1)
+    torch.nn.init.zeros_(model.weight)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))  # no file can grow beyond that
+    try:
+        with pytest.raises((OSError, SafetensorError)):
+            checkpoint.save(accelerator, tmp_path, {"step": 2, "epoch": 0, "batch": 2}, keep=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert checkpoint.load(accelerator, tmp_path) == {"step": 1, "epoch": 0, "batch": 1}
+    assert torch.equal(model.weight, kept)
+    checkpoint.save(accelerator, tmp_path, {"step": 3, "epoch": 0, "batch": 3}, keep=1)
+    assert [p.name for p in tmp_path.iterdir()] == ["step-000003"]  # and nothing half written
 
 
 @pytest.mark.slow

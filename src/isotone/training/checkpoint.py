@@ -24,7 +24,8 @@ def save(accelerator: Any, folder: Path, state: dict[str, int], keep: int) -> Pa
     target = folder / f"step-{state['step']:06d}"
     temporary = folder / f".{target.name}.tmp"
     if accelerator.is_main_process:
-        shutil.rmtree(temporary, ignore_errors=True)
+        for left in folder.glob(".step-*.tmp"):  # of a run that was killed, or a disk that was full
+            shutil.rmtree(left, ignore_errors=True)
         temporary.mkdir(parents=True)
     accelerator.wait_for_everyone()
     accelerator.save_state(str(temporary), safe_serialization=True)
