@@ -12,7 +12,6 @@ from numba import njit
 from isotone.kernels._lanes import (
     LANES,
     add,
-    divide,
     exponential,
     larger,
     load,
@@ -22,15 +21,16 @@ from isotone.kernels._lanes import (
     store,
     subtract,
 )
+from isotone.kernels._opas_lanes import largest
 from isotone.kernels._opas_network import network, scratch_size
+from isotone.kernels._opas_sinkhorn import factors_size, scale, scale_wide, wide_size
 
 #: Pairs of a query and a block of items that one task scores.
 STEPS = 32
-#: Largest range of reward / tau within a row, and largest reward / tau, that single precision scales without under-
-#: or overflow, and those of double precision; beyond them the iterations are done on logarithms.
-NARROW, WIDE = 40.0, 300.0
+# Largest range of reward / tau within a row, and largest reward / tau, that single precision scales without under- or
+# overflow.
+_NARROW = np.float32(40.0)
 _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
-_TINY = np.float32(1e-30)
 _FAR = np.float32(1e30)
 
 
@@ -40,7 +40,6 @@ def score_blocks(
     similarity: np.ndarray,
     bonus: np.ndarray,
     basis: np.ndarray,
-    gram: bool,
     row_lengths: np.ndarray,
     column_lengths: np.ndarray,
     positions: np.ndarray,
@@ -54,9 +53,12 @@ def score_blocks(
     hinge: bool,
     fit: np.ndarray,
     order: np.ndarray,
-    wide: np.ndarray,
+    plans: np.ndarray,
 ) -> None:
-    """Score the pairs of a task; ``wide`` marks those whose rewards range too far for single precision."""
+    """Score the pairs of a task, s_F without the query's norm and without ``||P X_c||^2`` where there is no basis.
+
+    Plans ``(G, m, B, 16, n)`` are written where there is none.
+    """
     groups, m, blocks, n, _ = similarity.shape
     lanes = blocks * LANES
     run = max(1, STEPS // groups)
@@ -64,23 +66,25 @@ def score_blocks(
     stride = max(n, net_columns)
     similar = np.zeros((m + stagger) * stride * LANES, np.float32)
     plan = np.empty(m * n * LANES, np.float32)
-    factors = np.empty((m + n) * LANES, np.float32)
+    factors = np.empty(factors_size(m, n) * LANES, np.float32)
     column_mask = np.empty(n * LANES, np.float32)
     row_mask = np.empty(m * LANES, np.float32)
     lam = np.zeros((m + 1) * LANES, np.float32)
     scratch = np.empty(scratch_size(layers, stride) * LANES, np.float32)
+    more = np.empty(wide_size(m, n) * LANES, np.float32)
     source, flat_lambdas = similarity.reshape(-1), lambdas.reshape(-1)
+    flat_fit, flat_order = fit.reshape(-1), order.reshape(-1)
     # an item's own numbers stay in the first cache while every query reads them
     for block in range(task * run, min((task + 1) * run, blocks)):
         c = block * LANES
-        extra, own = bonus[block].reshape(-1), basis[block].reshape(-1)
+        extra = bonus[block].reshape(-1)
         columns = _fill_mask(column_mask, column_lengths, c, n)
         for g in range(groups):
             for i in range(m):
                 row = ((g * m + i) * blocks + block) * n
                 for j in range(n):
                     store(similar, (i * stride + j) * LANES, load(source, (row + j) * LANES))
-            slack = subtract(columns, _fill_mask(row_mask, row_lengths[g], c, m))
+            slack = larger(subtract(columns, _fill_mask(row_mask, row_lengths[g], c, m)), splat(_ZERO))
             if len(layers):
                 network(similar, stride, row_mask, m, layers, weights, scratch, lam)
                 for i in range(m):
@@ -91,14 +95,20 @@ def score_blocks(
             ranges = _fill_kernel(
                 plan, factors, similar, stride, extra, positions, lam, row_mask, column_mask, m, n, tau
             )
-            _scale(plan, factors, column_mask, slack, m, n, iterations)
-            store(scratch, 0, _fit(plan, similar, stride, own, basis.shape[1], gram, m, n))
-            store(scratch, LANES, _order(plan, positions, lam, m, n, margin, hinge))
-            store(scratch, 2 * LANES, ranges)
-            for lane in range(LANES):
-                fit[g, c + lane] = scratch[lane]
-                order[g, c + lane] = scratch[LANES + lane]
-                wide[g, c + lane] = not scratch[2 * LANES + lane] <= NARROW
+            if largest(ranges) <= _NARROW:
+                scale(plan, factors, row_mask, column_mask, slack, m, n, iterations)
+            else:
+                scale_wide(
+                    plan, factors, similar, stride, extra, positions, lam, row_mask, column_mask, slack, m, n,
+                    tau, iterations, more,
+                )  # fmt: skip
+            value = _cross(plan, similar, stride, m, n)
+            if len(basis):
+                value = subtract(value, _square(plan, basis[block].reshape(-1), m, n))
+            else:
+                _write(plan, plans[g, :, block])
+            store(flat_fit, g * lanes + c, value)
+            store(flat_order, g * lanes + c, _order(plan, positions, lam, m, n, margin, hinge))
 
 
 @njit(nogil=True, cache=True)
@@ -125,7 +135,7 @@ def _fill_kernel(
     n: int,
     tau: float,
 ) -> object:
-    """exp((reward - largest of the row) / tau), 0 beyond the lengths, the rows' factors, and what NARROW bounds."""
+    """exp((reward - largest of the row) / tau), 0 beyond the lengths, the rows' factors, and what _NARROW bounds."""
     per_tau = splat(np.float32(1 / tau))
     two, far, ranges = splat(np.float32(2.0)), splat(_FAR), splat(_ZERO)
     for i in range(m):
@@ -151,75 +161,42 @@ def _fill_kernel(
 
 
 @njit(nogil=True, cache=True)
-def _scale(
-    plan: np.ndarray,
-    factors: np.ndarray,
-    column_mask: np.ndarray,
-    slack: object,
-    m: int,
-    n: int,
-    iterations: int,
-) -> None:
-    """Sinkhorn's iterations, columns then rows, in place; the slack rows, all ones, are carried as one."""
-    one, tiny = splat(_ONE), splat(_TINY)
-    column = m * LANES
-    rest = slack
-    for _ in range(iterations):
-        for j in range(n):
-            total = multiply(rest, load(column_mask, j * LANES))
-            for i in range(m):
-                total = add(total, multiply(load(plan, (i * n + j) * LANES), load(factors, i * LANES)))
-            store(factors, column + j * LANES, divide(one, larger(total, tiny)))
-        for i in range(m):
-            total = splat(_ZERO)
-            for j in range(n):
-                term = multiply(load(plan, (i * n + j) * LANES), load(factors, column + j * LANES))
-                total = add(total, term)
-            store(factors, i * LANES, divide(one, larger(total, tiny)))
-        total = splat(_ZERO)
-        for j in range(n):
-            total = add(total, multiply(load(column_mask, j * LANES), load(factors, column + j * LANES)))
-        rest = divide(slack, larger(total, tiny))
-    for i in range(m):
-        row = load(factors, i * LANES)
-        for j in range(n):
-            # in this order 0 stays 0 where a factor has no bound
-            value = multiply(row, load(plan, (i * n + j) * LANES))
-            store(plan, (i * n + j) * LANES, multiply(value, load(factors, column + j * LANES)))
-
-
-@njit(nogil=True, cache=True)
-def _fit(
-    plan: np.ndarray,
-    similar: np.ndarray,
-    stride: int,
-    basis: np.ndarray,
-    width: int,
-    gram: bool,
-    m: int,
-    n: int,
-) -> object:
-    """2 <P, X_q X_c'> - ||P X_c||^2: the fit less the query's squared norm."""
-    out, two, half = splat(_ZERO), splat(np.float32(2.0)), splat(np.float32(0.5))
-    # the basis of long items is large: each of its rows is read once
-    for k in range(width):
-        for i in range(m):
-            row = i * n * LANES
-            total = splat(_ZERO)
-            # of inner products, symmetric, half of the square
-            for j in range(k if gram else n):
-                total = add(total, multiply(load(plan, row + j * LANES), load(basis, (k * n + j) * LANES)))
-            if gram:
-                mass = load(plan, row + k * LANES)
-                total = add(total, multiply(multiply(half, mass), load(basis, (k * n + k) * LANES)))
-                out = subtract(out, multiply(multiply(two, mass), total))
-            else:
-                out = subtract(out, multiply(total, total))
+def _cross(plan: np.ndarray, similar: np.ndarray, stride: int, m: int, n: int) -> object:
+    """2 <P, X_q X_c'>."""
+    out, two = splat(_ZERO), splat(np.float32(2.0))
     for i in range(m):
         for j in range(n):
             cross = multiply(load(plan, (i * n + j) * LANES), load(similar, (i * stride + j) * LANES))
             out = add(out, multiply(two, cross))
     return out
+
+
+@njit(nogil=True, cache=True)
+def _square(plan: np.ndarray, products: np.ndarray, m: int, n: int) -> object:
+    """||P X_c||^2 from the inner products of an item's own vectors."""
+    out, two, half = splat(_ZERO), splat(np.float32(2.0)), splat(np.float32(0.5))
+    for k in range(n):
+        for i in range(m):
+            row = i * n * LANES
+            total = splat(_ZERO)
+            # they are symmetric: half of the square
+            for j in range(k):
+                total = add(total, multiply(load(plan, row + j * LANES), load(products, (k * n + j) * LANES)))
+            mass = load(plan, row + k * LANES)
+            total = add(total, multiply(multiply(half, mass), load(products, (k * n + k) * LANES)))
+            out = add(out, multiply(multiply(two, mass), total))
+    return out
+
+
+@njit(nogil=True, cache=True)
+def _write(plan: np.ndarray, out: np.ndarray) -> None:
+    """The plan, a lane each, to ``(m, 16, n)``."""
+    m, _, n = out.shape
+    for i in range(m):
+        for j in range(n):
+            at = (i * n + j) * LANES
+            for lane in range(LANES):
+                out[i, lane, j] = plan[at + lane]
 
 
 @njit(nogil=True, cache=True)
@@ -238,115 +215,4 @@ def _order(
         # lambda of the first row and beyond the last is 0
         out = subtract(out, multiply(load(lam, i * LANES), violation))
         before = place
-    return out
-
-
-@njit(nogil=True, cache=True)
-def score_wide(
-    task: int,
-    pairs: np.ndarray,
-    similarity: np.ndarray,
-    bonus: np.ndarray,
-    vectors: np.ndarray,
-    row_lengths: np.ndarray,
-    column_lengths: np.ndarray,
-    positions: np.ndarray,
-    lambdas: np.ndarray,
-    tau: float,
-    iterations: int,
-    margin: float,
-    hinge: bool,
-    fit: np.ndarray,
-    order: np.ndarray,
-) -> None:
-    """Score one pair in double precision, on logarithms if need be."""
-    g, c = pairs[task]
-    block, lane = c // LANES, c % LANES
-    similar = similarity[g, :, block, :, lane]
-    m, n = np.int64(row_lengths[g, c]), np.int64(column_lengths[c])
-    lam = np.zeros(m + 1)
-    lam[:m] = lambdas[g, :m, c]
-    reward = np.empty((m, n))
-    ranges = 0.0
-    for i in range(m):
-        for j in range(n):
-            push = (lam[i] - lam[i + 1]) * positions[j]
-            reward[i, j] = (2.0 * similar[i, j] + bonus[block, j, lane] + push) / tau
-        high, low = reward[i].max(), reward[i].min()
-        ranges = max(ranges, high - low, abs(high))
-    if ranges <= WIDE:
-        plan = _scale_double(np.exp(reward), iterations)
-    else:
-        plan = _scale_log(reward, iterations)
-    total = 0.0
-    carried = np.zeros(vectors.shape[3])
-    for i in range(m):
-        carried[:] = 0.0
-        for j in range(n):
-            mass = plan[i, j]
-            total += 2.0 * mass * similar[i, j]
-            if mass > 1e-9:
-                own = vectors[block, j, lane]
-                for k in range(len(carried)):
-                    carried[k] += mass * own[k]
-        total -= (carried * carried).sum()
-    fit[g, c] = total
-    out = before = 0.0
-    for i in range(m):
-        place = 0.0
-        for j in range(n):
-            place += plan[i, j] * positions[j]
-        violation = margin - (place - before)
-        out -= lam[i] * (max(0.0, violation) if hinge else violation)
-        before = place
-    order[g, c] = out
-
-
-@njit(nogil=True, cache=True)
-def _scale_double(plan: np.ndarray, iterations: int) -> np.ndarray:
-    """Sinkhorn's iterations on ``(m, n)`` and n - m rows of ones, columns then rows."""
-    m, n = plan.shape
-    columns, rows, slack = np.empty(n), np.ones(m), 1.0
-    for _ in range(iterations):
-        columns[:] = (n - m) * slack
-        for i in range(m):
-            for j in range(n):
-                columns[j] += rows[i] * plan[i, j]
-        slack = 0.0
-        for j in range(n):
-            columns[j] = 1.0 / columns[j]
-            slack += columns[j]
-        slack = 1.0 / slack
-        for i in range(m):
-            rows[i] = 1.0 / (plan[i] * columns).sum()
-    for i in range(m):
-        for j in range(n):
-            plan[i, j] *= rows[i] * columns[j]
-    return plan
-
-
-@njit(nogil=True, cache=True)
-def _scale_log(reward: np.ndarray, iterations: int) -> np.ndarray:
-    """The same from logarithms; its result is exp of them."""
-    m, n = reward.shape
-    columns, rows, slack = np.empty(n), np.zeros(m), 0.0
-    for _ in range(iterations):
-        for j in range(n):
-            high = slack if n > m else -np.inf
-            for i in range(m):
-                high = max(high, rows[i] + reward[i, j])
-            total = (n - m) * np.exp(slack - high)
-            for i in range(m):
-                total += np.exp(rows[i] + reward[i, j] - high)
-            columns[j] = -(high + np.log(total))
-        high = columns.max()
-        slack = -(high + np.log(np.exp(columns - high).sum()))
-        for i in range(m):
-            terms = reward[i] + columns
-            high = terms.max()
-            rows[i] = -(high + np.log(np.exp(terms - high).sum()))
-    out = np.empty((m, n))
-    for i in range(m):
-        for j in range(n):
-            out[i, j] = np.exp(rows[i] + reward[i, j] + columns[j])
     return out

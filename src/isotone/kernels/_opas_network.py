@@ -18,6 +18,7 @@ from isotone.kernels._lanes import (
     store,
     subtract,
 )
+from isotone.kernels._opas_lanes import repeat
 
 _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
 _FAR = np.float32(1e30)
@@ -94,47 +95,61 @@ def _convolve(
 ) -> int:
     """One convolution along a row, pooled by two where the layer says so; the new width."""
     outputs, inputs, taps = layer[0], layer[1], layer[2]
-    step = 2 if layer[3] else 1
-    new = (width - taps + 1) // step
+    pooled = layer[3] == 1
+    width_before = width - taps + 1
+    new = width_before // 2 if pooled else width_before
     size, biases, floor = inputs * taps, place + outputs * inputs * taps, splat(_ZERO if rectify else -_FAR)
-    o = 0
-    # four outputs share what they read
-    while o + 4 <= outputs:
-        for t in range(new):
-            best0, best1, best2, best3 = floor, floor, floor, floor
-            for p in range(step):
-                sum0, sum1 = splat(weights[biases + o]), splat(weights[biases + o + 1])
-                sum2, sum3 = splat(weights[biases + o + 2]), splat(weights[biases + o + 3])
+    # four outputs at two places share what they read
+    most = outputs // 4 * 4
+    for o in range(0, most, 4):
+        for t in range(0, width_before - 1, 2):
+            left0, left1 = repeat(weights, biases + o), repeat(weights, biases + o + 1)
+            left2, left3 = repeat(weights, biases + o + 2), repeat(weights, biases + o + 3)
+            right0, right1, right2, right3 = left0, left1, left2, left3
+            for channel in range(inputs):
+                start = base + (channel * width + t) * LANES
+                weight = place + o * size + channel * taps
+                x = load(source, start)
+                for k in range(taps):
+                    y = load(source, start + (k + 1) * LANES)
+                    w0, w1 = repeat(weights, weight + k), repeat(weights, weight + size + k)
+                    w2, w3 = repeat(weights, weight + 2 * size + k), repeat(weights, weight + 3 * size + k)
+                    left0, right0 = add(left0, multiply(w0, x)), add(right0, multiply(w0, y))
+                    left1, right1 = add(left1, multiply(w1, x)), add(right1, multiply(w1, y))
+                    left2, right2 = add(left2, multiply(w2, x)), add(right2, multiply(w2, y))
+                    left3, right3 = add(left3, multiply(w3, x)), add(right3, multiply(w3, y))
+                    x = y
+            step = target + (o * new + (t // 2 if pooled else t)) * LANES
+            _keep(out, step, left0, right0, floor, pooled)
+            _keep(out, step + new * LANES, left1, right1, floor, pooled)
+            _keep(out, step + 2 * new * LANES, left2, right2, floor, pooled)
+            _keep(out, step + 3 * new * LANES, left3, right3, floor, pooled)
+    for o in range(outputs):
+        # what is left over: the last place of an odd number, and all places of the last outputs
+        for t in range(0 if o >= most else new if pooled else width_before // 2 * 2, new):
+            best = floor
+            for first in range(2 * t if pooled else t, 2 * t + 2 if pooled else t + 1):
+                total = repeat(weights, biases + o)
                 for channel in range(inputs):
-                    start = base + (channel * width + t * step + p) * LANES
+                    start = base + (channel * width + first) * LANES
                     weight = place + o * size + channel * taps
                     for k in range(taps):
-                        x = load(source, start + k * LANES)
-                        sum0 = add(sum0, multiply(splat(weights[weight + k]), x))
-                        sum1 = add(sum1, multiply(splat(weights[weight + size + k]), x))
-                        sum2 = add(sum2, multiply(splat(weights[weight + 2 * size + k]), x))
-                        sum3 = add(sum3, multiply(splat(weights[weight + 3 * size + k]), x))
-                best0, best1 = larger(best0, sum0), larger(best1, sum1)
-                best2, best3 = larger(best2, sum2), larger(best3, sum3)
-            store(out, target + (o * new + t) * LANES, best0)
-            store(out, target + ((o + 1) * new + t) * LANES, best1)
-            store(out, target + ((o + 2) * new + t) * LANES, best2)
-            store(out, target + ((o + 3) * new + t) * LANES, best3)
-        o += 4
-    for rest in range(o, outputs):
-        for t in range(new):
-            best = floor
-            for p in range(step):
-                total = splat(weights[biases + rest])
-                for channel in range(inputs):
-                    start = base + (channel * width + t * step + p) * LANES
-                    weight = place + rest * size + channel * taps
-                    for k in range(taps):
-                        x = load(source, start + k * LANES)
-                        total = add(total, multiply(splat(weights[weight + k]), x))
+                        total = add(
+                            total, multiply(repeat(weights, weight + k), load(source, start + k * LANES))
+                        )
                 best = larger(best, total)
-            store(out, target + (rest * new + t) * LANES, best)
+            store(out, target + (o * new + t) * LANES, best)
     return new
+
+
+@njit(nogil=True, cache=True)
+def _keep(out: np.ndarray, place: int, left: object, right: object, floor: object, pooled: bool) -> None:
+    """Two neighbours, or the larger of them; both at least ``floor``."""
+    if pooled:
+        store(out, place, larger(floor, larger(left, right)))
+    else:
+        store(out, place, larger(floor, left))
+        store(out, place + LANES, larger(floor, right))
 
 
 @njit(nogil=True, cache=True)

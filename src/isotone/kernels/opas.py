@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from isotone.kernels._lanes import LANES
-from isotone.kernels._opas import STEPS, score_blocks, score_wide
+from isotone.kernels._opas import STEPS, score_blocks
 from isotone.kernels._threads import each_task
 from isotone.types import mask_rows
 
 # Work of a multiplication in sixteen lanes, in the half nanoseconds of each_task.
 _CELLS = 0.25
+# Queries from which on an item's own inner products are worth making.
+_SHARED = 4
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,15 @@ class PenaltyNetwork:
     def rows(self) -> int:
         """Most rows that it gives penalties for."""
         return int(self.layers[-2, 0])
+
+    def work(self, m: int) -> int:
+        """Multiplications of its convolutions for a pair, about."""
+        out, width = 0, self.columns
+        for outputs, inputs, taps, pooled in self.layers[:-1].tolist():
+            width -= taps - 1
+            out += outputs * inputs * taps * width * m
+            width //= 1 + pooled
+        return out
 
 
 @dataclass(frozen=True)
@@ -83,30 +94,38 @@ class Items:
     Attributes:
         vectors: ``(B, n, 16, d)`` float32, zero beyond the lengths.
         bonus: ``(B, n, 16)`` 1 less the squared norm of every vector.
-        basis: ``(B, r, n, 16)``: inner products of an item's own vectors (r = n) or, where it is smaller, the vectors.
+        products: ``(B, n, n, 16)``: inner products of an item's own vectors; ``(0, n, n, 16)`` where they are not
+            worth it.
         lengths: ``(16 B,)`` float32.
         count: C, the number of items.
     """
 
     vectors: Tensor
     bonus: Tensor
-    basis: Tensor
+    products: Tensor
     lengths: Tensor
     count: int
 
     @classmethod
-    def prepare(cls, corpus: Tensor, lengths: Tensor | None = None) -> Items:
-        """Lay out ``(C, n, d)`` embeddings with lengths ``(C,)`` (default: all); what is beyond them is not read."""
+    def prepare(cls, corpus: Tensor, lengths: Tensor | None = None, queries: int = 1 << 10) -> Items:
+        """Lay items out.
+
+        Args:
+            corpus: ``(C, n, d)`` embeddings.
+            lengths: ``(C,)`` int64; what is beyond them is not read. Default: all.
+            queries: About how many they will be scored with: for few, inner products are not made.
+        """
         clean, lengths = _masked(corpus, lengths)
         count, n, d = clean.shape
         padded = -count % LANES
         if padded:
             clean = torch.nn.functional.pad(clean, (0, 0, 0, 0, 0, padded))
-        products = clean @ clean.mT if n <= d else clean.mT
-        squares = products.diagonal(dim1=1, dim2=2) if n <= d else clean.square().sum(-1)
-        bonus, basis = _lanes_last((1 - squares)[:, None])[:, 0], _lanes_last(products)
         vectors = clean.view(-1, LANES, n, d).transpose(1, 2).contiguous()
-        return cls(vectors, bonus, basis, torch.nn.functional.pad(lengths.float(), (0, padded)), count)
+        bonus = (1 - vectors.square().sum(-1)).contiguous()
+        # a query's m d n products of plan and vectors, or its m n n / 2 of plan and products besides n n d once
+        shared = n <= d and queries >= _SHARED
+        products = _lanes_last(clean @ clean.mT) if shared else clean.new_empty(0, n, n, LANES)
+        return cls(vectors, bonus, products, torch.nn.functional.pad(lengths.float(), (0, padded)), count)
 
 
 def _lanes_last(values: Tensor) -> Tensor:
@@ -139,7 +158,8 @@ def score_all(
         float32. A pair of a query that is longer than the item scores NaN.
 
     Numerics: single precision on ``exp(Z / tau)`` where Z / tau ranges over at most 40 within every row, whose largest
-    is at most 40 from 0; double precision up to 300, and on logarithms beyond.
+    is at most 40 from 0. Beyond, the scaling is split into potentials and factors (stabilised scaling), and Z / tau is
+    held as a sum of two numbers, so that what is left are the similarities' own 1e-7 / tau.
     """
     clean, lengths = _masked(queries, query_lengths)
     blocks, n, _, d = items.vectors.shape
@@ -198,26 +218,31 @@ def _run(
         network = PenaltyNetwork(np.zeros((0, 4), np.int64), np.zeros(0, np.float32), 0)
         lambdas = penalties.detach().contiguous().numpy()
     fit, order = (np.empty((groups, lanes), np.float32) for _ in range(2))
-    wide = np.empty((groups, lanes), np.bool_)
-    arrays = [x.detach().numpy() for x in (similarity, items.bonus, items.basis)]
-    gram = n <= items.vectors.shape[3]
+    plans = np.empty((groups, m, 0 if len(items.products) else blocks, LANES, n), np.float32)
     lengths = [rows.numpy(), items.lengths.numpy()]
-    settings = (options.tau, options.iterations, options.margin, options.hinge)
-    cells = similarity.numel() * (2 * options.iterations + items.basis.shape[1] + 60)
+    cells = similarity.numel() * (2 * options.iterations + n + 60) + groups * lanes * network.work(m)
     each_task(
         score_blocks, -(-blocks // max(1, STEPS // groups)), int(_CELLS * cells),
-        *arrays, gram, *lengths, positions, lambdas, network.layers, network.weights, network.columns,
-        *settings, fit, order, wide,
+        *(x.detach().numpy() for x in (similarity, items.bonus, items.products)),
+        *lengths, positions, lambdas, network.layers, network.weights, network.columns,
+        options.tau, options.iterations, options.margin, options.hinge, fit, order, plans,
     )  # fmt: skip
+    if plans.size:
+        fit -= _squares(torch.from_numpy(plans), items.vectors).numpy()
     fits = (lengths[0] <= lengths[1]) & (lengths[1] > 0)
     fit[~fits] = order[~fits] = np.nan
-    pairs = np.argwhere(wide & fits)
-    if len(pairs):
-        each_task(
-            score_wide, len(pairs), int(_CELLS * 20 * cells * len(pairs) / wide.size),
-            pairs, *arrays[:2], items.vectors.numpy(), *lengths, positions, lambdas, *settings, fit, order,
-        )  # fmt: skip
     return torch.from_numpy(fit), torch.from_numpy(order)
+
+
+def _squares(plans: Tensor, vectors: Tensor) -> Tensor:
+    """||P X_c||^2 of plans ``(G, m, B, 16, n)`` and vectors ``(B, n, 16, d)``: ``(G, 16 B)``."""
+    groups, m, blocks, _, n = plans.shape
+    out = plans.new_empty(groups, blocks, LANES)
+    for block in range(blocks):
+        # (16, G m, n) times (16, n, d), neither of them copied
+        chosen = torch.bmm(plans[:, :, block].flatten(0, 1).transpose(0, 1), vectors[block].transpose(0, 1))
+        out[:, block] = chosen.square().sum(-1).view(LANES, groups, m).sum(-1).mT
+    return out.view(groups, -1)
 
 
 def _masked(vectors: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:

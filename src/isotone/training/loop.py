@@ -164,7 +164,9 @@ class Trainer:
                     batch.lengths.to(self.accelerator.device),
                     batch.targets.to(self.accelerator.device),
                 )
-                loss = self._mean(total)
+                count = self._count(total)
+                # so that averaging gradients over processes gives the mean over all utterances
+                loss = total.sum() * self.accelerator.num_processes / count
                 if not torch.isfinite(loss):
                     bad = [id for id, finite in zip(batch.ids, torch.isfinite(total).tolist()) if not finite]
                     self._diverged("loss", loss.item(), bad or batch.ids)
@@ -181,7 +183,7 @@ class Trainer:
                 self.optimizer.zero_grad()
             utterances += len(batch.ids) * self.accelerator.num_processes
             for name, value in {"loss": total.detach(), **parts}.items():
-                sums[name] = sums.get(name, 0.0) + value.mean().item() / self.settings.accumulate
+                sums[name] = sums.get(name, 0.0) + value.sum().item() / count / self.settings.accumulate
         self.schedule.step()
         if self.average:
             self.average.update()
@@ -203,12 +205,12 @@ class Trainer:
             "Lower train.lr, or look at these utterances."
         )
 
-    def _mean(self, total: torch.Tensor) -> torch.Tensor:
-        """Mean over the utterances of all processes, scaled so that averaging gradients over processes gives it."""
+    def _count(self, rows: torch.Tensor) -> float:
+        """Utterances of all processes in this batch."""
         if self.accelerator.num_processes == 1:
-            return total.mean()
-        count = self.accelerator.reduce(torch.tensor(float(len(total)), device=total.device), "sum")
-        return total.sum() * self.accelerator.num_processes / count
+            return len(rows)
+        count = torch.tensor(float(len(rows)), device=rows.device)
+        return float(self.accelerator.reduce(count, "sum"))
 
     def _after_step(self, folder: Path) -> None:
         every = self.settings.evaluate_every or self.per_epoch
@@ -229,11 +231,11 @@ class Trainer:
             raise Preempted(0)
 
     def _over_processes(self, values: dict[str, float]) -> dict[str, float]:
-        """Means over the processes, which have batches of nearly the same size."""
+        """Sums over the processes."""
         if self.accelerator.num_processes == 1:
             return values
-        mine = torch.tensor(list(values.values()), device=self.accelerator.device)
-        return dict(zip(values, self.accelerator.reduce(mine, "mean").tolist()))
+        mine = torch.tensor(list(values.values()), device=self.accelerator.device, dtype=torch.float64)
+        return dict(zip(values, self.accelerator.reduce(mine, "sum").tolist()))
 
     def _stopping(self) -> bool:
         """Whether any process was asked to stop: all stop after the same step."""

@@ -81,7 +81,7 @@ def aligned_paths(
     if cache.is_file():
         return _read(cache)
     head = head or model.reading.times or model.reading.text
-    check_head_name(model, head)
+    _check_head(model, head)
     align = aligners.create(aligner or model.reading.aligner)
     device = next(model.parameters()).device
     size = BATCH if getattr(model.encoder, "exact_padding", True) else 1
@@ -133,7 +133,7 @@ class Rounds:
         if not all(0 <= share <= 1 for share in after):
             raise ValueError(f"realign.after expects shares of training from 0 to 1; got {list(after)}.")
         if head:
-            check_head_name(model, head)
+            _check_head(model, head)
         self.model, self.data, self.folder = model, data, folder
         self.after = sorted(after)
         self.head, self.aligner = head, aligner
@@ -160,7 +160,7 @@ class Rounds:
         return max((share for share in self.after if share <= progress), default=None)
 
 
-def check_head_name(model: Model, head: str) -> None:
+def _check_head(model: Model, head: str) -> None:
     """Raise ValueError unless the model has a head of that name."""
     if head not in model.heads:
         known = list(model.heads)
