@@ -138,6 +138,8 @@ RESULT = {
     "recognised": {
         "metrics": [
             {"metric": "per", "value": 6.5, "low": 5.0, "high": 8.0, "unit": "%"},
+            {"metric": "idr", "value": 80.0, "low": None, "high": None, "unit": "%"},  # of one utterance
+            {"metric": "peaky", "value": None, "low": None, "high": None, "unit": "%"},
             {"metric": "bias", "value": 1.0, "low": 0.0, "high": 2.0, "unit": "ms"},
         ]
     }
@@ -164,7 +166,9 @@ def test_the_card_says_what_the_run_was() -> None:
     assert "somebody" not in text
     assert "40 epochs of 8 utterances, learning rate 0.0002, seed 3" in text
     assert "| recognised | per | 6.50 % | 5.00 to 8.00 |" in text
+    assert "| recognised | idr | 80.00 % | - |" in text
     assert "bias" not in text
+    assert "peaky" not in text
     assert "Error rate on the test split: 12.50 %" in card("joint", RUN, model, {"error_rate": 0.125})
     assert "no test split" in card("joint", RUN, model, {})
 

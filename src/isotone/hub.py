@@ -221,11 +221,11 @@ def _inline(values: Mapping[str, Any]) -> str:
 
 def _results(result: Mapping[str, Any]) -> list[str]:
     rows = [
-        f"| {part} | {m['metric']} | {m['value']:.2f} {m['unit']} | {m['low']:.2f} to {m['high']:.2f} |"
+        f"| {part} | {m['metric']} | {m['value']:.2f} {m['unit']} | {_interval(m)} |"
         for part in ("recognised", "forced")
         if part in result
         for m in result[part]["metrics"]
-        if m["metric"] in METRICS
+        if m["metric"] in METRICS and m["value"] is not None
     ]
     if rows:
         head = "On the test split; `forced` are alignments of the known transcript. Intervals are bootstrapped, 95 %."
@@ -233,3 +233,8 @@ def _results(result: Mapping[str, Any]) -> list[str]:
     if "error_rate" in result:
         return [f"Error rate on the test split: {100 * result['error_rate']:.2f} %."]
     return ["None: the run had no test split."]
+
+
+def _interval(metric: Mapping[str, Any]) -> str:
+    known = metric["low"] is not None and metric["high"] is not None
+    return f"{metric['low']:.2f} to {metric['high']:.2f}" if known else "-"

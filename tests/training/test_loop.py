@@ -389,3 +389,15 @@ def test_training_goes_on_from_another_model(
             "encoder.source.intermediate_size=20", f"output={tmp_path / 'wide'}",
             "encoder.source.conv_depthwise_kernel_size=5", "heads.ctc={name: ottc}", "objective.ctc.loss={name: ottc}",
         )  # fmt: skip
+
+
+def test_processes_that_do_not_know_of_each_other(
+    tiny_recipes: Path, train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would all write to one folder."""
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(
+        ValueError, match="one of 2 processes, and accelerate trains them as if each were alone"
+    ):
+        train(tiny_recipes / "ctc.yaml", f"output={tmp_path / 'run'}")
+    assert not (tmp_path / "run" / "checkpoints").exists()

@@ -18,8 +18,9 @@ from isotone.files import atomic_write
 from isotone.report.style import save
 from ordered_search import evaluation, figures, hashing
 from ordered_search.elements import Elements
+from ordered_search.prepared import load_or_prepare
 from ordered_search.rankers import OPASRanker, Ranker, build
-from ordered_search.sets import SearchSet, build_elements, prepare
+from ordered_search.sets import SearchSet, build_elements
 from ordered_search.settings import plain
 from ordered_search.training import CHECKPOINT, Trainer, pretrain
 
@@ -27,7 +28,7 @@ CONFIG, SCORES, WEIGHTS, ELEMENTS, MODEL = (
     "config.yaml", "scores.json", "ranker.safetensors", "elements.safetensors", "model",
 )  # fmt: skip
 # What may differ when a run goes on.
-_FREE = ("output", "threads", "evaluate", "hashing")
+_FREE = ("output", "cache", "threads", "evaluate", "hashing")
 # What the data of another run's model must share with it.
 _SHAPE = ("sample_rate", "window_s", "windows", "query", "elements", "bands", "frames")
 
@@ -52,7 +53,9 @@ def run(config: DictConfig, base: Path) -> str:
     torch.set_num_threads(config.threads)
     torch.manual_seed(config.seed)
     source = None if config.model_from is None else base / config.model_from
-    elements, sets = prepare(config.data, None if source is None else _elements(source, config.data))
+    kept = None if config.cache is None else base / config.cache
+    fitted = None if source is None else _elements(source, config.data)
+    elements, sets = load_or_prepare(config.data, kept, fitted)
     console.print("; ".join(
         f"{name}: {len(data.queries)} queries, {len(data.corpus)} items" for name, data in sets.items()
     ))  # fmt: skip

@@ -48,6 +48,7 @@ class SearchSet:
         lengths: ``(C,)`` int64.
         relevant: ``(Q, C)`` bool.
         counted: ``(Q, C)`` bool; items that overlap the query's sequence in time without being it are left out.
+        query_recording, item_recording: ``(Q,)``, ``(C,)`` int64, numbers of recordings.
     """
 
     queries: Tensor
@@ -56,6 +57,8 @@ class SearchSet:
     lengths: Tensor
     relevant: Tensor
     counted: Tensor
+    query_recording: Tensor
+    item_recording: Tensor
 
 
 def recordings(data: Any) -> list[tuple[str, Audio]]:
@@ -73,14 +76,25 @@ def recordings(data: Any) -> list[tuple[str, Audio]]:
         )
     if data.source == "synthetic":
         return list(makers[data.kind](data.recordings, data.recording_s, data.sample_rate, data.seed))
+    found = audio_files(data)
+    read = ((path.relative_to(data.root).as_posix(), load(path, data.sample_rate)) for path in found)
+    return joined(read, round(data.join_s * data.sample_rate))
+
+
+def audio_files(data: Any) -> list[Path]:
+    """The audio files of the folder that the configuration's ``data`` names, in order.
+
+    Raises:
+        ValueError: no folder given.
+        FileNotFoundError: no such folder, or no audio in it.
+    """
     if data.root is None:
         raise ValueError("A folder of audio has to be given: data.root=FOLDER.")
     root = Path(data.root)
     found = sorted(p for p in root.rglob("*") if p.suffix.lower() in AUDIO_SUFFIXES)
     if not found:
         raise FileNotFoundError(f"{root}: no audio files there. Give a folder of recordings as data.root.")
-    read = ((path.relative_to(root).as_posix(), load(path, data.sample_rate)) for path in found)
-    return joined(read, round(data.join_s * data.sample_rate))
+    return found
 
 
 def joined(files: Iterable[tuple[str, Audio]], samples: int) -> list[tuple[str, Audio]]:
@@ -158,37 +172,39 @@ def cut(
     return Sequences(windows, lengths, torch.tensor(number), torch.tensor(start))
 
 
-def damaged(windows: Tensor, data: Any, rng: np.random.Generator) -> Tensor:
+def damaged(windows: Tensor, copies: int, data: Any, rng: np.random.Generator) -> Tensor:
     """Copies ``(copies, n, samples)`` of a sequence ``(n, samples)`` as the corpus has them.
 
     The first is the sequence itself; in the others samples are set to zero at ``masks`` places, up to ``mask_s``
     each. White noise is then added to all of them, ``snr_db`` below the sequence's power.
     """
-    copies = windows.flatten().repeat(data.copies, 1)
+    items = windows.flatten().repeat(copies, 1)
     longest = max(1, round(data.mask_s * data.sample_rate))
-    for copy in copies[1:]:
+    for copy in items[1:]:
         for _ in range(data.masks):
             first = int(rng.integers(0, max(1, len(copy) - longest)))
             copy[first : first + int(rng.integers(1, longest + 1))] = 0
     if data.snr_db is not None:
         level = windows.square().mean().sqrt() * 10 ** (-data.snr_db / 20)
-        copies += level * torch.from_numpy(rng.standard_normal(copies.shape, np.float32))
-    return copies.view(data.copies, *windows.shape)
+        items += level * torch.from_numpy(rng.standard_normal(items.shape, np.float32))
+    return items.view(copies, *windows.shape)
 
 
-def search_set(sequences: Sequences, elements: Elements, data: Any, rng: np.random.Generator) -> SearchSet:
-    """Queries and corpus of sequences: ``copies`` items a sequence, ``queries`` sorted choices of windows."""
+def search_set(
+    sequences: Sequences, elements: Elements, copies: int, data: Any, rng: np.random.Generator
+) -> SearchSet:
+    """Queries and corpus of sequences: so many copies of each, ``queries`` sorted choices of windows."""
     n = sequences.windows.shape[1]
     corpus, queries, chosen = [], [], []
     for windows, length in zip(sequences.windows, sequences.lengths.tolist()):
-        items = damaged(windows[:length], data, rng)
+        items = damaged(windows[:length], copies, data, rng)
         corpus.append(elements(torch.nn.functional.pad(items, (0, 0, 0, n - length))))
         for _ in range(data.queries):
             pick = torch.from_numpy(np.sort(rng.choice(length, data.query, replace=False)))
             chosen.append(pick)
             queries.append(elements(windows[pick]))
     owner = torch.arange(len(sequences.windows))
-    of_item, of_query = owner.repeat_interleave(data.copies), owner.repeat_interleave(data.queries)
+    of_item, of_query = owner.repeat_interleave(copies), owner.repeat_interleave(data.queries)
     relevant = of_query[:, None] == of_item
     size = n * sequences.windows.shape[2]
     near = (sequences.start[:, None] - sequences.start).abs() < size
@@ -196,7 +212,8 @@ def search_set(sequences: Sequences, elements: Elements, data: Any, rng: np.rand
     counted = relevant | ~overlap[of_query][:, of_item]
     return SearchSet(
         torch.stack(queries), torch.stack(chosen), torch.cat(corpus),
-        sequences.lengths.repeat_interleave(data.copies), relevant, counted,
+        sequences.lengths.repeat_interleave(copies), relevant, counted,
+        sequences.recording[of_query], sequences.recording[of_item],
     )  # fmt: skip
 
 
@@ -219,10 +236,11 @@ def prepare(data: Any, fitted: Elements | None = None) -> tuple[Elements, dict[s
     elements = fitted or build_elements(data)
     if fitted is None:
         elements.fit(cuts["train"].windows.flatten(0, 1))
-    sets = {
-        name: search_set(cuts[name], elements, data, np.random.default_rng([data.seed, 4, number]))
-        for number, name in enumerate(SPLITS)
-    }
+    sets = {}
+    for number, name in enumerate(SPLITS):
+        copies = data.train_copies if name == "train" else data.copies
+        rng = np.random.default_rng([data.seed, 4, number])
+        sets[name] = search_set(cuts[name], elements, copies, data, rng)
     return elements, sets
 
 

@@ -19,7 +19,7 @@ _PARTS = ("embed", "penalty", "relaxation")
 
 
 def load(name: str, overrides: Sequence[str] = ()) -> DictConfig:
-    """An experiment's configuration; ``data=PRESET`` and ``size=PRESET`` add files of ``presets``, in their order.
+    """An experiment's configuration; ``data=PRESET`` and ``size=PRESET`` change what it starts from.
 
     Raises:
         ValueError: no such experiment, preset or key, or an override that is not ``key=value``.
@@ -28,8 +28,8 @@ def load(name: str, overrides: Sequence[str] = ()) -> DictConfig:
         raise ValueError(
             f"No experiment {name!r}.{nearest(name, EXPERIMENTS)} There is: {', '.join(EXPERIMENTS)}."
         )
-    layers = [OmegaConf.load(HERE / f"{name}.yaml")]
-    plain = []
+    experiment = OmegaConf.load(HERE / f"{name}.yaml")
+    presets, plain = [], []
     for item in overrides:
         key, separator, value = item.partition("=")
         if not separator:
@@ -39,14 +39,14 @@ def load(name: str, overrides: Sequence[str] = ()) -> DictConfig:
         elif value not in PRESETS:
             raise ValueError(f"No preset {value!r}.{nearest(value, PRESETS)} There is: {', '.join(PRESETS)}.")
         else:
-            layers.append(OmegaConf.load(HERE / "presets" / f"{value}.yaml"))
+            presets.append(OmegaConf.load(HERE / "presets" / f"{value}.yaml"))
     config: Any = OmegaConf.load(HERE / "base.yaml")
     try:
-        for layer in (*layers, OmegaConf.from_dotlist(plain)):
+        for layer in (*presets, experiment, OmegaConf.from_dotlist(plain)):
             config = _merge(config, layer)
     except OmegaConfBaseException as error:
         raise ValueError(f"{name}: {' '.join(str(error).split())}") from None
-    needed = sorted(OmegaConf.missing_keys(layers[0]))
+    needed = sorted(OmegaConf.missing_keys(experiment))
     if missing := [key for key in needed if OmegaConf.select(config, key) is None]:
         raise ValueError(f"{name}: no value for {', '.join(missing)}. Give it as {missing[0]}=VALUE.")
     if config.output is None:

@@ -22,7 +22,13 @@ CHECKPOINT, METRICS = "checkpoint.pt", "metrics.jsonl"
 
 
 def draw(
-    data: SearchSet, allowed: Tensor, batch: int, positives: int, items: int, generator: torch.Generator
+    data: SearchSet,
+    allowed: Tensor,
+    batch: int,
+    positives: int,
+    items: int,
+    recordings: int | None,
+    generator: torch.Generator,
 ) -> tuple[Tensor, Tensor]:
     """A batch: queries, and the corpus items that they are scored with.
 
@@ -32,14 +38,20 @@ def draw(
         batch: Queries.
         positives: Items of each.
         items: Items in all, at least; what positives leave is drawn from the corpus.
+        recordings: Queries and items are from so many recordings: the same voice, or tune, is the hardest to tell
+            apart. None for all.
         generator: Of the draw.
 
     Returns:
-        Numbers of queries ``(batch,)`` and of items, without repetition.
+        Numbers of queries, ``batch`` at most, and of items, without repetition.
     """
-    queries = torch.randperm(len(data.queries), generator=generator)[:batch]
+    known = data.query_recording.unique()
+    from_here = known[torch.randperm(len(known), generator=generator)[:recordings]]
+    pool = torch.isin(data.query_recording, from_here).nonzero()[:, 0]
+    queries = pool[torch.randperm(len(pool), generator=generator)[:batch]]
     own, _ = explore_negatives(data.relevant[queries], 0, positives, generator)
-    useful = allowed[queries].any(0).nonzero()[:, 0]
+    near = torch.isin(data.item_recording, from_here)
+    useful = (allowed[queries].any(0) & near).nonzero()[:, 0]
     more = useful[torch.randperm(len(useful), generator=generator)[: max(0, items - own.numel())]]
     return queries, torch.cat([own.flatten(), more]).unique()
 
@@ -58,7 +70,7 @@ def step_loss(
     """The loss of one batch."""
     batch = max(1, round(options.batch * ranker.share**0.5))
     count = max(2, round(options.batch_items * ranker.share**0.5))
-    queries, items = draw(data, allowed, batch, options.positives, count, generator)
+    queries, items = draw(data, allowed, batch, options.positives, count, options.recordings, generator)
     lengths = data.lengths[items]
     x = ranker.embed(data.queries[queries], query=True)
     y = ranker.embed(data.corpus[items], lengths, query=False)

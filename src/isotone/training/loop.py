@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from typing import Any, NoReturn
 
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
-from accelerate.utils import GradientAccumulationPlugin, set_seed
+from accelerate.utils import DistributedType, GradientAccumulationPlugin, set_seed
 from omegaconf import OmegaConf
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch.utils.data import DataLoader
@@ -34,7 +35,12 @@ class Preempted(SystemExit):
 
 
 def make_accelerator(recipe: Any, folder: Path) -> Accelerator:
-    """The accelerator of a run: precision, accumulation, trackers."""
+    """The accelerator of a run: precision, accumulation, trackers.
+
+    Raises:
+        ValueError: a way of sharing the work that training here does not know: sharded weights (FSDP, DeepSpeed's
+            stage 3), whose model no process has whole; or processes that do not know of each other.
+    """
     settings = recipe.train
     trackers = [t for t in settings.trackers if t != "none"]
     accelerator = Accelerator(
@@ -49,6 +55,18 @@ def make_accelerator(recipe: Any, folder: Path) -> Accelerator:
         step_scheduler_with_optimizer=False,
         kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
     )
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    if world > accelerator.num_processes:
+        raise ValueError(
+            f"This is one of {world} processes, and accelerate trains them as if each were alone (it has no FSDP on "
+            "CPU, for instance): change `accelerate config`."
+        )
+    stage = accelerator.state.deepspeed_plugin.zero_stage if accelerator.state.deepspeed_plugin else 0
+    if accelerator.distributed_type == DistributedType.FSDP or stage == 3:
+        raise ValueError(
+            "The model's weights would be spread over the processes (FSDP, or stage 3 of DeepSpeed), and none of them "
+            "could evaluate or save it: use plain data parallelism, or DeepSpeed's stage 1 or 2."
+        )
     if trackers:
         flat = {k: str(v) for k, v in _flatten(OmegaConf.to_container(recipe, resolve=True))}
         accelerator.init_trackers("logs", config=flat)
