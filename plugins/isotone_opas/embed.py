@@ -71,12 +71,16 @@ class Embed(nn.Module, ABC):
 class TransformerEmbed(Embed):
     """A transformer over the windows with fixed sinusoidal positions, and a linear layer (appendix H.2).
 
+    With ``residual`` its output is added to an orthogonal projection of the windows, and starts at zero: inner products
+    are then about those of the windows before anything is learned, which the transformer at random does not keep.
+
     Args:
         input_size: Samples (or features) of a window.
         size: d.
         width: Width of the transformer; a linear layer brings windows to it. Default: ``input_size``, as in the paper.
         layers, heads, feed_forward: Of the transformer.
         dropout: In it, in training.
+        residual: Whether a projection of the windows is added (not in the paper).
     """
 
     def __init__(
@@ -89,6 +93,7 @@ class TransformerEmbed(Embed):
         heads: int = 4,
         feed_forward: int = 512,
         dropout: float = 0.1,
+        residual: bool = False,
     ) -> None:
         super().__init__()
         inner = width or input_size
@@ -101,6 +106,12 @@ class TransformerEmbed(Embed):
         layer = nn.TransformerEncoderLayer(inner, heads, feed_forward, dropout, batch_first=True)
         self.transformer = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
         self.out = nn.Linear(inner, size)
+        self.skip: nn.Linear | None = None
+        if residual:
+            self.skip = nn.Linear(input_size, size, bias=False)
+            nn.init.orthogonal_(self.skip.weight)
+            nn.init.zeros_(self.out.weight)
+            nn.init.zeros_(self.out.bias)
 
     def vectors(self, windows: Tensor, lengths: Tensor | None) -> Tensor:
         """See :meth:`Embed.vectors`."""
@@ -108,7 +119,8 @@ class TransformerEmbed(Embed):
         values = self.project(windows)
         values = values + _sinusoids(values.shape[1], values.shape[2]).to(values)
         padding = None if lengths is None else ~length_mask(lengths.clamp(min=1), windows.shape[1])
-        return self.out(self.transformer(values, src_key_padding_mask=padding))
+        values = self.out(self.transformer(values, src_key_padding_mask=padding))
+        return values if self.skip is None else values + self.skip(windows)
 
 
 @embeds.register("lrl")

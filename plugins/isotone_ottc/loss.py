@@ -43,7 +43,8 @@ class OTTCLoss(Loss):
             (the head must track them).
         network_labels: Largest vocabulary that the network of ``"network"`` is for.
         entropy: :math:`\lambda`: ``"network"`` costs :math:`\lambda (1 - progress) (\log m - H(\beta))` nats, which
-            keeps its weights near uniform early.
+            keeps its weights near uniform early. With little of it the weight goes to the labels that are easy to
+            recognise, and alignments are lost.
         regress: Do not train the network through the coupling: from ``self_after`` on it learns the weights that
             ``"self"`` would have, by their Kullback-Leibler divergence, which is added to the loss.
         path_after: Share of training from which frames are classified along the emissions' own best alignment,
@@ -63,7 +64,7 @@ class OTTCLoss(Loss):
         smoothing: float = 0.5,
         prior: float = 0.0,
         network_labels: int = 256,
-        entropy: float = 1.0,
+        entropy: float = 10.0,
         regress: bool = False,
         path_after: float | None = None,
         states: int = 1,

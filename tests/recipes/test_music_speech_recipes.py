@@ -18,7 +18,7 @@ import torch
 ROOT = Path(__file__).parents[2]
 RECIPE = ROOT / "recipes" / "music_speech"
 DATA = Path(os.environ.get("ISOTONE_TEST_DATA", ROOT.parent / "shared" / "data"))
-TINY = ["size=tiny", "data.kind=music", "train.steps=2", "train.evaluate_every=1", "threads=1"]
+TINY = ["size=tiny", "data.kind=music", "train.steps=2", "train.evaluate_every=1", "threads=1", "cache=null"]
 EXPERIMENTS = sorted(path.stem for path in RECIPE.glob("*.yaml") if path.stem != "base")
 
 
@@ -73,14 +73,14 @@ def test_copies_have_the_noise_and_the_gaps_that_are_asked_for() -> None:
     data = settings("opas", "data.masks=2", "data.mask_s=0.4", "data.copies=16").data
     windows = torch.randn(20, 1000, generator=torch.Generator().manual_seed(0))
     data.snr_db = None
-    copies = module("sets").damaged(windows, data, np.random.default_rng(0))
+    copies = module("sets").damaged(windows, data.copies, data, np.random.default_rng(0))
     assert torch.equal(copies[0], windows)
     for copy in copies[1:]:
         same = copy == windows
         assert ((copy == 0) | same).all()
         assert 0 < (~same).sum() <= 2 * 400
     data.snr_db = 6.0
-    noisy = module("sets").damaged(windows, data, np.random.default_rng(0))
+    noisy = module("sets").damaged(windows, data.copies, data, np.random.default_rng(0))
     ratio = 10 * torch.log10(windows.square().mean() / (noisy - copies).square().mean((1, 2)))
     torch.testing.assert_close(ratio, torch.full((16,), 6.0), atol=0.2, rtol=0)
 
@@ -91,7 +91,7 @@ def test_overlapping_sequences_are_neither_positive_nor_negative() -> None:
     sets = module("sets")
     sequences = sets.cut([(0, audio), (1, audio)], data, 2, np.random.default_rng(0))
     assert sequences.start.tolist() == [0, 20_000, 40_000, 10_000, 30_000] * 2
-    built = sets.search_set(sequences, sets.build_elements(data), data, np.random.default_rng(0))
+    built = sets.search_set(sequences, sets.build_elements(data), data.copies, data, np.random.default_rng(0))
     counted = built.counted[0].view(10, 2)[:, 0]
     # the sequence itself, those of its phase, and all of the other recording; not the one that begins inside
     assert counted.tolist() == [True, True, True, False, True] + [True] * 5
@@ -141,8 +141,9 @@ def test_quality_leaves_out_what_is_not_counted() -> None:
     relevant = torch.tensor([[True, False, False, True, False]])
     counted = torch.tensor([[True, True, False, True, True]])
     data = module("sets").SearchSet(
-        torch.zeros(1, 2, 3), torch.zeros(1, 2), torch.zeros(5, 4, 3), torch.full((5,), 4), relevant, counted
-    )
+        torch.zeros(1, 2, 3), torch.zeros(1, 2), torch.zeros(5, 4, 3), torch.full((5,), 4), relevant, counted,
+        torch.zeros(1), torch.zeros(5),
+    )  # fmt: skip
     found = module("evaluation").quality(torch.tensor([[3.0, 4.0, 9.0, 2.0, 1.0]]), data)
     assert found["MAP"] == pytest.approx((1 / 2 + 2 / 3) / 2)  # ranks 2 and 3 of four
     assert found["MRR"] == pytest.approx(1 / 2)
@@ -173,10 +174,63 @@ def test_precision_of_what_was_retrieved_against_the_definition() -> None:
 def test_a_batch_holds_positives_and_what_may_be_learned_from(prepared: tuple[Any, dict[str, Any]]) -> None:
     training, data = module("training"), prepared[1]["train"]
     allowed = training.pairs(data, 8, 0)
-    queries, items = training.draw(data, allowed, 3, 2, 10, torch.Generator().manual_seed(0))
+    queries, items = training.draw(data, allowed, 3, 2, 10, None, torch.Generator().manual_seed(0))
     assert len(queries.unique()) == 3
     assert len(items.unique()) == len(items) <= 10
     assert (data.relevant[queries][:, items].sum(1) >= 2).all()
+
+
+def test_a_batch_is_from_as_many_recordings_as_it_is_told(prepared: tuple[Any, dict[str, Any]]) -> None:
+    training, data = module("training"), prepared[1]["train"]
+    everything = torch.ones_like(data.relevant)
+    assert len(data.item_recording.unique()) >= 3
+    for seed in range(8):
+        generator = torch.Generator().manual_seed(seed)
+        queries, items = training.draw(data, everything, 6, 2, 8, 2, generator)
+        here = data.query_recording[queries].unique()
+        assert len(here) <= 2
+        assert torch.isin(data.query_recording[queries], here).all()
+        assert len(data.item_recording[items].unique()) <= 2
+        assert (data.relevant[queries][:, items].sum(1) >= 2).all()
+
+
+def test_prepared_data_are_kept_and_are_of_their_configuration(tmp_path: Path) -> None:
+    load, data = (
+        module("prepared").load_or_prepare,
+        settings("opas", "data.elements=mel", "data.frames=4").data,
+    )
+    elements, sets = module("sets").prepare(data)
+    load(data, tmp_path)
+    (path,) = tmp_path.iterdir()
+    before = path.stat().st_mtime_ns
+    kept, found = load(data, tmp_path)
+    assert path.stat().st_mtime_ns == before
+    torch.testing.assert_close(kept.state_dict(), elements.state_dict())
+    for name, part in sets.items():
+        for key in ("chosen", "lengths", "relevant", "counted", "query_recording", "item_recording"):
+            assert torch.equal(getattr(found[name], key), getattr(part, key))
+        for key in ("queries", "corpus"):  # half precision
+            torch.testing.assert_close(getattr(found[name], key), getattr(part, key), atol=2e-3, rtol=1e-3)
+    data.snr_db = 20.0
+    load(data, tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_residual_embeddings_keep_inner_products_before_they_learn() -> None:
+    from isotone_opas.embed import TransformerEmbed
+
+    torch.manual_seed(0)
+    windows = torch.randn(4, 9, 300)
+    windows[:, 5] = windows[:, 2] + 0.5 * windows[:, 5]
+    embed = TransformerEmbed(input_size=300, size=128, width=32, residual=True).eval()
+    unit = torch.nn.functional.normalize(windows, dim=-1)
+    found = embed(windows)
+    torch.testing.assert_close(found @ found.mT, unit @ unit.mT, atol=0.25, rtol=0)
+    moved = windows.flip(1)
+    torch.testing.assert_close(embed(moved), found.flip(1))  # no context yet
+    embed(windows)[..., 0].sum().backward()
+    assert embed.out.weight.grad is not None
+    assert float(embed.out.weight.grad.abs().max()) > 0
 
 
 @pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name != "cross"])

@@ -27,6 +27,8 @@ from ordered_search.training import CHECKPOINT, Trainer, pretrain
 CONFIG, SCORES, WEIGHTS, ELEMENTS, MODEL = (
     "config.yaml", "scores.json", "ranker.safetensors", "elements.safetensors", "model",
 )  # fmt: skip
+# Queries whose pairs make up the figure of distributions.
+_SHOWN = 64
 # What may differ when a run goes on.
 _FREE = ("output", "cache", "threads", "evaluate", "hashing")
 # What the data of another run's model must share with it.
@@ -167,16 +169,17 @@ def _evaluate(config: Any, ranker: Ranker, sets: dict[str, SearchSet], folder: P
     }}  # fmt: skip
     title = f"{config.data.kind}, {config.data.source}"
     drawn = {"time": figures.precision_against_time(rows, title)}
-    panels = {"score": scores}
+    shown = torch.randperm(len(data.queries))[:_SHOWN]
+    panels = {"score": scores[shown]}
     model = evaluation.opas_of(ranker)
     if model is not None:
-        panels["s_F"] = _fits(model, data)
+        panels["s_F"] = _fits(model, data.of(shown))
         queries, items = figures.positive_pairs(data, options.alignments, config.seed)
         found = figures.plans(model, data, queries, items, options.temperatures)
         hits = (found["exact"] * found["drawn"]).sum() / found["drawn"].sum()
         report["exact_alignment_windows_found"] = float(hits)
         drawn["alignments"] = figures.alignments(found, title)
-    drawn["distributions"] = figures.distributions(panels, data, title)
+    drawn["distributions"] = figures.distributions(panels, data.of(shown), title)
     if model is not None and config.hashing.run:
         report["hashing"] = hashing.compare(model, sets, scores, config.hashing, config.seed)
         drawn["indexes"] = figures.index_curves(report["hashing"], title)

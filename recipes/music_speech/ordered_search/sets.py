@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,11 @@ class SearchSet:
     counted: Tensor
     query_recording: Tensor
     item_recording: Tensor
+
+    def of(self, queries: Tensor) -> SearchSet:
+        """The same corpus, and the queries of these numbers only."""
+        names = ("queries", "chosen", "relevant", "counted", "query_recording")
+        return replace(self, **{name: getattr(self, name)[queries] for name in names})
 
 
 def recordings(data: Any) -> list[tuple[str, Audio]]:
