@@ -144,7 +144,9 @@ def test_quality_leaves_out_what_is_not_counted() -> None:
         torch.zeros(1, 2, 3), torch.zeros(1, 2), torch.zeros(5, 4, 3), torch.full((5,), 4), relevant, counted,
         torch.zeros(1), torch.zeros(5),
     )  # fmt: skip
-    found = module("evaluation").quality(torch.tensor([[3.0, 4.0, 9.0, 2.0, 1.0]]), data)
+    scores = torch.tensor([[3.0, 4.0, 9.0, 2.0, 1.0]])
+    found = module("evaluation").quality(scores, data)
+    assert module("evaluation").quality(scores.repeat(2, 1), data.of(torch.tensor([0, 0]))) == found
     assert found["MAP"] == pytest.approx((1 / 2 + 2 / 3) / 2)  # ranks 2 and 3 of four
     assert found["MRR"] == pytest.approx(1 / 2)
 
@@ -381,4 +383,10 @@ def test_settings() -> None:
     # a part of another name brings its own options
     assert module("settings").plain(load("lrl").model.embed) == {"name": "lrl"}
     assert load("sinkhorn5").model.relaxation.iterations == 5
+    # an experiment's difference holds in every size
+    assert load("opas", ["size=paper"]).train.margin == 0.3
+    assert load("colbert", ["size=paper"]).train.margin == 1.0
+    assert module("settings").plain(load("single_step_sum", ["size=paper"]).model.relaxation) == {
+        "name": "single-step-sum"
+    }
     assert load("opas", ["data=music", "data.root=/x"]).output == "runs/music_speech/music/opas"
