@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.logging import RichHandler
 from rich.markup import escape
 from rich.table import Table
 
 from isotone.cli_lm import lm
 from isotone.cli_search import search_app
+from isotone.console import err, explained, fail, out
 
 if TYPE_CHECKING:
     from isotone.batch import Outcome
@@ -30,8 +29,6 @@ app = typer.Typer(
 )
 app.add_typer(search_app, name="search")
 app.command()(lm)
-out = Console()
-err = Console(stderr=True)
 
 Model_ = Annotated[
     str,
@@ -58,30 +55,6 @@ TextDir_ = Annotated[
         help="Folder of transcripts named like the audio (.txt or .lab). Default: beside the audio."
     ),
 ]
-
-
-def fail(error: BaseException | str, code: int = 2) -> NoReturn:
-    """Say what was wrong and leave."""
-    err.print("[bold red]error:[/]", escape(_plain(error)), highlight=False, soft_wrap=True)
-    raise typer.Exit(code)
-
-
-@contextmanager
-def explained() -> Iterator[None]:
-    """Turn the errors that users can mend into one line; others keep their traceback."""
-    try:
-        yield
-    except (OSError, ValueError, LookupError, ImportError, TypeError, FloatingPointError) as error:
-        if logging.getLogger().isEnabledFor(logging.DEBUG):
-            raise
-        if type(error) in (TypeError, KeyError, IndexError):  # not meant for users: say how to find its place
-            fail(f"{type(error).__name__}: {_plain(error)} (isotone --verbose COMMAND ... shows where)")
-        fail(error)
-
-
-def _plain(error: BaseException | str) -> str:
-    text = error.args[0] if isinstance(error, KeyError) and error.args else error
-    return str(text) or type(error).__name__
 
 
 def _some(values: Sequence[str], count: int = 5) -> str:

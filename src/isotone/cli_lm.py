@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isotone.console import explained, fail
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -36,7 +38,6 @@ def lm(
 
     Example: isotone lm transcripts.txt --model runs/ctc --order 3 --out lm.arpa
     """
-    from isotone.cli import explained, fail
     from isotone.text.ngram import estimate
 
     if tokens and model is None:

@@ -11,6 +11,8 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
+from isotone.console import explained, fail, out
+
 search_app = typer.Typer(
     help="Find where a clip of audio, or the like of it, is in a collection of recordings.",
     no_args_is_help=True,
@@ -47,7 +49,6 @@ def index(
 
     Example: isotone search index recordings/ --out recordings.index
     """
-    from isotone.cli import explained, fail
     from isotone.search import build_index, open_searcher
 
     screen = Console(stderr=True)
@@ -100,7 +101,6 @@ def query(
     Example: isotone search query recordings.index clip.wav --top 5 --out found --format textgrid --format audacity
     """
     from isotone import audio
-    from isotone.cli import explained, out
     from isotone.registries import formats
     from isotone.search import SearchIndex, open_searcher, query_vectors, search
     from isotone.search.query import write_matches

@@ -1,0 +1,39 @@
+"""What the commands say: to standard output, to standard error, and of errors one line."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+out = Console()
+err = Console(stderr=True)
+
+
+def fail(error: BaseException | str, code: int = 2) -> NoReturn:
+    """Say what was wrong and leave."""
+    err.print("[bold red]error:[/]", escape(_plain(error)), highlight=False, soft_wrap=True)
+    raise typer.Exit(code)
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turn the errors that users can mend into one line; others keep their traceback."""
+    try:
+        yield
+    except (OSError, ValueError, LookupError, ImportError, TypeError, FloatingPointError) as error:
+        if logging.getLogger().isEnabledFor(logging.DEBUG):
+            raise
+        if type(error) in (TypeError, KeyError, IndexError):  # not meant for users: say how to find its place
+            fail(f"{type(error).__name__}: {_plain(error)} (isotone --verbose COMMAND ... shows where)")
+        fail(error)
+
+
+def _plain(error: BaseException | str) -> str:
+    text = error.args[0] if isinstance(error, KeyError) and error.args else error
+    return str(text) or type(error).__name__
