@@ -105,6 +105,20 @@ def pysdtw(inputs: Search) -> Tensor:
         return -package.SoftDTW(gamma=1.0, use_cuda=False)(every, items).view(len(inputs.queries), -1)
 
 
+def tslearn(inputs: Search) -> Tensor:
+    from tslearn.metrics import cdist_soft_dtw
+
+    return -torch.from_numpy(cdist_soft_dtw(inputs.queries.numpy(), inputs.corpus.numpy(), gamma=1.0))
+
+
+def dtaidistance(inputs: Search) -> Tensor:
+    from dtaidistance import dtw_ndim
+
+    items = inputs.corpus.double().numpy()
+    rows = [[dtw_ndim.distance_fast(q, c) for c in items] for q in inputs.queries.double().numpy()]
+    return -torch.tensor(rows).square()
+
+
 def same_scores(inputs: Search, result: Tensor, theirs: Tensor) -> None:
     torch.testing.assert_close(result, theirs, rtol=0, atol=1e-5)
 
@@ -133,6 +147,8 @@ BENCHES = [
             Peer("sharp", sharp, yardstick=True),
             Peer("subsequence DTW", subsequence_dtw, yardstick=True),
             Peer("pysdtw", pysdtw, yardstick=True, package="pysdtw"),
+            Peer("tslearn", tslearn, yardstick=True, package="tslearn"),
+            Peer("dtaidistance", dtaidistance, yardstick=True, package="dtaidistance"),
             Peer("FastDTW", fastdtw, yardstick=True, package="fastdtw"),
             Peer("MASS", mass, yardstick=True, package="stumpy"),
             Peer("MaxSim", max_sim, yardstick=True),
@@ -141,8 +157,8 @@ BENCHES = [
             _size(4, 16, 20, quick=True),
             _size(
                 32, 128, 20,
-                peers=(*_BATCHED, "FastDTW"),
-                targets={"pysdtw": 0.1, "soft-DTW": 0.1, "sharp": 0.1, "FastDTW": 0.01},
+                peers=(*_BATCHED, "dtaidistance", "FastDTW"),
+                targets={"pysdtw": 0.1, "dtaidistance": 0.1, "FastDTW": 0.01},
             ),
             *(_size(8, 64, n, swept=True, peers=_BATCHED) for n in (10, 20, 40, 100, 500)),
         ],

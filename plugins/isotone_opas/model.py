@@ -326,7 +326,7 @@ class OPAS(nn.Module):
         )
         out = queries.new_empty(count, items)
         for c in range(0, items, block):
-            part = kernel.Items.prepare(corpus[c : c + block], _cut(corpus_lengths, c, block), count)
+            part = kernel.Items.prepare(corpus[c : c + block], _cut(corpus_lengths, c, block), count * m)
             for q in range(0, count, group):
                 rows, lengths = queries[q : q + group], _cut(query_lengths, q, group)
                 lam: kernel.PenaltyNetwork | Tensor

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numba import njit
 from torch import Tensor
 
-from isotone.kernels import _lanes
+from isotone.kernels import _lanes, _opas_lanes
 from isotone.kernels.opas import Items, PenaltyNetwork, Sinkhorn, score_all, score_pairs
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
@@ -103,6 +103,35 @@ def test_long_items_of_linear_positions(tau: float) -> None:
         torch.testing.assert_close(value, expected, rtol=1e-5, atol=1e-3)
 
 
+@pytest.mark.parametrize(("growth", "tau"), [(1.2, 1.0), (1.2, 0.2), (1.1, 0.05)])
+def test_rewards_far_beyond_single_precision(growth: float, tau: float) -> None:
+    q, c, m, n, lam = problem(1, 6, 40, 16, 3, 20)
+    options = Sinkhorn(growth ** torch.arange(40.0), tau)
+    fit, order = score_all(q, Items.prepare(c, n), lam, options, m)
+    expected = references(q, c, m, n, lam, options)
+    torch.testing.assert_close(fit, expected[0], rtol=1e-5, atol=2e-5)
+    # the brackets are differences of positions up to 1225
+    torch.testing.assert_close(order, expected[1], rtol=1e-5, atol=5e-4)
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    m=st.integers(1, 4),
+    n=st.integers(4, 30),
+    d=st.sampled_from([31, 64, 150]),
+    tau=st.sampled_from([1.0, 0.02]),
+)
+def test_inner_products_and_vectors_give_the_same(seed: int, m: int, n: int, d: int, tau: float) -> None:
+    q, c, m_lengths, lengths, lam = problem(seed, m, n, d, 5, 18)
+    options = Sinkhorn(1.1 ** torch.arange(30.0), tau)
+    items = [Items.prepare(c, lengths, rows) for rows in (1, 100_000)]
+    assert [len(x.products) for x in items] == [0, 2]
+    found = [score_all(q, x, lam, options, m_lengths) for x in items]
+    for few, many in zip(*found):
+        torch.testing.assert_close(few, many, **CLOSE)
+
+
 @pytest.mark.parametrize("items", [1, 15, 16, 17, 530])
 def test_any_number_of_items_and_pairs(items: int) -> None:
     q, c, m, n, lam = problem(3, 3, 8, 4, 2, items)
@@ -176,3 +205,35 @@ def test_exponential_in_lanes() -> None:
     low = np.full(16, -1000, np.float32)
     _exponentials(low, out[:16])
     assert (out[:16] <= 1.7e-38).all()
+
+
+@njit
+def _steps(values: np.ndarray, out: np.ndarray) -> None:
+    for row, place in enumerate(range(0, len(values), _lanes.LANES)):
+        x = _lanes.load(values, place)
+        _lanes.store(out[0], place, _opas_lanes.reciprocal(x))
+        _lanes.store(out[1], place, _opas_lanes.rough_logarithm(x))
+        _lanes.store(out[2], place, _opas_lanes.whole(x))
+        _lanes.store(out[3], place, _opas_lanes.at_least(x, _lanes.splat(np.float32(2.0))))
+        _lanes.store(out[4], place, _opas_lanes.repeat(values, place + 3))
+        negative = _lanes.subtract(_lanes.splat(np.float32(0.0)), _lanes.multiply(x, x))
+        _lanes.store(out[5], place, _opas_lanes.fused(x, x, negative))
+        out[6, row] = _opas_lanes.largest(x)
+
+
+def test_steps_in_lanes() -> None:
+    values = np.exp(np.random.default_rng(0).uniform(-60, 60, 16_000)).astype(np.float32)
+    values[::7] = np.random.default_rng(1).uniform(0.5, 4, len(values[::7]))
+    out = np.zeros((7, len(values)), np.float32)
+    _steps(values, out)
+    exact = values.astype(np.float64)
+    np.testing.assert_allclose(out[0], 1 / exact, rtol=3e-7)
+    np.testing.assert_allclose(out[1], np.log(exact), rtol=0, atol=0.06)
+    np.testing.assert_array_equal(out[2], np.rint(values))
+    np.testing.assert_array_equal(out[3], np.where(values < 2, 0, values))
+    np.testing.assert_array_equal(out[4], np.repeat(values[3::16], 16))
+    with np.errstate(over="ignore"):
+        lost = (exact * exact - (values * values).astype(np.float64)).astype(np.float32)
+    middle = (exact > 1e-10) & (exact < 1e10)
+    np.testing.assert_array_equal(out[5][middle], lost[middle])
+    np.testing.assert_array_equal(out[6, : len(values) // 16], values.reshape(-1, 16).max(1))

@@ -112,20 +112,24 @@ def test_histogram_counts_the_distances(bits, items, queries, seed):
     np.testing.assert_allclose(ranking.ndcg_of(counts), ranking.ndcg_of(by_scores), rtol=1e-12)
 
 
-def test_histogram_of_many_blocks_and_threads():
+@pytest.mark.parametrize(
+    ("items", "queries"), [(10_001, 19), (140_001, 9)]
+)  # the second counts pairs of items
+def test_histogram_of_many_blocks_and_threads(items, queries):
     rng = np.random.default_rng(0)
-    words = rng.integers(0, 1 << 64, (10_001, 1), np.uint64)
-    queries, relevant = words[:19], rng.random((19, 10_001)) < 0.1
+    words = rng.integers(0, 1 << 64, (items, 1), np.uint64)
+    asked, affinity = words[:queries], rng.choice([-1, 0, 1], (queries, items), p=[0.1, 0.8, 0.1])
     threads = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        counts = hamming.histogram(queries, words, relevant, 64)
+        counts = hamming.histogram(asked, words, affinity, 64)
     finally:
         torch.set_num_threads(threads)
-    for q in range(19):
-        distance = np.bitwise_count(words[:, 0] ^ queries[q, 0])
-        assert (counts[q, :, 0] == np.bincount(distance[~relevant[q]], minlength=65)).all()
-        assert (counts[q, :, 1] == np.bincount(distance[relevant[q]], minlength=65)).all()
+    for q in range(queries):
+        distance = np.bitwise_count(words[:, 0] ^ asked[q, 0])
+        for value in (0, 1):
+            expected = np.bincount(distance[affinity[q] == value], minlength=65)
+            assert (counts[q, :, value] == expected).all()
 
 
 def test_lengths_and_absent_items_are_not_read():

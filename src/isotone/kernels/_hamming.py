@@ -13,6 +13,9 @@ QUERIES = 8
 _BLOCK = 4096
 # Neighbouring items are counted in tables of their own: an addition need not wait for the one before it.
 _TABLES = 4
+# An addition takes longer than all that comes before it: from so many items on for each place of a table of pairs, one
+# counts two items.
+_PAIRS_FROM = 8
 
 
 @intrinsic
@@ -40,25 +43,41 @@ def histogram_rows(
     first, last = task * QUERIES, min(len(queries), (task + 1) * QUERIES)
     items = words.shape[1]
     bins, levels = out.shape[1], out.shape[2]
-    # the last row of every table takes the items that are left out
-    counts = np.zeros((last - first, _TABLES, (bins + 1) * levels), np.int32)
+    shift = 0
+    while 1 << shift < levels:
+        shift += 1
+    # the last place of every table takes the items that are left out
+    width = (bins << shift) + 1
+    paired = items >= _PAIRS_FROM * width * width
+    counts = np.zeros((last - first, _TABLES, width), np.int32)
+    pairs = np.zeros((last - first, width * width if paired else 0), np.int32)
     key = np.empty(_BLOCK, np.uint32)
     for begin in range(0, items, _BLOCK):
         size = min(_BLOCK, items - begin)
+        half = size // 2
         for q in range(first, last):
             _distances(queries[q], words, begin, begin + size, key)
-            _keys(key[:size], affinity[q, begin : begin + size], bins, levels)
-            _count(key[:size], counts[q - first])
+            _keys(key[:size], affinity[q][begin : begin + size], shift, width - 1)
+            if paired and size % 2 == 0:
+                _pair(key[:half], key[half:size], width)
+                _count_pairs(key[:half], pairs[q - first])
+            else:
+                _count(key[:size], counts[q - first])
     for q in range(first, last):
+        total = np.zeros(width, np.int64)
         for t in range(_TABLES):
-            for i in range(bins * levels):
-                out[q, i // levels, i % levels] += counts[q - first, t, i]
+            total += counts[q - first, t]
+        if paired:
+            _add_pairs(pairs[q - first], total)
+        for distance in range(bins):
+            for value in range(levels):
+                out[q, distance, value] += total[(distance << shift) + value]
 
 
 @njit(nogil=True, cache=True)
 def _distances(query: np.ndarray, words: np.ndarray, begin: int, end: int, out: np.ndarray) -> None:
     for w in range(len(query)):
-        word, column = query[w], words[w, begin:end]
+        word, column = query[w], words[w][begin:end]
         if w == 0:
             for i in range(end - begin):
                 out[i] = _popcount(word ^ column[i])
@@ -68,12 +87,25 @@ def _distances(query: np.ndarray, words: np.ndarray, begin: int, end: int, out: 
 
 
 @njit(nogil=True, cache=True)
-def _keys(key: np.ndarray, affinity: np.ndarray, bins: int, levels: int) -> None:
+def _keys(distance: np.ndarray, affinity: np.ndarray, shift: int, last: int) -> None:
     """Distances to places in a table; unsigned, for which the compiler looks for no negative index."""
-    nowhere, step = np.uint32(bins * levels), np.uint32(levels)
-    for i in range(len(key)):
+    nowhere, up = np.uint32(last), np.uint32(shift)
+    for i in range(len(distance)):
         value = affinity[i]
-        key[i] = key[i] * step + np.uint32(value) if value >= 0 else nowhere
+        distance[i] = (distance[i] << up) + np.uint32(value) if value >= 0 else nowhere
+
+
+@njit(nogil=True, cache=True)
+def _pair(first: np.ndarray, second: np.ndarray, width: int) -> None:
+    """Two items' places in a table to one place in a table of pairs."""
+    for i in range(len(first)):
+        first[i] = first[i] * np.uint32(width) + second[i]
+
+
+@njit(nogil=True, cache=True)
+def _count_pairs(key: np.ndarray, pairs: np.ndarray) -> None:
+    for i in range(len(key)):
+        pairs[key[i]] += 1
 
 
 @njit(nogil=True, cache=True)
@@ -87,3 +119,12 @@ def _count(key: np.ndarray, counts: np.ndarray) -> None:
         d[key[3 * quarter + i]] += 1
     for i in range(_TABLES * quarter, len(key)):
         a[key[i]] += 1
+
+
+@njit(nogil=True, cache=True)
+def _add_pairs(pairs: np.ndarray, total: np.ndarray) -> None:
+    width = len(total)
+    for i in range(width):
+        row = pairs[i * width : (i + 1) * width]
+        total[i] += row.sum()
+        total += row

@@ -21,7 +21,7 @@ from isotone.kernels._lanes import (
     store,
     subtract,
 )
-from isotone.kernels._opas_lanes import largest
+from isotone.kernels._opas_lanes import largest, repeat
 from isotone.kernels._opas_network import network, scratch_size
 from isotone.kernels._opas_sinkhorn import factors_size, scale, scale_wide, wide_size
 
@@ -30,8 +30,10 @@ STEPS = 32
 # Largest range of reward / tau within a row, and largest reward / tau, that single precision scales without under- or
 # overflow.
 _NARROW = np.float32(40.0)
-_ZERO, _ONE = np.float32(0.0), np.float32(1.0)
+_ZERO, _HALF, _ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 _FAR = np.float32(1e30)
+# Of an item's d numbers, those that are worked on together.
+_NEAR = 4 * LANES
 
 
 @njit(nogil=True, cache=True)
@@ -39,7 +41,8 @@ def score_blocks(
     task: int,
     similarity: np.ndarray,
     bonus: np.ndarray,
-    basis: np.ndarray,
+    products: np.ndarray,
+    vectors: np.ndarray,
     row_lengths: np.ndarray,
     column_lengths: np.ndarray,
     positions: np.ndarray,
@@ -53,12 +56,8 @@ def score_blocks(
     hinge: bool,
     fit: np.ndarray,
     order: np.ndarray,
-    plans: np.ndarray,
 ) -> None:
-    """Score the pairs of a task, s_F without the query's norm and without ``||P X_c||^2`` where there is no basis.
-
-    Plans ``(G, m, B, 16, n)`` are written where there is none.
-    """
+    """Score the pairs of a task, s_F without the query's norm."""
     groups, m, blocks, n, _ = similarity.shape
     lanes = blocks * LANES
     run = max(1, STEPS // groups)
@@ -67,11 +66,11 @@ def score_blocks(
     similar = np.zeros((m + stagger) * stride * LANES, np.float32)
     plan = np.empty(m * n * LANES, np.float32)
     factors = np.empty(factors_size(m, n) * LANES, np.float32)
-    column_mask = np.empty(n * LANES, np.float32)
-    row_mask = np.empty(m * LANES, np.float32)
+    column_mask, row_mask = np.empty(n * LANES, np.float32), np.empty(m * LANES, np.float32)
     lam = np.zeros((m + 1) * LANES, np.float32)
     scratch = np.empty(scratch_size(layers, stride) * LANES, np.float32)
     more = np.empty(wide_size(m, n) * LANES, np.float32)
+    own, near = np.empty((m * n + 1) * LANES, np.float32), np.empty(_NEAR * n, np.float32)
     source, flat_lambdas = similarity.reshape(-1), lambdas.reshape(-1)
     flat_fit, flat_order = fit.reshape(-1), order.reshape(-1)
     # an item's own numbers stay in the first cache while every query reads them
@@ -81,9 +80,7 @@ def score_blocks(
         columns = _fill_mask(column_mask, column_lengths, c, n)
         for g in range(groups):
             for i in range(m):
-                row = ((g * m + i) * blocks + block) * n
-                for j in range(n):
-                    store(similar, (i * stride + j) * LANES, load(source, (row + j) * LANES))
+                _copy(source, ((g * m + i) * blocks + block) * n, similar, i * stride, n)
             slack = larger(subtract(columns, _fill_mask(row_mask, row_lengths[g], c, m)), splat(_ZERO))
             if len(layers):
                 network(similar, stride, row_mask, m, layers, weights, scratch, lam)
@@ -103,12 +100,18 @@ def score_blocks(
                     tau, iterations, more,
                 )  # fmt: skip
             value = _cross(plan, similar, stride, m, n)
-            if len(basis):
-                value = subtract(value, _square(plan, basis[block].reshape(-1), m, n))
-            else:
-                _write(plan, plans[g, :, block])
-            store(flat_fit, g * lanes + c, value)
             store(flat_order, g * lanes + c, _order(plan, positions, lam, m, n, margin, hinge))
+            if len(products):
+                value = subtract(value, _square(plan, products[block].reshape(-1), m, n))
+            else:
+                value = subtract(value, _square_of(plan, vectors[block], own, near, m, n))
+            store(flat_fit, g * lanes + c, value)
+
+
+@njit(nogil=True, cache=True)
+def _copy(source: np.ndarray, first: int, target: np.ndarray, place: int, count: int) -> None:
+    for x in range(count):
+        store(target, (place + x) * LANES, load(source, (first + x) * LANES))
 
 
 @njit(nogil=True, cache=True)
@@ -189,14 +192,76 @@ def _square(plan: np.ndarray, products: np.ndarray, m: int, n: int) -> object:
 
 
 @njit(nogil=True, cache=True)
-def _write(plan: np.ndarray, out: np.ndarray) -> None:
-    """The plan, a lane each, to ``(m, 16, n)``."""
-    m, _, n = out.shape
-    for i in range(m):
-        for j in range(n):
-            at = (i * n + j) * LANES
-            for lane in range(LANES):
-                out[i, lane, j] = plan[at + lane]
+def _square_of(
+    plan: np.ndarray, vectors: np.ndarray, own: np.ndarray, near: np.ndarray, m: int, n: int
+) -> object:
+    """||P X_c||^2 from the vectors ``(n, 16, d)``.
+
+    ``own`` is scratch for sixteen plans, item by item, and sixteen numbers more; ``near`` for sixty-four numbers of
+    each of an item's vectors.
+    """
+    size, sums = vectors.shape[2], LANES * m * n
+    flat, step = vectors.reshape(-1), LANES * size
+    for x in range(m * n):
+        for lane in range(LANES):
+            own[lane * m * n + x] = plan[x * LANES + lane]
+    for lane in range(LANES):
+        first = lane * m * n
+        squares, tail, k = splat(_ZERO), _ZERO, 0
+        # sixteen of the d numbers are a vector; four of them, of two rows, wait less for each other
+        while k + _NEAR <= size:
+            # an item's rows lie so far apart that they push each other out of the cache
+            for j in range(n):
+                for x in range(0, _NEAR, LANES):
+                    store(near, j * _NEAR + x, load(flat, lane * size + k + x + j * step))
+            for i in range(0, m - 1, 2):
+                squares = add(squares, _four(own, first + i * n, first + (i + 1) * n, near, n))
+            if m % 2 == 1:
+                last = first + (m - 1) * n
+                squares = add(squares, multiply(splat(_HALF), _four(own, last, last, near, n)))
+            k += _NEAR
+        while k + LANES <= size:
+            for i in range(m):
+                squares = add(squares, _one(own, first + i * n, flat, lane * size + k, step, n))
+            k += LANES
+        for i in range(m):
+            for rest in range(k, size):
+                total = _ZERO
+                for j in range(n):
+                    total += own[first + i * n + j] * flat[j * step + lane * size + rest]
+                tail += total * total
+        store(own, sums, squares)
+        # the plan itself is read no more
+        plan[lane] = tail + own[sums : sums + LANES].sum()
+    return load(plan, 0)
+
+
+@njit(nogil=True, cache=True)
+def _one(own: np.ndarray, row: int, flat: np.ndarray, place: int, step: int, n: int) -> object:
+    """Squares of sixteen numbers of P_i X_c."""
+    total = splat(_ZERO)
+    for j in range(n):
+        total = add(total, multiply(repeat(own, row + j), load(flat, place + j * step)))
+    return multiply(total, total)
+
+
+@njit(nogil=True, cache=True)
+def _four(own: np.ndarray, first: int, second: int, near: np.ndarray, n: int) -> object:
+    """Sums of four such squares each, of two rows."""
+    a, b, c, d = splat(_ZERO), splat(_ZERO), splat(_ZERO), splat(_ZERO)
+    e, f, g, h = a, b, c, d
+    for j in range(n):
+        left, right, at = repeat(own, first + j), repeat(own, second + j), j * _NEAR
+        x, y = load(near, at), load(near, at + LANES)
+        a, b = add(a, multiply(left, x)), add(b, multiply(left, y))
+        e, f = add(e, multiply(right, x)), add(f, multiply(right, y))
+        x, y = load(near, at + 2 * LANES), load(near, at + 3 * LANES)
+        c, d = add(c, multiply(left, x)), add(d, multiply(left, y))
+        g, h = add(g, multiply(right, x)), add(h, multiply(right, y))
+    total = splat(_ZERO)
+    for value in (a, b, c, d, e, f, g, h):
+        total = add(total, multiply(value, value))
+    return total
 
 
 @njit(nogil=True, cache=True)

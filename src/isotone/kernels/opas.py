@@ -20,8 +20,6 @@ from isotone.types import mask_rows
 
 # Work of a multiplication in sixteen lanes, in the half nanoseconds of each_task.
 _CELLS = 0.25
-# Queries from which on an item's own inner products are worth making.
-_SHARED = 4
 
 
 @dataclass(frozen=True)
@@ -107,24 +105,30 @@ class Items:
     count: int
 
     @classmethod
-    def prepare(cls, corpus: Tensor, lengths: Tensor | None = None, queries: int = 1 << 10) -> Items:
+    def prepare(cls, corpus: Tensor, lengths: Tensor | None = None, rows: int = 1 << 20) -> Items:
         """Lay items out.
 
         Args:
             corpus: ``(C, n, d)`` embeddings.
             lengths: ``(C,)`` int64; what is beyond them is not read. Default: all.
-            queries: About how many they will be scored with: for few, inner products are not made.
+            rows: About how many elements they will be scored with, of all queries: for few, inner products are not
+                made.
         """
         clean, lengths = _masked(corpus, lengths)
         count, n, d = clean.shape
-        padded = -count % LANES
+        blocks = -(-count // LANES)
+        padded = blocks * LANES - count
+        vectors = clean.new_empty(blocks, n, LANES, d)
+        by_item, whole = vectors.transpose(1, 2), count // LANES
+        by_item[:whole] = clean[: whole * LANES].view(-1, LANES, n, d)
         if padded:
-            clean = torch.nn.functional.pad(clean, (0, 0, 0, 0, 0, padded))
-        vectors = clean.view(-1, LANES, n, d).transpose(1, 2).contiguous()
-        bonus = (1 - vectors.square().sum(-1)).contiguous()
-        # a query's m d n products of plan and vectors, or its m n n / 2 of plan and products besides n n d once
-        shared = n <= d and queries >= _SHARED
-        products = _lanes_last(clean @ clean.mT) if shared else clean.new_empty(0, n, n, LANES)
+            by_item[whole, :-padded] = clean[whole * LANES :]
+            by_item[whole, -padded:] = 0
+        bonus = 1 - torch.linalg.vector_norm(vectors, dim=-1).square_()
+        # n d products of plan and vectors a row; or n n of plan and inner products, which took n n d once
+        shared = rows * (d - n) > n * d
+        own = clean @ clean.mT if shared else clean.new_empty(0, n, n)
+        products = _lanes_last(torch.nn.functional.pad(own, (0, 0, 0, 0, 0, padded)) if shared else own)
         return cls(vectors, bonus, products, torch.nn.functional.pad(lengths.float(), (0, padded)), count)
 
 
@@ -218,31 +222,17 @@ def _run(
         network = PenaltyNetwork(np.zeros((0, 4), np.int64), np.zeros(0, np.float32), 0)
         lambdas = penalties.detach().contiguous().numpy()
     fit, order = (np.empty((groups, lanes), np.float32) for _ in range(2))
-    plans = np.empty((groups, m, 0 if len(items.products) else blocks, LANES, n), np.float32)
     lengths = [rows.numpy(), items.lengths.numpy()]
     cells = similarity.numel() * (2 * options.iterations + n + 60) + groups * lanes * network.work(m)
     each_task(
         score_blocks, -(-blocks // max(1, STEPS // groups)), int(_CELLS * cells),
-        *(x.detach().numpy() for x in (similarity, items.bonus, items.products)),
+        *(x.detach().numpy() for x in (similarity, items.bonus, items.products, items.vectors)),
         *lengths, positions, lambdas, network.layers, network.weights, network.columns,
-        options.tau, options.iterations, options.margin, options.hinge, fit, order, plans,
+        options.tau, options.iterations, options.margin, options.hinge, fit, order,
     )  # fmt: skip
-    if plans.size:
-        fit -= _squares(torch.from_numpy(plans), items.vectors).numpy()
     fits = (lengths[0] <= lengths[1]) & (lengths[1] > 0)
     fit[~fits] = order[~fits] = np.nan
     return torch.from_numpy(fit), torch.from_numpy(order)
-
-
-def _squares(plans: Tensor, vectors: Tensor) -> Tensor:
-    """||P X_c||^2 of plans ``(G, m, B, 16, n)`` and vectors ``(B, n, 16, d)``: ``(G, 16 B)``."""
-    groups, m, blocks, _, n = plans.shape
-    out = plans.new_empty(groups, blocks, LANES)
-    for block in range(blocks):
-        # (16, G m, n) times (16, n, d), neither of them copied
-        chosen = torch.bmm(plans[:, :, block].flatten(0, 1).transpose(0, 1), vectors[block].transpose(0, 1))
-        out[:, block] = chosen.square().sum(-1).view(LANES, groups, m).sum(-1).mT
-    return out.view(groups, -1)
 
 
 def _masked(vectors: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -11,52 +11,75 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-#: Query windows that one vector of the loop holds.
-LANES = 16
+#: Query windows that one vector of the loop holds: the fewest that do are the fastest.
+LANES = (8, 16)
 #: Below every sum that there can be.
 LOWEST = -30_000
 
 _NUMBER, _PLACE = ir.IntType(16), ir.IntType(64)
-_VECTOR = ir.VectorType(_NUMBER, LANES)
 
 
-@intrinsic
-def _ordered_sum(
-    context: Any, codes: Any, first: Any, length: Any, table: Any, lane: Any
-) -> tuple[Any, Callable[..., Any]]:
-    """Best sum of table rows at increasing places of ``codes[first : first + length]``, ``length >= 1``.
+def _ordered_sums(lanes: int, items: int) -> Callable[..., Any]:
+    """The innermost loop, for tables of ``lanes`` numbers a code and so many items side by side.
 
-    Lane i holds the best sum of query windows 0 .. i. A step moves the sums up a lane and adds the code's row:
-    ``best[i] = max(best[i], best[i - 1] + row[i])``. numba has no such shift, and without one a step costs thirty times
-    as much: hence LLVM's own instructions.
+    numba has no shift of a vector, and without one a step costs thirty times as much: hence LLVM's own instructions.
+    A step waits for the one before it: with several items there is something else to do.
     """
+    vector, none = ir.VectorType(_NUMBER, lanes), ir.Constant(ir.VectorType(_NUMBER, lanes), [0] * lanes)
+    order = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [lanes, *range(lanes - 1)])
 
-    def emit(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array, start, count, rows, last = arguments
-        places = target.make_array(signature.args[0])(target, builder, array).data
-        values = target.make_array(signature.args[3])(target, builder, rows).data
-        values = builder.bitcast(values, _VECTOR.as_pointer())
-        before = builder.block
-        loop, after = builder.append_basic_block("loop"), builder.append_basic_block("after")
-        builder.branch(loop)
-        builder.position_at_end(loop)
-        step, best = builder.phi(_PLACE), builder.phi(_VECTOR)
-        step.add_incoming(ir.Constant(_PLACE, 0), before)
-        best.add_incoming(ir.Constant(_VECTOR, [LOWEST] * LANES), before)
-        code = builder.zext(builder.load(builder.gep(places, [builder.add(start, step)])), _PLACE)
+    def step(builder: Any, places: Any, values: Any, place: Any, best: Any) -> Any:
+        code = builder.zext(builder.load(builder.gep(places, [place])), _PLACE)
         row = builder.load(builder.gep(values, [code]), align=2)
-        order = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [LANES, *range(LANES - 1)])
-        shifted = builder.shuffle_vector(best, ir.Constant(_VECTOR, [0] * LANES), order)
-        taken = builder.add(shifted, row)
-        larger = builder.select(builder.icmp_signed(">", taken, best), taken, best)
-        following = builder.add(step, ir.Constant(_PLACE, 1))
-        step.add_incoming(following, loop)
-        best.add_incoming(larger, loop)
-        builder.cbranch(builder.icmp_signed("<", following, count), loop, after)
-        builder.position_at_end(after)
-        return builder.extract_element(larger, builder.trunc(last, ir.IntType(32)))
+        taken = builder.add(builder.shuffle_vector(best, none, order), row)
+        return builder.select(builder.icmp_signed(">", taken, best), taken, best)
 
-    return types.int16(codes, types.int64, types.int64, table, types.int64), emit
+    @intrinsic
+    def ordered_sums(
+        context: Any, codes: Any, item: Any, n: Any, length: Any, table: Any, lane: Any, out: Any
+    ) -> tuple[Any, Callable[..., Any]]:
+        """Best sums of table rows at increasing places of the codes of items ``item ..``, each of ``length >= 1``.
+
+        Lane i holds the best sum of query windows 0 .. i. A step moves the sums up a lane and adds the code's row:
+        ``best[i] = max(best[i], best[i - 1] + row[i])``.
+        """
+
+        def emit(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array, number, width, count, rows, last, sums = arguments
+            places, values, results = (
+                target.make_array(signature.args[i])(target, builder, x).data
+                for i, x in ((0, array), (4, rows), (6, sums))
+            )
+            values = builder.bitcast(values, vector.as_pointer())
+            numbers = [builder.add(number, ir.Constant(_PLACE, i)) for i in range(items)]
+            starts = [builder.mul(x, width) for x in numbers]
+            before = builder.block
+            loop, after = builder.append_basic_block("loop"), builder.append_basic_block("after")
+            builder.branch(loop)
+            builder.position_at_end(loop)
+            done, best = builder.phi(_PLACE), [builder.phi(vector) for _ in range(items)]
+            done.add_incoming(ir.Constant(_PLACE, 0), before)
+            larger = [step(builder, places, values, builder.add(x, done), y) for x, y in zip(starts, best)]
+            following = builder.add(done, ir.Constant(_PLACE, 1))
+            done.add_incoming(following, loop)
+            for old, new in zip(best, larger):
+                old.add_incoming(ir.Constant(vector, [LOWEST] * lanes), before)
+                old.add_incoming(new, loop)
+            builder.cbranch(builder.icmp_signed("<", following, count), loop, after)
+            builder.position_at_end(after)
+            for x, sum_of in zip(numbers, larger):
+                value = builder.extract_element(sum_of, builder.trunc(last, ir.IntType(32)))
+                builder.store(value, builder.gep(results, [x]))
+            return target.get_dummy_value()
+
+        return types.void(codes, types.int64, types.int64, types.int64, table, types.int64, out), emit
+
+    return ordered_sums
+
+
+_TOGETHER = 4
+_one_of_8, _one_of_16 = (_ordered_sums(lanes, 1) for lanes in LANES)
+_four_of_8, _four_of_16 = (_ordered_sums(lanes, _TOGETHER) for lanes in LANES)
 
 
 @njit(nogil=True, cache=True)
@@ -69,13 +92,30 @@ def scan_block(
     query_windows: int,
     out: NDArray[np.int16],
 ) -> None:
-    """Best sums of the items ``block * size ..`` of codes ``(I, n)``; items shorter than the query get LOWEST."""
-    n = codes.shape[1]
-    flat = codes.reshape(codes.size)
-    rows = table.reshape(table.size)
-    for item in range(block * size, min((block + 1) * size, len(codes))):
+    """Best sums of the items ``block * size ..`` of codes ``(I, n)``; items shorter than the query get LOWEST.
+
+    The table is ``(K, 8)`` or ``(K, 16)``.
+    """
+    n, few = codes.shape[1], table.shape[1] == 8
+    flat, rows, last = codes.reshape(codes.size), table.reshape(table.size), np.int64(query_windows - 1)
+    item, end = block * size, min((block + 1) * size, len(codes))
+    while item < end:
         length = np.int64(lengths[item])
+        alike = item + _TOGETHER <= end
+        for other in range(item + 1, item + _TOGETHER if alike else 0):
+            alike = alike and np.int64(lengths[other]) == length
         if length < query_windows:
             out[item] = LOWEST
+            item += 1
+        elif alike:
+            if few:
+                _four_of_8(flat, np.int64(item), n, length, rows, last, out)
+            else:
+                _four_of_16(flat, np.int64(item), n, length, rows, last, out)
+            item += _TOGETHER
         else:
-            out[item] = _ordered_sum(flat, np.int64(item) * n, length, rows, np.int64(query_windows - 1))
+            if few:
+                _one_of_8(flat, np.int64(item), n, length, rows, last, out)
+            else:
+                _one_of_16(flat, np.int64(item), n, length, rows, last, out)
+            item += 1
