@@ -8,7 +8,6 @@ has everything in memory, as ``run_speech_recognition_ctc.py`` does after its pr
 from __future__ import annotations
 
 import io
-import logging
 import string
 import tempfile
 from collections.abc import Mapping
@@ -149,7 +148,6 @@ def _sizes(ratio: Mapping[str, float]) -> list[Size]:
     ]
 
 
-logging.getLogger("isotone").setLevel(logging.ERROR)
 BENCHES = [
     Bench(
         name="training",
