@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 import inspect
 import json
 import logging
 import os
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock
 
 from isotone import __version__
 from isotone.files import atomic_folder, atomic_write, safe_name
@@ -107,19 +111,22 @@ def prepare(spec: Mapping[str, Any], split: str, folder: Path) -> Prepared:
     options = json.dumps(dict(spec), sort_keys=True, default=str)
     key = hashlib.sha256(f"{options} {split}".encode()).hexdigest()[:12]
     place = folder / f"{safe_name(str(spec['name']))}-{safe_name(split)}-{key}"
-    if head := _current(place, _fingerprint(corpus, split, folder)):
-        skipped = [(id, reason) for id, reason in head["skipped"]]
-        return Prepared(load_from_disk(str(place / ROWS)), skipped, head["counts"])
-    rows = corpus.load(split)
-    skipped, counts = list(getattr(corpus, "skipped", [])), dict(getattr(corpus, "counts", {}))
-    head = {"fingerprint": _fingerprint(corpus, split, folder), "counts": counts, "skipped": skipped}
-    if _current(place, head["fingerprint"], quiet=True) is None:  # another run may have been faster
-        try:
-            _write(place, rows, head)
-        except OSError:
-            if _current(place, head["fingerprint"], quiet=True) is None:
-                raise
-    return Prepared(load_from_disk(str(place / ROWS)), skipped, counts)
+    with _alone(place):  # of runs that begin together one prepares, the others find it ready
+        if head := _current(place, _fingerprint(corpus, split, folder)):
+            skipped = [(id, reason) for id, reason in head["skipped"]]
+            return Prepared(load_from_disk(str(place / ROWS)), skipped, head["counts"])
+        rows = corpus.load(split)
+        skipped, counts = list(getattr(corpus, "skipped", [])), dict(getattr(corpus, "counts", {}))
+        head = {"fingerprint": _fingerprint(corpus, split, folder), "counts": counts, "skipped": skipped}
+        _write(place, rows, head)
+        return Prepared(load_from_disk(str(place / ROWS)), skipped, counts)
+
+
+def _alone(place: Path) -> FileLock:
+    """A lock on a manifest, held by one thread of this user and machine at a time."""
+    user = getattr(os, "getuid", getpass.getuser)()  # in a container a user may have no name
+    key = hashlib.sha256(f"{user} {place.absolute()}".encode()).hexdigest()[:16]
+    return FileLock(Path(tempfile.gettempdir(), f"isotone-manifest-{key}.lock"))
 
 
 def _write(place: Path, rows: Dataset, head: Mapping[str, Any]) -> None:
@@ -130,19 +137,17 @@ def _write(place: Path, rows: Dataset, head: Mapping[str, Any]) -> None:
         (temporary / HEAD).write_text(text, "utf-8")
 
 
-def _current(place: Path, fingerprint: str, *, quiet: bool = False) -> dict[str, Any] | None:
+def _current(place: Path, fingerprint: str) -> dict[str, Any] | None:
     """What a manifest says of itself; nothing where there is none, or it no longer holds."""
     if not place.exists():
         return None
     try:
         head = _head(place)
     except (DamagedManifest, OSError) as error:
-        if not quiet:
-            log.warning("The manifest %s is damaged and made again: %s", place, error)
+        log.warning("The manifest %s is damaged and made again: %s", place, error)
         return None
     if head["fingerprint"] != fingerprint:
-        if not quiet:
-            log.info("The corpus changed since the manifest %s was made: it is made again.", place)
+        log.info("The corpus changed since the manifest %s was made: it is made again.", place)
         return None
     return head
 
