@@ -140,12 +140,11 @@ def write_card(run: Path | str) -> Path:
     return path
 
 
-def copy_card(run: Path | str, folder: Path | str) -> bool:
+def copy_card(run: Path | str, folder: Path | str) -> None:
     """Put the run's model card, where it has one, beside an exported model."""
     path = model_folder(run) / CARD
     if path.is_file():
         shutil.copyfile(path, Path(folder) / CARD)
-    return path.is_file()
 
 
 def card(name: str, config: Mapping[Any, Any], model: Mapping[str, Any], result: Mapping[str, Any]) -> str:

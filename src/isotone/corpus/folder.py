@@ -11,8 +11,8 @@ from typing import Any
 
 from isotone.alignment import Tier, tier_from_spans
 from isotone.audio import info
-from isotone.corpus import SILENCE, tier_column
-from isotone.corpus.rows import Part, RowCorpus
+from isotone.corpus import SILENCE
+from isotone.corpus.rows import Part, RowCorpus, recording_row
 
 AUDIO_SUFFIXES = frozenset(
     {".wav", ".flac", ".ogg", ".opus", ".oga", ".mp3", ".aiff", ".aif", ".sph", ".au", ".w64", ".caf"}
@@ -121,16 +121,8 @@ class FolderCorpus(RowCorpus):
         parents = id.split("/")[:-1]
         if parents and self._folder_split(id):
             parents = parents[1:]
-        return {
-            "id": id,
-            "audio": str(audio[0].absolute()),
-            "start": 0.0,
-            "end": duration,
-            "text": text,
-            "words": tier_column(words),
-            "phones": tier_column(phones),
-            "speaker": parents[-1] if parents else "",
-        }
+        speaker = parents[-1] if parents else ""
+        return recording_row(id, audio[0], duration, text, speaker, words, phones)
 
 
 def _read_text(path: Path) -> str:

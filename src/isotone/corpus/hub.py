@@ -9,10 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from isotone.alignment import Tier
 from isotone.audio import info
-from isotone.corpus import tier_column
-from isotone.corpus.rows import CorpusError, Part, RowCorpus
+from isotone.corpus.rows import CorpusError, Part, RowCorpus, recording_row
 from isotone.files import atomic_write, safe_name
 
 #: Columns of a data set by what they are here; ``audio`` and ``text`` have to be there.
@@ -123,23 +121,13 @@ class HubCorpus(RowCorpus):
             ) from error
 
     def _part(self, id: str, row: Mapping[str, Any], place: Path) -> Part:
-        nothing = tier_column(Tier("", ()))
         text = row[self.columns["text"]]
         if not isinstance(text, str) or not text.strip():
             raise CorpusError(f"its text is {text!r}; expected words.")
         path = _audio_file(row[self.columns["audio"]], place)
         speaker = row.get(self.columns["speaker"])
-        found = {
-            "id": id,
-            "audio": str(path.absolute()),
-            "start": 0.0,
-            "end": info(path).seconds,
-            "text": text,
-            "words": nothing,
-            "phones": nothing,
-            "speaker": "" if speaker is None else str(speaker),
-        }
-        return Part([found])
+        name = "" if speaker is None else str(speaker)
+        return Part([recording_row(id, path, info(path).seconds, text, name)])
 
 
 def _audio_file(value: Mapping[str, Any] | None, place: Path) -> Path:

@@ -6,12 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from isotone.alignment import Tier
 from isotone.audio import info
-from isotone.corpus import tier_column
-from isotone.corpus.rows import CorpusError, Part, RowCorpus
+from isotone.corpus.rows import CorpusError, Part, RowCorpus, recording_row
 
 #: The corpus's parts, each a folder (and an archive) of its own.
 PARTS = (
@@ -107,7 +104,7 @@ def _read_chapter(folder: Path, name: str) -> Part:
             part.skipped.append((id, reason))
             continue
         try:
-            part.rows.append(_row(id, path, text))
+            part.rows.append(recording_row(id, path, info(path).seconds, text, id.split("-")[0]))
         except (ValueError, OSError) as error:
             part.skipped.append((id, str(error)))
             continue
@@ -116,20 +113,6 @@ def _read_chapter(folder: Path, name: str) -> Part:
         part.counts["words_with_other_characters"] += sum(not re.fullmatch("[A-Z']+", w) for w in words)
     part.skipped += [(id, f"{texts} has no line for it.") for id in sorted(recordings)]
     return part
-
-
-def _row(id: str, path: Path, text: str) -> dict[str, Any]:
-    nothing = tier_column(Tier("", ()))
-    return {
-        "id": id,
-        "audio": str(path.absolute()),
-        "start": 0.0,
-        "end": info(path).seconds,
-        "text": text,
-        "words": nothing,
-        "phones": nothing,
-        "speaker": id.split("-")[0],
-    }
 
 
 def _lines(path: Path) -> list[str]:

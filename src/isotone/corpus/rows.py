@@ -12,7 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from isotone.corpus import features
+from isotone.alignment import Tier
+from isotone.corpus import features, tier_column
 from isotone.interfaces import Corpus
 
 if TYPE_CHECKING:
@@ -48,6 +49,28 @@ class Part:
     rows: list[dict[str, Any]] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
+
+
+def recording_row(
+    id: str,
+    audio: Path,
+    seconds: float,
+    text: str,
+    speaker: str,
+    words: Tier = Tier("words", ()),  # noqa: B008 - frozen
+    phones: Tier = Tier("phones", ()),  # noqa: B008
+) -> dict[str, Any]:
+    """The row of an utterance that is a whole recording of so many seconds; tiers are empty where unknown."""
+    return {
+        "id": id,
+        "audio": str(audio.absolute()),
+        "start": 0.0,
+        "end": seconds,
+        "text": text,
+        "words": tier_column(words),
+        "phones": tier_column(phones),
+        "speaker": speaker,
+    }
 
 
 class RowCorpus(Corpus):

@@ -13,8 +13,7 @@ from typing import Any
 
 from isotone.alignment import Tier, tier_from_spans
 from isotone.audio import info
-from isotone.corpus import tier_column
-from isotone.corpus.rows import CorpusError, Part, RowCorpus
+from isotone.corpus.rows import CorpusError, Part, RowCorpus, recording_row
 from isotone.text.phones import Closures, PhoneSet, Silence, fold_segments, phone_set
 
 #: Times in label files are sample numbers at this rate, whatever the rate of the audio file.
@@ -159,16 +158,7 @@ class TimitCorpus(RowCorpus):
         text = _read_text(files["txt"]) if "txt" in files else " ".join(words.labels)
         if not text:
             raise CorpusError(f"{utterance.id} has no text: neither a .txt nor a .wrd file with words in it.")
-        return {
-            "id": utterance.id,
-            "audio": str(audio.absolute()),
-            "start": 0.0,
-            "end": duration,
-            "text": text,
-            "words": tier_column(words),
-            "phones": tier_column(phones),
-            "speaker": utterance.speaker,
-        }
+        return recording_row(utterance.id, audio, duration, text, utterance.speaker, words, phones)
 
     def _fold(self, tier: Tier, path: Path) -> Tier:
         try:
