@@ -22,6 +22,8 @@ from torch.autograd.function import once_differentiable
 # Lanczos pays off where few of many eigenvalues are wanted.
 _LANCZOS_SHARE = 0.25
 _LANCZOS_SIZE = 64
+# Errors of computed eigenvalues, in units of the largest one's.
+_ROUNDING = 16
 
 
 class _EigenvalueProduct(torch.autograd.Function):
@@ -133,11 +135,21 @@ def matched(a: Tensor, b: Tensor, alike: bool, size: int) -> tuple[Tensor, Tenso
 
 
 def level(factors: Tensor, values: Tensor) -> Tensor:
-    """Means of the factors over runs of equal values ``(k,)``, rising: no eigenvector of a repeat is preferred."""
+    """Means of the factors over equal values ``(k,)``, rising: no eigenvector of a repeat is preferred.
+
+    Equal is what rounding cannot tell apart. A run of close values is cut where it gets wider than that: among many
+    eigenvalues all neighbours are close, and yet the first is not the last.
+    """
     if len(values) < 2:
         return factors
-    tolerance = 4 * torch.finfo(values.dtype).eps * len(values) * values.abs().max()
-    group = torch.cat([values.new_zeros(1, dtype=torch.long), (values.diff() > tolerance).long().cumsum(0)])
+    tolerance = _ROUNDING * torch.finfo(values.dtype).eps * values.abs().max()
+    if not tolerance > 0:
+        return factors.mean().expand_as(factors)
+    starts = torch.cat([values.new_ones(1, dtype=torch.bool), values.diff() > tolerance])
+    first = torch.where(starts, values, values[0]).cummax(0).values
+    part = ((values - first) / tolerance).floor()
+    starts[1:] |= part.diff() != 0
+    group = starts.long().cumsum(0) - 1
     sums = torch.zeros_like(factors).index_add(0, group, factors)
     counts = torch.zeros_like(factors).index_add(0, group, torch.ones_like(factors))
     return (sums / counts.clamp(min=1))[group]

@@ -149,6 +149,17 @@ def test_gradients_at_repeated_eigenvalues() -> None:
         assert torch.isfinite(slope).all()
 
 
+@pytest.mark.parametrize("size", [64, 512])
+def test_gradients_in_single_precision(size: int) -> None:
+    """Many eigenvalues lie close to each other; none of them is taken for a repeat of one far away."""
+    a, b = (torch.nn.functional.normalize(x, dim=1) for x in views(size, 64))
+    exact, single = (
+        torch.autograd.grad(qare_term(x, b.to(x.dtype), "euclidean"), x)[0].double()
+        for x in (a.double().requires_grad_(), a.float().requires_grad_())
+    )
+    torch.testing.assert_close(single, exact, rtol=0, atol=3e-4 * float(exact.abs().max()))
+
+
 @given(seed=st.integers(0, 10**6), size=st.integers(2, 9), metric=st.sampled_from(["euclidean", "cosine"]))
 @settings(max_examples=40, deadline=None)
 def test_laws(seed: int, size: int, metric: str) -> None:
