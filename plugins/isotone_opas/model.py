@@ -158,11 +158,14 @@ class OPAS(nn.Module):
     ) -> Tensor:
         """Scores ``(B,)`` of pairs, in (0, 1). Arguments and errors as in :meth:`select`.
 
-        Compiled where no gradient is asked for (``torch.no_grad``), on the CPU, with Sinkhorn as relaxation.
+        Compiled where no gradient is asked for (``torch.no_grad``), on the CPU, with Sinkhorn as relaxation, or the
+        exact selection and no penalties.
         """
         if not self._fast(queries):
             return self.select(queries, corpus, query_lengths, corpus_lengths).score
         _check(queries, corpus, query_lengths, corpus_lengths, paired=True)
+        if self._exact:
+            return self._combine(kernel.fit_pairs(queries, corpus, query_lengths, corpus_lengths))
         lam = self.penalty.compiled()
         if lam is None:
             clean = mask_rows(queries, query_lengths), mask_rows(corpus, corpus_lengths)
@@ -280,7 +283,7 @@ class OPAS(nn.Module):
             raise OPASError(f"{folder / WEIGHTS} is missing, damaged or of another model: {error}") from error
         return model.eval()
 
-    def _combine(self, fit: Tensor, order: Tensor) -> Tensor:
+    def _combine(self, fit: Tensor, order: Tensor | float = 0.0) -> Tensor:
         """Equation 8."""
         beta = self.beta.to(fit.dtype)
         return torch.sigmoid(beta[0] * fit + beta[1] * order)
@@ -299,8 +302,15 @@ class OPAS(nn.Module):
             and queries.device.type == "cpu"
             and queries.dtype == torch.float32
             and self.reward == "theorem1"
-            and _sinkhorn(self.relaxation) is not None
+            and (self._exact or _sinkhorn(self.relaxation) is not None)
         )
+
+    @property
+    def _exact(self) -> bool:
+        """Whether the plan is the best ordered selection itself, which needs no penalties."""
+        penalty = self.penalty.compiled()
+        free = isinstance(penalty, Tensor) and not penalty.any()
+        return type(self.relaxation).__name__ == "Ordered" and free
 
     def _options(self, n: int) -> kernel.Sinkhorn:
         tau, iterations = _sinkhorn(self.relaxation) or (1.0, 1)
@@ -315,6 +325,7 @@ class OPAS(nn.Module):
         memory_mib: float,
     ) -> Tensor:
         (count, m, _), (items, n, d) = queries.shape, corpus.shape
+        exact = self._exact
         options = self._options(n)
         network = self.penalty.compiled()
         floats = memory_mib * 2**18
@@ -326,9 +337,14 @@ class OPAS(nn.Module):
         )
         out = queries.new_empty(count, items)
         for c in range(0, items, block):
-            part = kernel.Items.prepare(corpus[c : c + block], _cut(corpus_lengths, c, block), count * m)
+            # inner products of an item's own vectors are for soft plans
+            shared = 0 if exact else count * m
+            part = kernel.Items.prepare(corpus[c : c + block], _cut(corpus_lengths, c, block), shared)
             for q in range(0, count, group):
                 rows, lengths = queries[q : q + group], _cut(query_lengths, q, group)
+                if exact:
+                    out[q : q + group, c : c + block] = self._combine(kernel.fit_all(rows, part, lengths))
+                    continue
                 lam: kernel.PenaltyNetwork | Tensor
                 if isinstance(network, Tensor):
                     lam = _constant(network, rows, lengths)[..., None].expand(-1, -1, part.count)

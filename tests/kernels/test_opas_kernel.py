@@ -11,7 +11,7 @@ from numba import njit
 from torch import Tensor
 
 from isotone.kernels import _lanes, _opas_lanes
-from isotone.kernels.opas import Items, PenaltyNetwork, Sinkhorn, score_all, score_pairs
+from isotone.kernels.opas import Items, PenaltyNetwork, Sinkhorn, fit_all, fit_pairs, score_all, score_pairs
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 SLOW_GROWTH = 1.2 ** torch.arange(24.0)
@@ -237,3 +237,36 @@ def test_steps_in_lanes() -> None:
     middle = (exact > 1e-10) & (exact < 1e10)
     np.testing.assert_array_equal(out[5][middle], lost[middle])
     np.testing.assert_array_equal(out[6, : len(values) // 16], values.reshape(-1, 16).max(1))
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    m=st.integers(1, 5),
+    spare=st.integers(0, 5),
+    d=st.integers(1, 20),
+    queries=st.integers(1, 4),
+    items=st.integers(1, 40),
+)
+def test_exact_selections_are_the_best_of_all(
+    seed: int, m: int, spare: int, d: int, queries: int, items: int
+) -> None:
+    q, c, m_lengths, n_lengths, _ = problem(seed, m, m + spare, d, queries, items)
+    found = fit_all(q, Items.prepare(c, n_lengths), m_lengths)
+    assert found.shape == (queries, items)
+    for i, j in itertools.product(range(queries), range(items)):
+        x, y = q[i, : m_lengths[i]].double(), c[j, : n_lengths[j]].double()
+        costs = (x[:, None] - y).square().sum(-1)
+        choices = itertools.combinations(range(len(y)), len(x))
+        best = min(float(costs[range(len(x)), list(choice)].sum()) for choice in choices)
+        assert float(found[i, j]) == pytest.approx(-best, abs=1e-5)
+    pairs = min(queries, items)
+    own = fit_pairs(q[:pairs], c[:pairs], m_lengths[:pairs], n_lengths[:pairs])
+    torch.testing.assert_close(own, found[:pairs, :pairs].diagonal(), **CLOSE)
+
+
+def test_exact_selections_of_items_that_are_too_short() -> None:
+    q, c = unit(torch.Generator().manual_seed(0), 2, 4, 8), unit(torch.Generator().manual_seed(1), 3, 6, 8)
+    found = fit_all(q, Items.prepare(c, torch.tensor([6, 3, 4])), torch.tensor([4, 3]))
+    assert found.isnan().tolist() == [[False, True, False], [False, False, False]]
+    assert fit_pairs(q, c[:2], torch.tensor([4, 3]), torch.tensor([3, 3])).isnan().tolist() == [True, False]

@@ -77,6 +77,26 @@ def test_the_registry_has_this_sinkhorn() -> None:
     torch.testing.assert_close(make().score_all(q, c, m, n).detach(), tensors, rtol=0, atol=1e-5)
 
 
+def test_exact_selections_need_no_sinkhorn(data: tuple[Tensor, ...]) -> None:
+    if "ordered" not in relaxations.names():
+        pytest.skip("the relaxation plugin is not installed")
+    q, c, m, n = data
+    torch.manual_seed(0)
+    model = OPAS(EMBED, {"name": "constant", "value": 0.0}, "ordered", columns=10).eval()
+    tensors = model.score_all(q, c, m, n)
+    with torch.no_grad():
+        whole, parts = (model.score_all(q, c, m, n, memory_mib=mib) for mib in (64.0, 0.001))
+        of_pairs = model.score(q, c[:5], m, n[:5])
+    torch.testing.assert_close(whole, tensors.detach(), rtol=0, atol=1e-6)
+    torch.testing.assert_close(parts, whole, rtol=0, atol=1e-6)
+    torch.testing.assert_close(of_pairs, whole.diagonal(), rtol=0, atol=1e-6)
+    # with penalties the best selection is another: tensors, then
+    model = OPAS(EMBED, CONVOLUTIONAL, "ordered", columns=10, beta=(1.0, 1.0)).eval()
+    with torch.no_grad():
+        score = model.score_all(q, c, m, n)
+    torch.testing.assert_close(score, model.score_all(q, c, m, n).detach(), rtol=0, atol=1e-6)
+
+
 def test_padding_is_never_read(data: tuple[Tensor, ...]) -> None:
     q, c, m, n = data
     model = make()

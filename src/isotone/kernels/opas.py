@@ -15,6 +15,7 @@ from torch import Tensor
 
 from isotone.kernels._lanes import LANES
 from isotone.kernels._opas import STEPS, score_blocks
+from isotone.kernels._opas_exact import select_blocks
 from isotone.kernels._threads import each_task
 from isotone.types import mask_rows
 
@@ -165,17 +166,11 @@ def score_all(
     is at most 40 from 0. Beyond, the scaling is split into potentials and factors (stabilised scaling), and Z / tau is
     held as a sum of two numbers, so that what is left are the similarities' own 1e-7 / tau.
     """
-    clean, lengths = _masked(queries, query_lengths)
-    blocks, n, _, d = items.vectors.shape
-    groups, m = clean.shape[:2]
-    lanes = blocks * LANES
-    similarity = clean.reshape(groups * m, d) @ items.vectors.view(n * lanes, d).mT
-    rows = lengths.float()[:, None].expand(groups, lanes).contiguous()
+    similarity, rows, norms = _against_all(queries, items, query_lengths)
     if isinstance(penalties, Tensor):
-        penalties = torch.nn.functional.pad(penalties.float(), (0, lanes - items.count))
-    fit, order = _run(similarity.view(groups, m, blocks, n, LANES), items, rows, penalties, options)
-    fit -= clean.square().sum((1, 2))[:, None]
-    return fit[:, : items.count], order[:, : items.count]
+        penalties = torch.nn.functional.pad(penalties.float(), (0, rows.shape[1] - items.count))
+    fit, order = _run(similarity, items, rows, penalties, options)
+    return (fit - norms[:, None])[:, : items.count], order[:, : items.count]
 
 
 def score_pairs(
@@ -187,18 +182,72 @@ def score_pairs(
     corpus_lengths: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The same as :func:`score_all` for pairs: ``(B, m, d)`` and ``(B, n, d)``, penalties ``(B, m)``, to ``(B,)``."""
-    clean, lengths = _masked(queries, query_lengths)
     items = Items.prepare(corpus, corpus_lengths)
+    similarity, rows, norms = _against_own(queries, items, query_lengths)
+    if isinstance(penalties, Tensor):
+        penalties = torch.nn.functional.pad(penalties.float().mT, (0, rows.shape[1] - items.count))[None]
+    fit, order = _run(similarity, items, rows, penalties, options)
+    return fit[0, : items.count] - norms, order[0, : items.count]
+
+
+def fit_all(queries: Tensor, items: Items, query_lengths: Tensor | None = None) -> Tensor:
+    r"""How well the best ordered selection of each item fits each query: the exact limit of :func:`score_all`.
+
+    Args:
+        queries, items, query_lengths: As for :func:`score_all`.
+
+    Returns:
+        :math:`s_F = -\min_{j_1 < .. < j_m} \sum_i \|x_i - c_{j_i}\|^2`, ``(Q, C)`` float32, O(m n) a pair beside
+        the similarities. A pair of a query that is longer than the item scores NaN.
+    """
+    similarity, rows, norms = _against_all(queries, items, query_lengths)
+    return (_select(similarity, items, rows) - norms[:, None])[:, : items.count]
+
+
+def fit_pairs(
+    queries: Tensor,
+    corpus: Tensor,
+    query_lengths: Tensor | None = None,
+    corpus_lengths: Tensor | None = None,
+) -> Tensor:
+    """The same as :func:`fit_all` for pairs: ``(B, m, d)`` and ``(B, n, d)`` to ``(B,)``."""
+    items = Items.prepare(corpus, corpus_lengths, rows=0)
+    similarity, rows, norms = _against_own(queries, items, query_lengths)
+    return _select(similarity, items, rows)[0, : items.count] - norms
+
+
+def _against_all(queries: Tensor, items: Items, lengths: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Similarities ``(Q, m, B, n, 16)``, lengths ``(Q, 16 B)`` and squared norms ``(Q,)`` of queries with all items."""
+    clean, lengths = _masked(queries, lengths)
+    blocks, n, _, d = items.vectors.shape
+    groups, m = clean.shape[:2]
+    lanes = blocks * LANES
+    similarity = clean.reshape(groups * m, d) @ items.vectors.view(n * lanes, d).mT
+    rows = lengths.float()[:, None].expand(groups, lanes).contiguous()
+    return similarity.view(groups, m, blocks, n, LANES), rows, clean.square().sum((1, 2))
+
+
+def _against_own(queries: Tensor, items: Items, lengths: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """The same of each query with its own item: ``(1, m, B, n, 16)``, ``(1, 16 B)`` and ``(B,)``."""
+    clean, lengths = _masked(queries, lengths)
+    norms = clean.square().sum((1, 2))
     padded = len(items.lengths) - items.count
     clean = torch.nn.functional.pad(clean, (0, 0, 0, 0, 0, padded))
     # (B, 16, m, d) times (B, 16, d, n)
     similarity = clean.view(-1, LANES, *clean.shape[1:]) @ items.vectors.permute(0, 2, 3, 1)
     similarity = similarity.permute(2, 0, 3, 1).contiguous()
-    rows = torch.nn.functional.pad(lengths.float(), (0, padded))[None]
-    if isinstance(penalties, Tensor):
-        penalties = torch.nn.functional.pad(penalties.float().mT, (0, padded))[None]
-    fit, order = _run(similarity[None], items, rows, penalties, options)
-    return (fit[0] - clean.square().sum((1, 2)))[: items.count], order[0, : items.count]
+    return similarity[None], torch.nn.functional.pad(lengths.float(), (0, padded))[None], norms
+
+
+def _select(similarity: Tensor, items: Items, rows: Tensor) -> Tensor:
+    """Exact fits ``(G, 16 B)`` of similarities ``(G, m, B, n, 16)``, without the queries' norms."""
+    groups, _, blocks, _, _ = similarity.shape
+    fit = torch.empty(groups, blocks * LANES)
+    each_task(
+        select_blocks, -(-blocks // max(1, STEPS // groups)), int(_CELLS * 8 * similarity.numel()),
+        *(x.detach().numpy() for x in (similarity, items.bonus, rows, items.lengths, fit)),
+    )  # fmt: skip
+    return fit.masked_fill_((rows > items.lengths) | (items.lengths == 0), torch.nan)
 
 
 def _run(
