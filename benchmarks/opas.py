@@ -31,9 +31,10 @@ class Sinkhorn:
 
 @dataclass(frozen=True)
 class Search:
-    """A model, queries ``(Q, m, d)`` and items ``(C, n, d)`` of unit rows."""
+    """A model, one that takes exact selections, queries ``(Q, m, d)`` and items ``(C, n, d)`` of unit rows."""
 
     model: OPAS
+    exact: OPAS
     queries: Tensor
     corpus: Tensor
 
@@ -46,14 +47,13 @@ def search(dims: Mapping[str, int]) -> Search:
         return torch.nn.functional.normalize(drawn, dim=-1)
 
     torch.manual_seed(0)
-    model = OPAS(
-        {"name": "lrl", "input_size": 16, "size": dims["d"]},
-        {"name": "convolutional", "rows": dims["m"], "columns": dims["n"]},
-        Sinkhorn(),
-        columns=dims["n"],
-        growth=1.2 if dims["n"] <= 40 else None,
-    )
-    return Search(model.eval(), unit("Q", "m"), unit("C", "n"))
+    growth = 1.2 if dims["n"] <= 40 else None
+    embed = {"name": "lrl", "input_size": 16, "size": dims["d"]}
+    penalty = {"name": "convolutional", "rows": dims["m"], "columns": dims["n"]}
+    model = OPAS(embed, penalty, Sinkhorn(), columns=dims["n"], growth=growth)
+    none = {"name": "constant", "value": 0.0}
+    exact = OPAS(embed, none, {"name": "ordered"}, columns=dims["n"], growth=growth)
+    return Search(model.eval(), exact.eval(), unit("Q", "m"), unit("C", "n"))
 
 
 @torch.no_grad()
@@ -61,10 +61,20 @@ def ours(inputs: Search) -> Tensor:
     return inputs.model.score_all(inputs.queries, inputs.corpus)
 
 
+@torch.no_grad()
+def exact(inputs: Search) -> Tensor:
+    return inputs.exact.score_all(inputs.queries, inputs.corpus)
+
+
 def tensors(inputs: Search) -> Tensor:
     """The same scores as training computes them, without the compiled loops and the gradient's second half."""
     with torch.enable_grad():
         return inputs.model.score_all(inputs.queries, inputs.corpus).detach()
+
+
+def exact_tensors(inputs: Search) -> Tensor:
+    with torch.enable_grad():
+        return inputs.exact.score_all(inputs.queries, inputs.corpus).detach()
 
 
 def _named(name: str, inputs: Search) -> Tensor:
@@ -134,6 +144,28 @@ def _size(q: int, c: int, n: int, **options: object) -> Size:
 
 _BATCHED = ("tensor operations", "soft-DTW", "sharp", "subsequence DTW", "pysdtw", "MaxSim")
 
+_YARDSTICKS = [
+    Peer("soft-DTW", soft_dtw, yardstick=True),
+    Peer("sharp", sharp, yardstick=True),
+    Peer("subsequence DTW", subsequence_dtw, yardstick=True),
+    Peer("pysdtw", pysdtw, yardstick=True, package="pysdtw"),
+    Peer("tslearn", tslearn, yardstick=True, package="tslearn"),
+    Peer("dtaidistance", dtaidistance, yardstick=True, package="dtaidistance"),
+    Peer("FastDTW", fastdtw, yardstick=True, package="fastdtw"),
+    Peer("MASS", mass, yardstick=True, package="stumpy"),
+    Peer("MaxSim", max_sim, yardstick=True),
+]
+
+_SIZES = [
+    _size(4, 16, 20, quick=True),
+    _size(
+        32, 128, 20,
+        peers=(*_BATCHED, "dtaidistance", "FastDTW"),
+        targets={"pysdtw": 0.1, "dtaidistance": 0.1, "FastDTW": 0.01},
+    ),
+    *(_size(8, 64, n, swept=True, peers=_BATCHED) for n in (10, 20, 40, 100, 500)),
+]  # fmt: skip
+
 BENCHES = [
     Bench(
         name="opas",
@@ -141,27 +173,18 @@ BENCHES = [
         inputs=search,
         ours=ours,
         check=in_range,
-        peers=[
-            Peer("tensor operations", tensors, same_scores),
-            Peer("soft-DTW", soft_dtw, yardstick=True),
-            Peer("sharp", sharp, yardstick=True),
-            Peer("subsequence DTW", subsequence_dtw, yardstick=True),
-            Peer("pysdtw", pysdtw, yardstick=True, package="pysdtw"),
-            Peer("tslearn", tslearn, yardstick=True, package="tslearn"),
-            Peer("dtaidistance", dtaidistance, yardstick=True, package="dtaidistance"),
-            Peer("FastDTW", fastdtw, yardstick=True, package="fastdtw"),
-            Peer("MASS", mass, yardstick=True, package="stumpy"),
-            Peer("MaxSim", max_sim, yardstick=True),
-        ],
-        sizes=[
-            _size(4, 16, 20, quick=True),
-            _size(
-                32, 128, 20,
-                peers=(*_BATCHED, "dtaidistance", "FastDTW"),
-                targets={"pysdtw": 0.1, "dtaidistance": 0.1, "FastDTW": 0.01},
-            ),
-            *(_size(8, 64, n, swept=True, peers=_BATCHED) for n in (10, 20, 40, 100, 500)),
-        ],
+        peers=[Peer("tensor operations", tensors, same_scores), *_YARDSTICKS],
+        sizes=_SIZES,
         axis="n",
-    )
-]  # fmt: skip
+    ),
+    Bench(
+        name="opas-exact",
+        about="the same with the exact best ordered selection in place of Sinkhorn's",
+        inputs=search,
+        ours=exact,
+        check=in_range,
+        peers=[Peer("tensor operations", exact_tensors, same_scores), *_YARDSTICKS],
+        sizes=_SIZES,
+        axis="n",
+    ),
+]

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from omegaconf import OmegaConf
 
 ROOT = Path(__file__).parents[2]
 RECIPE = ROOT / "recipes" / "music_speech"
@@ -239,7 +240,7 @@ def test_residual_embeddings_keep_inner_products_before_they_learn() -> None:
 def test_every_experiment_states_a_difference_and_builds(name: str) -> None:
     base, own = settings("opas"), settings(name)
     if name != "opas":
-        assert any(base[key] != own[key] for key in ("data", "model", "train"))
+        assert any(base[key] != own[key] for key in ("data", "model", "pretrain", "train"))
     size = module("sets").build_elements(own.data).size
     ranker = module("rankers").build(own.model, own.data, size).eval()
     generator = torch.Generator().manual_seed(0)
@@ -331,14 +332,47 @@ def test_run_resume_and_cross(tmp_path: Path) -> None:
         run("cross", tmp_path / "none", f"model_from={tmp_path / 'nowhere'}")
 
 
-@pytest.mark.parametrize("name", ["colbert", "direct", "pretrained", "variable"])
+@pytest.mark.parametrize("name", ["colbert", "contrast", "direct", "pretrained", "variable"])
 def test_other_experiments_run(name: str, tmp_path: Path) -> None:
-    more = {"pretrained": ["train.pretrain_steps=2"], "variable": ["train.order_weight=1"]}.get(name, [])
+    few = ["pretrain.steps=2"]
+    more = {"contrast": few, "pretrained": few, "variable": ["train.order_weight=1"]}.get(name, [])
     report = run(name, tmp_path / name, "train.steps=1", "data.recordings=3", *more)
     (own, *_) = report["scores"].values()
     assert 0 < own["MAP"] <= 1
     assert (tmp_path / name / "ranker.safetensors").is_file()
-    assert (tmp_path / name / "model").is_dir() == (name in ("pretrained", "variable"))
+    assert (tmp_path / name / "model").is_dir() == (name in ("contrast", "pretrained", "variable"))
+
+
+def test_windows_that_are_contrasted_are_not_the_same(prepared: tuple[Any, dict[str, Any]]) -> None:
+    data = prepared[1]["train"]
+    generator = torch.Generator().manual_seed(0)
+    for recordings in (1, None):
+        queries, items = module("pretraining").different(data, 100, recordings, generator)
+        same = torch.eye(len(queries), dtype=torch.bool)
+        assert len(queries) > 1
+        assert torch.equal(data.relevant[queries][:, items], same)  # one query a sequence
+        assert data.counted[queries][:, items].all()  # and none that overlaps it
+        assert recordings is None or len(data.query_recording[queries].unique()) == 1
+
+
+@pytest.mark.parametrize("task", ["denoise", "contrast"])
+def test_pretraining_gains(task: str, prepared: tuple[Any, dict[str, Any]]) -> None:
+    elements, sets = prepared
+    options = settings("contrast", f"pretrain.task={task}", "pretrain.lr=5e-3").pretrain
+    torch.manual_seed(0)
+    embedding = module("rankers").build(settings().model, settings().data, elements.size).embedding
+    first, last = (
+        module("pretraining").pretrain(embedding, sets["train"], OmegaConf.merge(options, {"steps": n}), 0)
+        for n in (1, 60)
+    )
+    assert last < 0.95 * first
+
+
+def test_another_contrast_brings_its_own_options() -> None:
+    contrast = settings("contrast", "pretrain.contrast.pairwise.name=triplet").pretrain.contrast
+    assert contrast == {"pairwise": {"name": "triplet"}, "qare": {"beta": 0.5}}
+    with pytest.raises(ValueError, match=r"pretrain\.task denoise or contrast"):
+        module("pretraining").pretrain(None, None, settings("opas", "pretrain.task=other").pretrain, 0)
 
 
 def test_folders_of_audio(tmp_path: Path) -> None:

@@ -19,10 +19,11 @@ from isotone.report.style import save
 from ordered_search import evaluation, figures, hashing
 from ordered_search.elements import Elements
 from ordered_search.prepared import load_or_prepare
+from ordered_search.pretraining import pretrain
 from ordered_search.rankers import OPASRanker, Ranker, build
 from ordered_search.sets import SearchSet, build_elements
 from ordered_search.settings import plain
-from ordered_search.training import CHECKPOINT, Trainer, pretrain
+from ordered_search.training import CHECKPOINT, Trainer
 
 CONFIG, SCORES, WEIGHTS, ELEMENTS, MODEL = (
     "config.yaml", "scores.json", "ranker.safetensors", "elements.safetensors", "model",
@@ -63,13 +64,13 @@ def run(config: DictConfig, base: Path) -> str:
     ))  # fmt: skip
     if source is None:
         ranker = build(config.model, config.data, elements.size)
-        if config.train.pretrain_steps and not (folder / CHECKPOINT).is_file():
+        if config.pretrain.steps and not (folder / CHECKPOINT).is_file():
             if not isinstance(ranker.embedding, Embed):
                 raise ValueError(
-                    f"The embedding of {config.model.name} has no pretraining: train.pretrain_steps=0."
+                    f"The embedding of {config.model.name} has no pretraining: pretrain.steps=0."
                 )
-            error = pretrain(ranker.embedding, sets["train"], config.train, config.seed)
-            console.print(f"pretrained the embedding: mean squared error {error:.3f}")
+            loss = pretrain(ranker.embedding, sets["train"], config.pretrain, config.seed)
+            console.print(f"pretrained the embedding: {config.pretrain.task} loss {loss:.3f}")
         trainer = Trainer(ranker, sets, config.train, config.seed, folder)
         trainer.run(lambda step, loss, score: console.print(
             f"step {step}: loss {loss:.4f}, MAP on dev {score:.4f}", highlight=False

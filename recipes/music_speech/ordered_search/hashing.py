@@ -86,12 +86,13 @@ def compare(
         tuple(v - centre for v in vectors[name]) for name in ("train", "test")
     )
     score, relevant = scores.numpy(), sets["test"].relevant.numpy()
+    known = None if options.silver else sets["train"].relevant.nonzero()
     out: dict[str, list[dict[str, float]]] = {}
     for name in ("lsh-random", "lsh-trained"):
         shape = {"size": corpus.shape[1], "bits": options.bits * options.tables, "tables": options.tables}
         more = plain(options.training) | {"seed": seed} if name == "lsh-trained" else {"seed": seed}
         index: Any = indexes.build(name, **shape, **more)
-        index.fit(train_corpus, train_queries)
+        index.fit(train_corpus, train_queries, known)
         shared = _shared(index.codes(queries), index.codes(corpus), options.tables)
         out[name] = [_row(score, relevant, shared >= k) for k in range(options.bits, 0, -1)]
     counts = sorted({max(1, round(row["retrieved"])) for rows in out.values() for row in rows})

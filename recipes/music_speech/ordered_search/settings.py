@@ -14,8 +14,10 @@ from isotone.registry import nearest
 HERE = Path(__file__).parents[1]
 EXPERIMENTS = sorted(path.stem for path in HERE.glob("*.yaml") if path.stem != "base")
 PRESETS = sorted(path.stem for path in (HERE / "presets").glob("*.yaml"))
+# Any keys may be here.
+_FREE = ("evaluate.baselines", "hashing.training", "hashing.options", "pretrain.contrast")
 # Parts that are plugins: another name brings its own options.
-_PARTS = ("embed", "penalty", "relaxation")
+_PARTS = ("model.embed", "model.penalty", "model.relaxation", "pretrain.contrast.pairwise")
 
 
 def load(name: str, overrides: Sequence[str] = ()) -> DictConfig:
@@ -57,14 +59,13 @@ def load(name: str, overrides: Sequence[str] = ()) -> DictConfig:
 def _merge(config: Any, change: Any) -> DictConfig:
     """Merge; keys that are not there are errors, but for the options of parts, which a new name replaces whole."""
     OmegaConf.set_struct(config, True)
-    for free in (config.evaluate.baselines, config.hashing.training, config.hashing.options):
-        OmegaConf.set_struct(free, False)
+    for free in _FREE:
+        OmegaConf.set_struct(OmegaConf.select(config, free), False)
     for part in _PARTS:
-        OmegaConf.set_struct(config.model[part], False)
-        new = (change.get("model") or {}).get(part)
-        if new is not None and new.get("name", config.model[part].name) != config.model[part].name:
-            config.model[part] = {}
-            OmegaConf.set_struct(config.model[part], False)
+        old, new = OmegaConf.select(config, part), OmegaConf.select(change, part)
+        if new is not None and new.get("name", old.name) != old.name:
+            OmegaConf.update(config, part, {}, merge=False)
+        OmegaConf.set_struct(OmegaConf.select(config, part), False)
     merged = OmegaConf.merge(config, change)
     if not isinstance(merged, DictConfig):
         raise ValueError("Expected a file of names and values.")

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from isotone_opas.embed import Embed
 from isotone_opas.functional import explore_negatives, margin_loss
 from torch import Tensor, nn
 
@@ -85,31 +84,6 @@ def step_loss(
     moved = (orders != torch.arange(orders.shape[1])).any(1)[:, None]
     gap = (options.order_margin + other - scores).clamp(min=0) * (relevant & moved)
     return loss + options.order_weight * gap.sum() / relevant.sum().clamp(min=1)
-
-
-def pretrain(embedding: Embed, data: SearchSet, options: Any, seed: int) -> float:
-    """Self-supervision of an embedding: a linear layer is to find the windows in the vectors of noisy ones.
-
-    Returns:
-        The last mean squared error, of elements at a mean square of 1.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    torch.manual_seed(seed)
-    decoder = nn.Linear(embedding.size, data.corpus.shape[2])
-    optimiser = torch.optim.AdamW([*embedding.parameters(), *decoder.parameters()], options.pretrain_lr)
-    loss = torch.zeros(())
-    for _ in range(options.pretrain_steps):
-        rows = torch.randint(len(data.corpus), (options.batch,), generator=generator)
-        windows, lengths = data.corpus[rows], data.lengths[rows]
-        level = windows.square().mean(-1, keepdim=True).sqrt()
-        target = windows / torch.where(level > 0, level, 1.0)
-        noise = torch.randn(target.shape, generator=generator)
-        there = torch.arange(target.shape[1]) < lengths[:, None]
-        loss = (decoder(embedding(target + 0.5 * noise, lengths)) - target).square().mean(-1)[there].mean()
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-    return float(loss.detach())
 
 
 class Trainer:

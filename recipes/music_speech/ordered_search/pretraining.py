@@ -1,0 +1,118 @@
+"""Self-supervision of an embedding before it is trained to rank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from isotone_contrastive.qare import build_loss
+from isotone_opas.embed import Embed
+from rich.console import Console
+from rich.progress import track
+from torch import Tensor, nn
+
+from ordered_search.sets import SearchSet
+from ordered_search.settings import plain
+
+
+def pretrain(embedding: Embed, data: SearchSet, options: Any, seed: int) -> float:
+    """Train an embedding on windows alone, without knowing what is asked for.
+
+    Args:
+        embedding: Is changed.
+        data: The training set.
+        options: The configuration's ``pretrain``; its ``task`` is ``denoise`` (:class:`Denoise`) or ``contrast``
+            (:class:`Contrast`).
+        seed: Of batches and noise.
+
+    Returns:
+        The last loss.
+
+    Raises:
+        ValueError: no such task.
+    """
+    tasks = {"denoise": Denoise, "contrast": Contrast}
+    if options.task not in tasks:
+        raise ValueError(f"Expected pretrain.task {' or '.join(tasks)}; got {options.task!r}.")
+    torch.manual_seed(seed)
+    task = tasks[options.task](embedding, data, options, torch.Generator().manual_seed(seed))
+    optimiser = torch.optim.AdamW(task.parameters(), options.lr)
+    task.train()
+    loss = torch.zeros(())
+    for _ in track(range(options.steps), "Pretraining", console=Console(stderr=True)):
+        loss = task()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return float(loss.detach())
+
+
+class Denoise(nn.Module):
+    """A linear layer is to find the windows in the vectors of noisy ones; mean squared error, of a level of 1."""
+
+    def __init__(self, embedding: Embed, data: SearchSet, options: Any, generator: torch.Generator) -> None:
+        super().__init__()
+        self.embedding, self.data, self.options, self.generator = embedding, data, options, generator
+        self.decoder = nn.Linear(embedding.size, data.corpus.shape[2])
+
+    def forward(self) -> Tensor:
+        """The loss of a batch."""
+        rows = torch.randint(len(self.data.corpus), (self.options.batch,), generator=self.generator)
+        windows, lengths = self.data.corpus[rows], self.data.lengths[rows]
+        level = windows.square().mean(-1, keepdim=True).sqrt()
+        target = windows / torch.where(level > 0, level, 1.0)
+        noise = torch.randn(target.shape, generator=self.generator)
+        there = torch.arange(target.shape[1]) < lengths[:, None]
+        found = self.decoder(self.embedding(target + 0.5 * noise, lengths))
+        return (found - target).square().mean(-1)[there].mean()
+
+
+class Contrast(nn.Module):
+    """A window and the same window in the corpus are to be told from the others of the batch.
+
+    The two views are those that a search has to bring together: windows of a query, and of an item where noise was
+    added and samples were set to zero. Options ``contrast`` are those of :func:`isotone_contrastive.qare.build_loss`.
+    """
+
+    def __init__(self, embedding: Embed, data: SearchSet, options: Any, generator: torch.Generator) -> None:
+        super().__init__()
+        self.embedding, self.data, self.options, self.generator = embedding, data, options, generator
+        self.loss = build_loss(**plain(options.contrast))
+
+    def forward(self) -> Tensor:
+        """The loss of a batch."""
+        data = self.data
+        queries, items = different(data, self.options.batch, self.options.recordings, self.generator)
+        clean = self.embedding(data.queries[queries])
+        noisy = self.embedding(data.corpus[items], data.lengths[items])
+        same = noisy.gather(1, data.chosen[queries][..., None].expand(-1, -1, noisy.shape[2]))
+        heard = clean.any(-1) & same.any(-1)  # a silent window is like any other
+        return self.loss(clean[heard], same[heard])
+
+
+def different(
+    data: SearchSet, batch: int, recordings: int | None, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """Queries and an item of each ``(B,)``, drawn so that no window is in two of them.
+
+    Args:
+        data: The training set.
+        batch: Queries, at most.
+        recordings: All are from so many recordings; None for any.
+        generator: Of the draw.
+    """
+    known = data.query_recording.unique()
+    here = known[torch.randperm(len(known), generator=generator)[:recordings]]
+    pool = torch.isin(data.query_recording, here).nonzero()[:, 0]
+    apart = data.counted & ~data.relevant
+    queries: list[int] = []
+    items: list[int] = []
+    for query in pool[torch.randperm(len(pool), generator=generator)].tolist():
+        if not apart[query, items].all():
+            continue
+        own = data.relevant[query].nonzero()[:, 0]
+        queries.append(query)
+        items.append(int(own[torch.randint(len(own), (), generator=generator)]))
+        if len(queries) == batch:
+            break
+    return torch.tensor(queries), torch.tensor(items)
