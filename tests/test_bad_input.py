@@ -13,8 +13,8 @@ import pytest
 import soundfile
 from tiny_models import error_of, isotone, lines_of, save_character_model, save_noise, save_phone_model
 
+from isotone import audio, formats
 from isotone import format as files
-from isotone import formats
 from isotone.alignment import Alignment, Segment, Tier
 from isotone.corpus.timit import TimitCorpus
 from isotone.model import Model
@@ -123,6 +123,33 @@ def test_audio_that_cannot_be_used_is_explained(
     assert (tmp_path / "out/good.TextGrid").is_file()
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_named_as_what_it_is(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "u.wav")
+    with pytest.raises(audio.AudioError, match="is a pipe or a device"):
+        audio.load(tmp_path / "u.wav")
+
+
+def test_silence_is_aligned_with_a_warning(model: Path, tmp_path: Path) -> None:
+    speech, silent = save_noise(tmp_path / "u.wav", text="so"), tmp_path / "silent.wav"
+    soundfile.write(silent, np.zeros(16_000), 16_000)
+    silent.with_suffix(".txt").write_text("so")
+    isotone("align", speech, silent, "-m", model, "-o", tmp_path / "out")
+    (row,) = lines_of(tmp_path / "out/warnings.jsonl")
+    assert row["file"] == str(silent)
+    assert "silent" in row["warning"]
+
+
+def test_a_link_to_nothing_in_a_folder_is_an_error(model: Path, tmp_path: Path) -> None:
+    save_noise(tmp_path / "in" / "good.wav", text="so")
+    (tmp_path / "in" / "lost.wav").symlink_to(tmp_path / "gone.wav")
+    isotone("align", tmp_path / "in", "-m", model, "-o", tmp_path / "out", code=1)
+    (row,) = lines_of(tmp_path / "out/errors.jsonl")
+    assert row["file"].endswith("lost.wav")
+    assert "does not exist" in row["error"]
+    assert (tmp_path / "out/good.TextGrid").is_file()
+
+
 def test_a_file_that_is_not_there(model: Path, tmp_path: Path) -> None:
     good, gone = save_noise(tmp_path / "good.wav", text="so"), tmp_path / "gone.wav"
     assert f"No such file or folder: {gone}" in error_of("align", gone, "-m", model, "-o", tmp_path / "out")
@@ -143,8 +170,10 @@ def test_a_text_that_does_not_fit_the_audio(model: Path, tmp_path: Path) -> None
     speech = save_noise(tmp_path / "u.wav", 0.5, text="far too many words for half a second of audio")
     isotone("align", speech, "-m", model, "-o", tmp_path / "out", code=1)
     said = only_error(tmp_path / "out")
-    assert "u: " in said
+    assert said.startswith("u: ")
     assert "frames" in said
+    assert "Row" not in said, "the file is named, not its place in a batch of one"
+    assert "too long for the audio" in said
 
 
 @pytest.mark.parametrize("text", ["日本語", "!? --", "\u200b"])
@@ -275,7 +304,7 @@ def test_an_output_folder_that_cannot_be(model: Path, tmp_path: Path) -> None:
     for out in (tmp_path / "file", tmp_path / "file/below/out"):
         for command in ("align", "transcribe"):
             said = error_of(command, speech, "-m", tmp_path / "never looked at", "-o", out)
-            assert f"--out {out} cannot be made: {tmp_path / 'file'} is a file" in said
+            assert f"{out} cannot be made: {tmp_path / 'file'} is a file" in said
 
 
 def test_names_that_are_nearly_right(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,6 +318,9 @@ def test_names_that_are_nearly_right(model: Path, tmp_path: Path, monkeypatch: p
     assert "Did you mean 'segmental'?" in said("-m", model, "--aligner", "segmentl")
     assert "Did you mean 'ottc'?" in said("-m", model, "--times", "otcc")
     assert "Did you mean 'characters'?" in said("-m", model.with_name("character"))
+    assert "No model or run folder jiont" in said("-m", "jiont"), (
+        "the hub is not asked for what is no id of it"
+    )
     assert "'quantum'" in said("-m", model, "--device", "quantum")
     assert not (tmp_path / "out").exists()
 
@@ -306,6 +338,17 @@ def no_model(folder: Path) -> None:
 
 def damaged_configuration(folder: Path) -> None:
     (folder / "isotone.json").write_text("{")
+
+
+def no_heads(folder: Path) -> None:
+    config = json.loads((folder / "isotone.json").read_text())
+    del config["heads"]
+    (folder / "isotone.json").write_text(json.dumps(config))
+
+
+def unknown_reading(folder: Path) -> None:
+    text = (folder / "isotone.json").read_text()
+    (folder / "isotone.json").write_text(text.replace('"times":', '"tmes":'))
 
 
 def later_version(folder: Path) -> None:
@@ -340,6 +383,8 @@ def unknown_head(folder: Path) -> None:
     [
         (no_model, "holds no model"),
         (damaged_configuration, "isotone.json is damaged"),
+        (no_heads, "isotone.json is damaged: no 'heads'"),
+        (unknown_reading, "isotone.json is damaged"),
         (later_version, "format 99"),
         (no_weights, "model.safetensors"),
         (damaged_weights, "model.safetensors"),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isotone.files import atomic_folder, atomic_write, safe_name
+from isotone.files import atomic_folder, atomic_write, check_target, safe_name
 
 
 def names(folder):
@@ -115,9 +115,10 @@ def test_a_folder_appears_whole_and_takes_the_place_of_the_old_one(tmp_path):
     for content in ("one", "two"):
         with atomic_folder(path) as folder:
             assert folder.parent == path.parent
+            (folder / "kind").write_text("model")
             (folder / content).write_text(content)
             assert not (path / content).exists()
-        assert names(path) == [content]
+        assert names(path) == ["kind", content]
     assert names(path.parent) == ["model"]
 
 
@@ -137,10 +138,47 @@ def test_a_failure_leaves_the_old_folder_and_no_temporary(tmp_path):
     assert names(tmp_path) == ["model"]
 
 
+def test_a_folder_of_other_things_is_never_replaced(tmp_path):
+    path = tmp_path / "thesis"
+    path.mkdir()
+    (path / "chapter.tex").write_text("years of work")
+
+    def write(target):
+        with atomic_folder(target) as folder:
+            (folder / "weights").write_text("new")
+
+    with pytest.raises(FileExistsError, match=r"other files \(chapter\.tex\), which would be lost"):
+        write(path)
+    with pytest.raises(FileExistsError, match="is a file"):
+        write(path / "chapter.tex")
+    assert names(tmp_path) == ["thesis"]
+    assert (path / "chapter.tex").read_text() == "years of work"
+    (path / "chapter.tex").unlink()
+    write(path)
+    assert names(path) == ["weights"]
+
+
+def test_places_where_nothing_can_be_written_are_named(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("x")
+    for path, error, said in (
+        (tmp_path, IsADirectoryError, "is a folder"),
+        (tmp_path / "file" / "new" / "x.json", NotADirectoryError, "file is a file"),
+    ):
+        with pytest.raises(error, match=said):
+            check_target(path)
+        with pytest.raises(error, match=said), atomic_write(path):
+            pass
+    check_target(tmp_path / "new" / "folder" / "x.json")
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path) != tmp_path)
+    with pytest.raises(PermissionError, match="read-only"):
+        check_target(tmp_path / "new" / "x.json")
+    assert names(tmp_path) == ["file"]
+
+
 def test_a_failure_of_the_last_step_brings_the_old_folder_back(tmp_path, monkeypatch):
     path = tmp_path / "model"
     path.mkdir()
-    (path / "old").write_text("old")
+    (path / "same").write_text("old")
     rename = Path.rename
 
     def failing(self, target):
@@ -150,8 +188,8 @@ def test_a_failure_of_the_last_step_brings_the_old_folder_back(tmp_path, monkeyp
 
     monkeypatch.setattr(Path, "rename", failing)
     with pytest.raises(OSError, match="disk full"), atomic_folder(path) as folder:
-        (folder / "new").write_text("new")
-    assert names(path) == ["old"]
+        (folder / "same").write_text("new")
+    assert (path / "same").read_text() == "old"
     assert names(tmp_path) == ["model"]
 
 

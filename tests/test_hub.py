@@ -199,6 +199,39 @@ def test_upload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ModelError, match="holds no model"):
         push_to_hub(tmp_path, "me/joint")
 
+    def unreachable(*_: object, **__: object) -> str:
+        raise TransportError("name or service not known")
+
+    monkeypatch.setattr(Api, "create_repo", unreachable)
+    said = error_of("export", run, "--push", "me/joint")
+    assert "me/joint was not uploaded" in said
+    assert "name or service not known" in said
+
+
+class TransportError(Exception):
+    """As the HTTP libraries have them: no OSError."""
+
+
+def test_a_model_is_not_exported_over_other_files(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    model_of(WAVE, LETTERS).save(run / "model")
+    (run / "config.yaml").write_text("seed: 1")
+    assert "run holds other files" in error_of("export", run, "--out", run)
+    assert sorted(p.name for p in run.iterdir()) == ["config.yaml", "model"]
+
+
+def test_a_hub_that_cannot_be_asked_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(source: str) -> None:
+        raise OSError("We couldn't connect to the hub\nand more")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("isotone.model._from_hub", lambda repository: None)
+    monkeypatch.setattr("isotone.model._from_transformers", unreachable)
+    with pytest.raises(
+        FileNotFoundError, match=r"^No folder rnus/joint, and no such model.*couldn't connect to the hub$"
+    ):
+        Model.load("rnus/joint")
+
 
 def test_the_command(tmp_path: Path) -> None:
     model_of(WAVE, LETTERS).save(tmp_path / "run" / "model")

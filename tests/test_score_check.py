@@ -121,6 +121,7 @@ def test_what_cannot_be_checked_is_explained(model: Path, tmp_path: Path) -> Non
     save_noise(tmp_path / "v.wav", 1.0, text="щщ")
     save_noise(tmp_path / "u.wav", 1.0, text="ффф")
     assert "None of the files could be aligned" in error_of("score-check", tmp_path, "-m", model)
+    assert "is a folder" in error_of("score-check", tmp_path, "-m", model, "--json", tmp_path)
     for score in ("0.5", "nan"):
         said = error_of("align", tmp_path, "-m", model, "-o", tmp_path / "out", "--min-score", score)
         assert "0 or less" in said

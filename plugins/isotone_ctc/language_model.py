@@ -53,7 +53,7 @@ class LanguageModelSearch:
         MissingLibrary: flashlight-text is not installed.
         FileNotFoundError: no such file.
         ValueError: a model of words for a vocabulary without delimiter, a binary one without ``words``, none of the
-            words can be spelt, or the file is no language model.
+            words can be spelt, a model of words where one of tokens is asked for, or the file is no language model.
     """
 
     def __init__(
@@ -117,6 +117,7 @@ class LanguageModelSearch:
     def _of_tokens(self, labels: Sequence[str], model: Path, weight: float, beta: float) -> Any:
         lib = self._library
         language = self._read(model, labels)
+        _check_units(model, labels)
         if beta:
             language, weight = _with_bonus(lib.LM, language, weight, beta), 1.0
 
@@ -168,6 +169,20 @@ class LanguageModelSearch:
             return self._kenlm(str(model), dictionary)
         except RuntimeError as error:
             raise ValueError(f"{model} is no language model that KenLM reads: {error}") from error
+
+
+def _check_units(model: Path, labels: Sequence[str]) -> None:
+    """A model of words knows no labels: it would say the same of every sequence."""
+    try:
+        words = arpa_words(model)
+    except ValueError:  # a binary model does not tell its words
+        return
+    known = len(set(words) & set(labels))
+    if 2 * known < len(words):
+        raise ValueError(
+            f"{model} is no model of the decoder's labels: of its {len(words)} words {known} are labels. "
+            "`isotone lm TEXT --model MODEL --out lm.arpa` makes one of the labels of MODEL."
+        )
 
 
 def _library(module: str) -> Any:

@@ -205,7 +205,8 @@ def _check_rows(emissions: Emissions, needed: Tensor) -> None:
         row = int(short[0])
         raise AlignmentError(
             f"Row {row}: its tokens (and blanks between repeats) need at least {int(needed[row])} frames, "
-            f"got {int(emissions.lengths[row])}. Lower the stride, or leave the utterance out."
+            f"got {int(emissions.lengths[row])}: the text is too long for the audio. If it is the right one, "
+            "lower the model's stride, or leave the utterance out."
         )
     bad = torch.isnan(torch.logsumexp(emissions.logits.float(), -1))
     if emissions.weight_logits is not None:

@@ -3,6 +3,7 @@
 The plural names are registries: ``isotone.losses.names()``, ``isotone.losses.build("ottc")``.
 """
 
+from isotone.numba_cache import ensure_cache
 from isotone.registries import (
     aligners,
     corpora,
@@ -15,6 +16,8 @@ from isotone.registries import (
     relaxations,
     searchers,
 )
+
+ensure_cache()
 
 __version__ = "0.1.0"
 

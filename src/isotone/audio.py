@@ -129,6 +129,8 @@ def _blocks(file: soundfile.SoundFile, path: Path, first: int, last: int) -> Ite
 def _open(path: Path) -> soundfile.SoundFile:
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
+        if path.exists() and not path.is_dir():
+            what = "is a pipe or a device, which cannot be read from twice"
         raise AudioError(f"{path}: {what}; an audio file was expected. Check the path.")
     size = path.stat().st_size
     if not size:

@@ -21,14 +21,13 @@ from isotone.alignment import Alignment
 from isotone.corpus import SILENCE
 from isotone.evaluation import Comparison, compare
 from isotone.evaluation.files import Evaluation, evaluate_paths
-from isotone.files import atomic_write
+from isotone.files import atomic_write, check_folder, check_target
 from isotone.inputs import find_audio, ids_of, place, read_text, readable, sibling, transcript_path
 from isotone.interfaces import Format
-from isotone.model import Model
+from isotone.model import Model, check_source
 from isotone.pipeline import Pipeline, Result
 from isotone.registries import aligners
 from isotone.registries import formats as format_registry
-from isotone.registry import nearest
 from isotone.stars import STAR_COST
 from isotone.text.normalize import normalize
 from isotone.text.phones import PHONE_CLASSES, PHONES_61, PhoneSet, fold
@@ -117,7 +116,10 @@ def align_files(
         words = read_text(text or transcript_path(path, text_dir), seconds)
         transcript = pipeline.encode(words)
         result = pipeline.align(id, samples, transcript)
-        return result, "; ".join(_warnings(transcript.unknown, result.score, min_score))
+        warnings = [*_warnings(transcript.unknown, result.score, min_score)]
+        if not samples.any():
+            warnings.insert(0, "its audio is silent, every sample is 0: the times mean nothing")
+        return result, "; ".join(warnings)
 
     return _each(found, pipeline, one, writers, out, text)
 
@@ -182,24 +184,19 @@ def transcribe_files(
 
 
 def check_command(
-    model: str, aligner: str | None, formats: Sequence[str], out: Path, device: str
+    model: str, aligner: str | None, formats: Sequence[str], out: Path | None, device: str
 ) -> dict[str, Format]:
     """The formats by name; what is wrong with a command is said before a model is loaded."""
     writers = {name: format_registry.build(name) for name in formats}
     if aligner is not None:
         aligners.get(aligner)
-    there = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
-    if not there.is_dir():
-        raise NotADirectoryError(f"--out {out} cannot be made: {there} is a file. Choose another folder.")
+    if out is not None:
+        check_folder(out)
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ValueError(f"The device {device!r} cannot be used: {str(error).splitlines()[0]}") from error
-    path = Path(model)
-    here = path.parent.is_dir() and path.parent != Path()
-    if not path.exists() and (here or path.is_absolute() or len(path.parts) > 2):  # no hub id looks like this
-        near = nearest(path.name, [p.name for p in path.parent.iterdir() if p.is_dir()]) if here else ""
-        raise FileNotFoundError(f"No model or run folder {model}.{near}")
+    check_source(model)
     return writers
 
 
@@ -303,6 +300,8 @@ def evaluate_files(
     Raises:
         ValueError: both hypotheses are one, or there is no such phone set. Also what ``evaluate_paths`` raises.
     """
+    if json_file is not None:
+        check_target(json_file)
     if against is not None and place(against) == place(hyp):
         raise ValueError(
             f"--against {against} is the hypothesis itself: give another one to compare it with."

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isotone.console import explained, fail
+from isotone.files import check_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,6 +44,7 @@ def lm(
     if tokens and model is None:
         fail("--tokens asks for a model's labels: say which by --model.")
     with explained():
+        check_target(out)
         tokenizer = None
         if model is not None:
             from isotone.model import Model
@@ -63,7 +65,11 @@ def _sentences(files: Iterable[Path], tokenizer: Tokenizer | None, tokens: bool)
 
     of_words = tokenizer is not None and not tokens and delimiter_number(tokenizer) is not None
     for path in files:
-        for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} is not UTF-8 text ({error}): save it as UTF-8.") from error
+        for line in text.splitlines():
             if tokenizer is None or not line.strip():
                 words = line.split()
             else:

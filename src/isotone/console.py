@@ -36,4 +36,6 @@ def explained() -> Iterator[None]:
 
 def _plain(error: BaseException | str) -> str:
     text = error.args[0] if isinstance(error, KeyError) and error.args else error
-    return str(text) or type(error).__name__
+    said = str(text) or type(error).__name__
+    notes = getattr(error, "__notes__", [])
+    return " ".join([f"{said.rstrip('.')}.", *notes]) if notes else said

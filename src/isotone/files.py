@@ -22,10 +22,12 @@ def atomic_write(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
 
     Raises:
         ValueError: another mode.
+        OSError: no file can be written there, see :func:`check_target`.
     """
     if mode not in ("w", "wb"):
         raise ValueError(f"A file is written whole, with mode 'w' or 'wb'; got {mode!r}.")
     path = Path(path)
+    check_target(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".tmp")
     temporary = Path(name)
@@ -44,8 +46,17 @@ def atomic_write(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
 
 @contextmanager
 def atomic_folder(path: Path | str) -> Iterator[Path]:
-    """A temporary folder beside ``path`` that takes its place when the block ends without an error."""
+    """A temporary folder beside ``path`` that takes its place when the block ends without an error.
+
+    A folder that was there before is replaced whole. One that has nothing in common with the new one is another's, and
+    stays as it is.
+
+    Raises:
+        FileExistsError: there is a file at ``path``, or a folder with files of which the new one has none.
+    """
     path = Path(path)
+    if path.exists() and not path.is_dir():
+        raise FileExistsError(f"{path} is a file: a folder is to be written there. Choose another place.")
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".tmp"))
     try:
@@ -53,6 +64,7 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
         temporary.chmod(0o777 & ~_umask())
         old = None
         if path.exists():
+            _check_replaceable(path, temporary)
             old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name[:40]}.old.")) / path.name
             path.rename(old)
         try:
@@ -67,6 +79,46 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def _check_replaceable(old: Path, new: Path) -> None:
+    there = sorted(p.name for p in old.iterdir())
+    if there and not {p.name for p in new.iterdir()} & set(there):
+        some = ", ".join(there[:3]) + (" ..." if there[3:] else "")
+        raise FileExistsError(
+            f"{old} holds other files ({some}), which would be lost. Choose another folder, or an empty one."
+        )
+
+
+def check_target(path: Path | str) -> None:
+    """See that a file can be written at ``path``: work whose result cannot be kept is better not begun.
+
+    Raises:
+        IsADirectoryError: it is a folder.
+        NotADirectoryError: what should be its folder is a file.
+        PermissionError: its folder, or the one that this would be made in, is read-only.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: expected the name of a file to write.")
+    check_folder(path.parent)
+
+
+def check_folder(folder: Path | str) -> None:
+    """See that files can be written to a folder, which need not be there yet.
+
+    Raises:
+        NotADirectoryError: it, or a folder that it would be made in, is a file.
+        PermissionError: it, or the folder that it would be made in, is read-only.
+    """
+    folder = Path(folder)
+    there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    if not there.is_dir():
+        raise NotADirectoryError(f"{folder} cannot be made: {there} is a file. Choose another place.")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise PermissionError(
+            f"{there} is read-only: nothing can be written to {folder}. Choose another place."
+        )
 
 
 def safe_name(name: str) -> str:

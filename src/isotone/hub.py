@@ -107,6 +107,7 @@ def push_to_hub(
     Raises:
         ModelError: no model in the folder.
         huggingface_hub.errors.HfHubHTTPError: the hub refuses.
+        ConnectionError: the hub cannot be reached.
     """
     from huggingface_hub import HfApi
 
@@ -116,8 +117,15 @@ def push_to_hub(
             f"{source} holds no model: expected {CONFIG} (isotone) or config.json (transformers)."
         )
     api = HfApi(token=token)
-    url = api.create_repo(repository, private=private, exist_ok=True)
-    api.upload_folder(repo_id=repository, folder_path=str(folder), commit_message=f"Upload {repository}")
+    try:
+        url = api.create_repo(repository, private=private, exist_ok=True)
+        api.upload_folder(repo_id=repository, folder_path=str(folder), commit_message=f"Upload {repository}")
+    except (OSError, ValueError):
+        raise
+    except Exception as error:  # of the HTTP library, which versions of the hub's client differ in
+        raise ConnectionError(
+            f"{repository} was not uploaded, the hub could not be reached ({error}). Check the network and try again."
+        ) from error
     return str(url)
 
 

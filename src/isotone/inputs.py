@@ -38,7 +38,9 @@ def find_audio(paths: Sequence[Path]) -> list[Path]:
 
 def _is_audio(path: Path, folder: Path) -> bool:
     hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-    return path.suffix.lower() in AUDIO_SUFFIXES and not hidden and path.is_file()
+    # a link to nothing is kept: that a recording is missing must not go unsaid
+    there = path.is_file() or (path.is_symlink() and not path.exists())
+    return path.suffix.lower() in AUDIO_SUFFIXES and not hidden and there
 
 
 def readable(text: Path | str) -> str:

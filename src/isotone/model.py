@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from isotone.files import atomic_folder
 from isotone.interfaces import Encoder, Head, Statistics
 from isotone.registries import encoders, heads
+from isotone.registry import nearest
 from isotone.text import tokenizer as tokenizers
 from isotone.text.tokenizer import Tokenizer
 from isotone.types import Emissions
@@ -131,6 +132,7 @@ class Model(nn.Module):
             ModelError: the folder is not a model, or its weights do not fit.
             OSError: no such folder or hub id.
         """
+        check_source(source)
         folder = model_folder(source)
         if not folder.exists():
             folder = _from_hub(str(source)) or folder
@@ -140,7 +142,15 @@ class Model(nn.Module):
             raise ModelError(
                 f"{folder} holds no model: expected {CONFIG} (isotone) or config.json (transformers)."
             )
-        return _from_transformers(str(source))
+        try:
+            return _from_transformers(str(source))
+        except OSError as error:
+            if folder.exists():
+                raise
+            said = str(error).splitlines()[0]
+            raise FileNotFoundError(
+                f"No folder {source}, and no such model to be had from the hub: {said}"
+            ) from error
 
     # as transformers calls them
     save_pretrained = save
@@ -155,10 +165,14 @@ class Model(nn.Module):
         if not isinstance(config, dict) or config.get("format") != 1:
             found = config.get("format") if isinstance(config, dict) else config
             raise ModelError(f"{folder / CONFIG}: format {found!r} is not one this version reads (1).")
-        encoder = encoders.get(config.get("encoder", "transformers")).load(folder / "encoder")  # type: ignore[attr-defined]
-        model = cls(
-            encoder, config["heads"], tokenizers.load(folder / "tokenizer"), Reading(**config["reading"])
-        )
+        try:
+            name, head_specs = config.get("encoder", "transformers"), dict(config["heads"])
+            reading = Reading(**config["reading"])
+        except (KeyError, TypeError, ValueError) as error:
+            what = f"no {error}" if isinstance(error, KeyError) else error
+            raise ModelError(f"{folder / CONFIG} is damaged: {what}. Get the model again.") from error
+        encoder = encoders.get(name).load(folder / "encoder")  # type: ignore[attr-defined]
+        model = cls(encoder, head_specs, tokenizers.load(folder / "tokenizer"), reading)
         try:
             model.load_state_dict(load_file(folder / WEIGHTS))
         except FileNotFoundError as error:
@@ -168,6 +182,20 @@ class Model(nn.Module):
                 f"{folder / WEIGHTS} is damaged, or does not fit the model's configuration: {error}"
             ) from error
         return model.eval()
+
+
+def check_source(source: Path | str) -> None:
+    """See that a model is at least somewhere where :meth:`Model.load` can look for it.
+
+    Raises:
+        FileNotFoundError: there is no such folder, and the id of a model of the hub, USER/NAME, looks otherwise.
+    """
+    path = Path(source)
+    here = path.parent.is_dir()
+    in_a_folder = here and path.parent != Path()
+    if not path.exists() and (in_a_folder or path.is_absolute() or len(path.parts) != 2):
+        near = nearest(path.name, [p.name for p in path.parent.iterdir() if p.is_dir()]) if here else ""
+        raise FileNotFoundError(f"No model or run folder {source}.{near} A model of the hub is USER/NAME.")
 
 
 def model_folder(source: Path | str) -> Path:

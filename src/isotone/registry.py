@@ -157,7 +157,14 @@ class Registry(Generic[T]):
             raise OptionError(
                 f"The {self.kind} {name!r}: {error}. It takes: {', '.join(known) or 'none'}."
             ) from None
-        return target(*args, **options)
+        try:
+            return target(*args, **options)
+        except (
+            TypeError
+        ) as error:  # perhaps an option of another type, as a text for a number: say where to look
+            if options:
+                error.add_note(f"This came of making the {self.kind} {name!r} with {options}.")
+            raise
 
     def create(self, spec: str | Mapping[str, Any], /, *args: Any, **options: Any) -> T:
         """Build from configuration: a name, or a mapping with ``name`` and options; ``options`` are added to it.

@@ -15,7 +15,7 @@ from isotone import audio as sound
 from isotone.alignment import AlignmentError
 from isotone.batch import check_command, explain, progress_of
 from isotone.evaluation import ROC, roc
-from isotone.files import atomic_write
+from isotone.files import atomic_write, check_target
 from isotone.inputs import find_audio, ids_of, read_text, readable, transcript_path
 from isotone.model import Model
 from isotone.pipeline import Pipeline
@@ -90,7 +90,9 @@ def check_scores(
         ValueError: fewer than two different transcripts among the files that could be aligned.
         OSError, LookupError: As in :func:`isotone.batch.align_files`.
     """
-    check_command(model, aligner, (), Path(), device)
+    check_command(model, aligner, (), None, device)
+    if json_file is not None:
+        check_target(json_file)
     found = find_audio(audio)
     texts, errors = _texts(found, text_dir)
     strangers = _strangers(texts, seed)

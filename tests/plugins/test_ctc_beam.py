@@ -178,6 +178,12 @@ def test_the_last_word_needs_no_delimiter_after_it(flashlight: None, tmp_path: P
     assert bool((coupling.hard().dense().sum(1) > 0).all())
 
 
+def test_a_model_of_words_is_refused_where_one_of_tokens_is_needed(flashlight: None, tmp_path: Path) -> None:
+    path, _ = model_of(tmp_path, [["the", "cat", "sat"], ["a", "dog"]])
+    with pytest.raises(ValueError, match="of its 5 words 1 are labels"):
+        decoder_with(PHONES, path)
+
+
 def test_characters_can_have_a_model_of_tokens(flashlight: None, tmp_path: Path) -> None:
     path, _ = model_of(tmp_path, [list("the|cat"), list("cats")], 3)
     found, _ = decoder_with(CHARACTERS, path, unit="tokens")(spelt("the dog"))  # any word can be said

@@ -159,7 +159,7 @@ def test_what_is_missing() -> None:
     ("arguments", "message"),
     [
         ([], r"(?s)run\.py EXPERIMENT \[key=value \.\.\.\].*Experiments and presets: .*ctc,.* ottc,"),
-        (["--help"], "Experiments and presets: .*ctc"),
+        (["-x"], "Experiments and presets: .*ctc"),
         (["ctc"], r"error: .*no value for data\.root"),
         (["cct"], r"error: No recipe .*Did you mean 'ctc'"),
         (["ctc", "train.lr"], "error: An override is key=value"),

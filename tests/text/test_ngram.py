@@ -154,6 +154,9 @@ def test_the_command_writes_a_model_of_a_text(tmp_path: Path) -> None:
     assert f"{model.perplexity([['the', 'cat', 'sat'], ['the', 'dog', 'sat']]):.1f}" in said
     model.write(tmp_path / "expected.arpa")
     assert (tmp_path / "lm.arpa").read_text() == (tmp_path / "expected.arpa").read_text()
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfthe cat sat\r\nthe dog sat\r\n")  # as Windows writes it
+    run(tmp_path / "a.txt", "--order", 2, "--out", tmp_path / "lm.arpa")
+    assert (tmp_path / "lm.arpa").read_text() == (tmp_path / "expected.arpa").read_text()
 
 
 def test_the_command_takes_a_models_words_or_labels(tmp_path: Path) -> None:
@@ -179,4 +182,7 @@ def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
     run(tmp_path / "a.txt", "--tokens", "--out", tmp_path / "lm.arpa", code=2)
     run(tmp_path / "a.txt", "--order", 1, "--out", tmp_path / "lm.arpa", code=2)
     run(tmp_path / "none.txt", "--out", tmp_path / "lm.arpa", code=2)
+    (tmp_path / "latin.txt").write_bytes("café".encode("latin-1"))
+    assert "latin.txt is not UTF-8" in run(tmp_path / "latin.txt", "--out", tmp_path / "lm.arpa", code=2)
+    assert "is a folder" in run(tmp_path / "a.txt", "--out", tmp_path, code=2)
     assert not (tmp_path / "lm.arpa").exists()

@@ -8,6 +8,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from isotone.training.config import RecipeError, experiments, load_recipe
+from isotone.training.run import main
 
 BASE = """
 data:
@@ -164,3 +165,23 @@ def test_experiments_that_recipes_share(recipe: Path) -> None:
     (models / "wider.yaml").write_text("extends: cct\n")
     with pytest.raises(FileNotFoundError, match="Did you mean 'ctc'"):
         load_recipe(recipe.with_name("wider.yaml"), ["data.root=/x"])
+
+
+def test_a_recipes_own_command_explains_what_is_not_there(
+    recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = [f"data.root={tmp_path}/none", f"output={tmp_path}/run", "encoder.source=wav2vec2-bert-tiny"]
+    monkeypatch.setattr("sys.argv", ["run.py", "ctc", *arguments])
+    with pytest.raises(SystemExit, match=r"^error: TIMIT: no folder .*none"):
+        main(str(recipe.parent / "run.py"), "usage")
+
+
+def test_help_is_no_error(
+    recipe: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["run.py", "--help"])
+    main(str(recipe.parent / "run.py"), "How to use it.")
+    assert capsys.readouterr().out.startswith("How to use it.\nExperiments and presets: ")
+    monkeypatch.setattr("sys.argv", ["run.py"])
+    with pytest.raises(SystemExit, match=r"How to use it\."):
+        main(str(recipe.parent / "run.py"), "How to use it.")

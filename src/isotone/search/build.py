@@ -101,6 +101,7 @@ def build_index(
     writer.close()
     _write_errors(folder, built.errors)
     if not writer.rows:
+        shutil.rmtree(folder)
         first = built.errors[0]
         raise ValueError(f"None of {len(found)} files could be indexed; {first['file']}: {first['error']}")
     recordings, items = writer.tables()

@@ -40,13 +40,16 @@ def main(script: str, usage: str) -> None:
         usage: Shown where no experiment is given.
     """
     folder = Path(script).parent
+    usage = f"{usage}\nExperiments and presets: {', '.join(experiments(folder))}"
+    if sys.argv[1:2] in (["-h"], ["--help"]):
+        print(usage)
+        return
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
-        raise SystemExit(f"{usage}\nExperiments and presets: {', '.join(experiments(folder))}")
+        raise SystemExit(usage)
     try:
-        recipe = load_recipe(folder / f"{sys.argv[1]}.yaml", sys.argv[2:])
+        run(load_recipe(folder / f"{sys.argv[1]}.yaml", sys.argv[2:]))
     except (FileNotFoundError, RecipeError) as error:
         raise SystemExit(f"error: {error}") from None
-    run(recipe)
 
 
 def run(recipe: DictConfig) -> Path:
