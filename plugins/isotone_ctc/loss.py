@@ -89,6 +89,8 @@ class CTCLoss(Loss):
             return emissions.logits, None
         before = mask_rows(emissions.logits, emissions.lengths)
         before = before.to(torch.promote_types(before.dtype, torch.float32))
+        # norms are subtracted from each other: they would round as the scores do
+        before = before - before.detach().amax(-1, keepdim=True)
         logits = replace(emissions, logits=before).without_prior(self.prior).logits
         if self.delay_penalty:
             size, vocab_size = logits.shape[1:]

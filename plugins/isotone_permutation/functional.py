@@ -87,20 +87,25 @@ def sinkhorn(
     in_columns = length_mask(column_lengths, n)[:, None]
     wide = reward.to(torch.promote_types(reward.dtype, torch.float32))
     allowed = in_rows & in_columns & (wide > -torch.inf)
+    # differences of rewards before the division, and scores that are normalised as they go: what is near a row's
+    # best is near 0, and rounded as such, however large reward / temperature is
+    best = wide.detach().masked_fill(~allowed, -torch.inf).amax(2, keepdim=True)
+    best = best.masked_fill(best == -torch.inf, 0.0)
     # a finite floor: the derivative of a log-sum-exp of nothing but -inf is NaN
-    scores = (wide.masked_fill(~allowed, 0.0) / temperature).masked_fill(~allowed, _FLOOR)
-    spare = (column_lengths - row_lengths)[:, None, None].to(scores.dtype)
-    rows, slack, columns = scores.new_zeros(batch, m, 1), torch.log(spare), scores.new_zeros(batch, 1, n)
+    scores = ((wide.masked_fill(~allowed, 0.0) - best) / temperature).masked_fill(~allowed, _FLOOR)
+    copies = torch.log((column_lengths - row_lengths)[:, None, None].to(scores.dtype))
+    rows, slack = best / temperature, scores.new_zeros(batch, 1, n).masked_fill(~in_columns, _FLOOR)
     for done in range(iterations):
-        sums = torch.logaddexp(torch.logsumexp(scores - rows, 1, keepdim=True), slack)
-        if tolerance > 0 and done % _LOOK_EVERY == 1 and scores.device.type == "cpu":
-            excess = torch.expm1(sums - columns).abs()  # of the columns' sums, seen in what there is so far
-            if bool((excess.masked_fill(~in_columns, 0.0) <= tolerance).all()):
-                break
-        columns = sums.masked_fill(~in_columns, -_FLOOR)
-        rows = torch.logsumexp(scores - columns, 2, keepdim=True).masked_fill(~in_rows, 0.0)
-        slack = torch.log(spare) - torch.logsumexp(-columns, 2, keepdim=True)
-    return torch.exp(scores - rows - columns).masked_fill(~allowed, 0.0).to(reward.dtype)
+        sums = torch.logaddexp(torch.logsumexp(scores + rows, 1, keepdim=True), slack + copies)
+        sums = sums.masked_fill(~in_columns, 0.0)
+        look = tolerance > 0 and done % _LOOK_EVERY == 1 and scores.device.type == "cpu"
+        if look and bool((torch.expm1(sums).abs() <= tolerance).all()):
+            break
+        scores = scores + (rows - sums)
+        rows = -torch.logsumexp(scores, 2, keepdim=True).masked_fill(~in_rows, 0.0)
+        slack = slack - sums
+        slack = slack - torch.logsumexp(slack, 2, keepdim=True)
+    return torch.softmax(scores, 2).masked_fill(~allowed, 0.0).to(reward.dtype)
 
 
 def gumbel_noise(shape: torch.Size, generator: torch.Generator, like: Tensor) -> Tensor:

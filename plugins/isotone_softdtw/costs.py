@@ -25,13 +25,17 @@ def check(x: Tensor, y: Tensor, cost: Cost) -> None:
         raise ValueError(f"Expected a cost among {get_args(CostName)} or a function; got {cost!r}.")
 
 
-def pairwise_cost(x: Tensor, y: Tensor, cost: Cost = "sqeuclidean") -> Tensor:
+def pairwise_cost(
+    x: Tensor, y: Tensor, cost: Cost = "sqeuclidean", target_lengths: Tensor | None = None
+) -> Tensor:
     """The cost of every pair of elements.
 
     Args:
         x, y: ``(B, n, d)`` and ``(B, m, d)`` floating.
         cost: ``"sqeuclidean"``, the squared distance; ``"cosine"``, 1 minus the cosine (1 where a vector is zero); or
             a function of both batches.
+        target_lengths: ``(B,)`` int64, elements of y that are there, as
+            :func:`isotone.kernels.softdtw.squared_distances` takes them. Default: all.
 
     Returns:
         ``(B, n, m)``; of the named costs, float32 for half precision.
@@ -48,7 +52,7 @@ def pairwise_cost(x: Tensor, y: Tensor, cost: Cost = "sqeuclidean") -> Tensor:
             )
         return out
     if cost == "sqeuclidean":
-        return squared_distances(x, y)
+        return squared_distances(x, y, target_lengths)
     wide = torch.promote_types(torch.promote_types(x.dtype, y.dtype), torch.float32)
     x, y = x.to(wide), y.to(wide)
     return 1 - torch.nn.functional.normalize(x, dim=-1) @ torch.nn.functional.normalize(y, dim=-1).mT
@@ -74,15 +78,17 @@ class _LabelCosts(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor, lengths: Tensor) -> Tensor:
         wide = torch.promote_types(logits.dtype, torch.float32)
-        lse = torch.logsumexp(logits.to(wide), -1, keepdim=True)
-        ctx.save_for_backward(logits, labels, lengths, lse)
-        return lse - logits.gather(2, _every_frame(labels, logits)).to(wide)
+        # of what the scores lie below the largest: the sum would round as that does
+        peak = logits.amax(-1, keepdim=True).to(wide)
+        rest = torch.logsumexp(logits.to(wide) - peak, -1, keepdim=True)
+        ctx.save_for_backward(logits, labels, lengths, peak, rest)
+        return rest - (logits.gather(2, _every_frame(labels, logits)).to(wide) - peak)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        logits, labels, lengths, lse = ctx.saved_tensors
-        out = torch.exp_(logits.to(lse.dtype) - lse).mul_(grad.sum(2, keepdim=True))
+        logits, labels, lengths, peak, rest = ctx.saved_tensors
+        out = (logits.to(rest.dtype) - peak).sub_(rest).exp_().mul_(grad.sum(2, keepdim=True))
         out.scatter_add_(2, _every_frame(labels, logits), -grad)
         out.masked_fill_(~length_mask(lengths, out.shape[1])[..., None], 0.0)
         return out.to(logits.dtype), None, None

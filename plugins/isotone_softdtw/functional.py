@@ -210,7 +210,7 @@ def _costs(
     x: Tensor, y: Tensor, source_lengths: Tensor | None, target_lengths: Tensor | None, cost: Cost
 ) -> Tensor:
     check(x, y, cost)
-    return pairwise_cost(mask_rows(x, source_lengths), mask_rows(y, target_lengths), cost)
+    return pairwise_cost(mask_rows(x, source_lengths), mask_rows(y, target_lengths), cost, target_lengths)
 
 
 def _inner(expected: Tensor, costs: Tensor) -> Tensor:

@@ -48,6 +48,18 @@ def value_and_gradients(
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("offset", [1e4, -1e6])
+def test_what_all_scores_have_in_common_costs_no_digits(method: Any, offset: float) -> None:
+    logits, *rest = problem(0)
+    logits = logits + offset
+    value, *grads = value_and_gradients(method, logits, *rest)
+    expected, *expected_grads = value_and_gradients(direct, logits.double(), rest[0].double(), *rest[1:])
+    torch.testing.assert_close(value.double(), expected, rtol=1e-6, atol=1e-5)
+    for got, true in zip(grads, expected_grads):
+        torch.testing.assert_close(got.double(), true, rtol=1e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("vocab_size", [1, 2, 37, 300])
 def test_is_the_definition(method: Any, vocab_size: int) -> None:
     inputs = problem(vocab_size, vocab_size=vocab_size)

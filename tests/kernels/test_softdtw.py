@@ -242,6 +242,41 @@ def test_long_rows_keep_their_digits() -> None:
     torch.testing.assert_close(visits.double(), expected_alignment(cost, 0.01), rtol=0, atol=2e-5)
 
 
+def test_small_weights_are_not_lost_along_long_rows() -> None:
+    # diagonal steps of a weight below the rounding of float32: at each of them a path would lose as much
+    cost = (matrix(300, 300, batch=1) / 10 - 13.5).float()
+    visits = expected_alignment(cost, 1.0)
+    torch.testing.assert_close(visits.double(), expected_alignment(cost.double(), 1.0), rtol=0, atol=3e-6)
+    direction = matrix(300, 300, batch=1)
+    changes = []
+    for dtype in (torch.float32, torch.float64):
+        leaf = cost.to(dtype).requires_grad_()
+        (gradient,) = torch.autograd.grad(soft_dtw(leaf, 1.0).sum(), leaf, create_graph=True)
+        changes.append(torch.autograd.grad((gradient * direction.to(dtype)).sum(), leaf)[0].double())
+    torch.testing.assert_close(*changes, rtol=0, atol=1e-5 * float(changes[1].abs().max()))
+
+
+def test_distances_of_sequences_far_from_the_origin_whatever_the_padding() -> None:
+    rng = torch.Generator().manual_seed(0)
+    x, y = (100 + torch.randn(2, size, 150, generator=rng) for size in (9, 12))
+    n, m = torch.tensor([9, 3]), torch.tensor([12, 2])
+    x[1, 3:] = y[1, 2:] = 0
+    for of in (squared_distances(x, y, m), squared_distances(x[1:, :3], y[1:, :2])):
+        part = of[-1, :3, :2]
+        exact = (x[1, :3, None].double() - y[1, None, :2].double()).square().sum(-1)
+        torch.testing.assert_close(part.double(), exact, rtol=1e-6, atol=0)
+    exact = soft_dtw_sqeuclidean(x.double(), y.double(), 1.0, n, m)
+    torch.testing.assert_close(soft_dtw_sqeuclidean(x, y, 1.0, n, m).double(), exact, rtol=1e-6, atol=0)
+    gradients = []
+    for dtype in (torch.float32, torch.float64):
+        leaf = (900 + x[:1]).to(dtype).requires_grad_()
+        costs = squared_distances(leaf, (900 + y[:1]).to(dtype))
+        gradients.append(torch.autograd.grad(costs.sum(), leaf)[0].double())
+    torch.testing.assert_close(*gradients, rtol=0, atol=1e-6 * float(gradients[1].abs().max()))
+    with pytest.raises(ValueError, match="lengths from 1 to 12"):
+        squared_distances(x, y, torch.tensor([12, 13]))
+
+
 def test_forbidden_pairs_and_nan() -> None:
     cost = matrix(4, 4, batch=4)
     cost[0, 1, :3] = math.inf  # one way is left

@@ -157,7 +157,23 @@ def test_gradients_in_single_precision(size: int) -> None:
         torch.autograd.grad(qare_term(x, b.to(x.dtype), "euclidean"), x)[0].double()
         for x in (a.double().requires_grad_(), a.float().requires_grad_())
     )
-    torch.testing.assert_close(single, exact, rtol=0, atol=3e-4 * float(exact.abs().max()))
+    torch.testing.assert_close(single, exact, rtol=0, atol=1e-5 * float(exact.abs().max()))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_gradients_at_many_repeats(dtype: torch.dtype) -> None:
+    """Equidistant points: rounding spreads their one repeated eigenvalue by more, the more there are."""
+    size = 600
+    equal = 2**0.5 * (torch.ones(size, size, dtype=dtype) - torch.eye(size, dtype=dtype))
+    other = costs(*[views(size, 16)[0]] * 2, "euclidean").to(dtype)
+    equal.requires_grad_()
+    (gradient,) = torch.autograd.grad(eigenvalue_product(equal, other, alike=False), equal)
+    # the row of ones goes with the other's least eigenvalue, all others with the mean of the rest
+    least = torch.linalg.eigvalsh(other.double())[0]
+    rest = (other.double().trace() - least) / (size - 1)
+    expected = torch.full((size, size), float(least - rest) / size, dtype=torch.float64)
+    expected.diagonal().add_(rest)
+    torch.testing.assert_close(gradient.double(), expected, rtol=0, atol=1e-5 * float(least.abs()))
 
 
 @given(seed=st.integers(0, 10**6), size=st.integers(2, 9), metric=st.sampled_from(["euclidean", "cosine"]))
@@ -182,7 +198,7 @@ def test_matched_and_level() -> None:
     against_a, against_b = matched(a, b, False, 3)
     assert (against_a.tolist(), against_b.tolist()) == ([4, 0, -2], [5, -3])
     factors, values = torch.tensor([1.0, 3.0, 7.0]), torch.tensor([2.0, 2.0, 9.0])
-    assert level(factors, values).tolist() == [2.0, 2.0, 7.0]
+    assert level(factors, values, 3).tolist() == [2.0, 2.0, 7.0]
 
 
 @pytest.mark.parametrize("name", contrastive_losses.names())

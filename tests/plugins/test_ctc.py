@@ -369,3 +369,42 @@ def test_plugins_are_found_by_name() -> None:
     assert isinstance(isotone.aligners.build("ctc", blanks="split"), CTCViterbi)
     assert isinstance(isotone.aligners.build("ctc-torchaudio"), TorchaudioViterbi)
     assert isinstance(isotone.decoders.build("ctc-greedy"), GreedyCTC)
+
+
+def long_batch(rng: torch.Generator, frames: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    tokens = frames // 10
+    labels = torch.randint(1, 8, (2, tokens), generator=rng)
+    return (
+        torch.randn(2, frames, 8, generator=rng),
+        labels,
+        torch.tensor([frames] * 2),
+        torch.tensor([tokens, 5]),
+    )
+
+
+def test_gradients_of_long_utterances_in_single_precision(rng: torch.Generator) -> None:
+    """Sums over paths are as large as the loss, thousands of nats; what they differ by is a probability."""
+    logits, *rest = long_batch(rng, 2000)
+    results = []
+    for dtype in (torch.float32, torch.float64):
+        leaf = logits.to(dtype).requires_grad_()
+        value = ctc(leaf, *rest, 0)
+        assert value.dtype == dtype
+        results.append((value.detach().double(), torch.autograd.grad(value.sum(), leaf)[0].double()))
+    (value, gradient), (exact, exact_gradient) = results
+    torch.testing.assert_close(value, exact, rtol=1e-6, atol=0)
+    torch.testing.assert_close(gradient, exact_gradient, rtol=0, atol=1e-5)
+
+
+def test_priors_of_scores_that_have_much_in_common(rng: torch.Generator) -> None:
+    logits, labels, frames, tokens = long_batch(rng, 100)
+    prior = torch.randn(8, generator=rng).log_softmax(0)
+    loss, targets = CTCLoss(prior=0.3, delay_penalty=0.01), Targets(labels, tokens)
+    results = []
+    for dtype in (torch.float32, torch.float64):
+        leaf = (1e5 + logits).to(dtype).requires_grad_()
+        emissions = Emissions(leaf, frames, GRID, log_prior=prior.to(dtype))
+        value = loss(emissions, targets)
+        results.append((value.detach().double(), torch.autograd.grad(value.sum(), leaf)[0].double()))
+    for single, exact in zip(*results):
+        torch.testing.assert_close(single, exact, rtol=1e-5, atol=1e-5)

@@ -112,6 +112,26 @@ def test_sinkhorn_is_the_padded_one(shape: tuple[int, int], temperature: float) 
         torch.testing.assert_close(relaxed, expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("shape", [(30, 30), (30, 60)])
+def test_cold_sinkhorn_in_single_precision(shape: tuple[int, int]) -> None:
+    """Rewards of 10,000 temperatures: what tells them apart is not rounded as they are."""
+    reward = (100 * rewards(2, *shape)).float()
+    weight = rewards(2, *shape, seed=1)
+    results = []
+    for dtype in (torch.float32, torch.float64):
+        leaf = reward.to(dtype).requires_grad_()
+        soft = Sinkhorn(temperature=0.01, tolerance=0.0)(leaf)
+        torch.testing.assert_close(soft.sum(2), torch.ones_like(soft[..., 0]), rtol=0, atol=1e-6)
+        gradient = torch.autograd.grad((soft * weight.to(dtype)).sum(), leaf)[0]
+        results.append((soft.detach().double(), gradient.double()))
+    (soft, gradient), (exact, exact_gradient) = results
+    torch.testing.assert_close(soft, exact, rtol=0, atol=2e-5)
+    torch.testing.assert_close(soft[0], padded_sinkhorn(reward[0].double(), 0.01, 20), rtol=0, atol=2e-5)
+    torch.testing.assert_close(
+        gradient, exact_gradient, rtol=0, atol=1e-3 * float(exact_gradient.abs().max())
+    )
+
+
 def test_sinkhorn_ends_when_columns_sum_to_one() -> None:
     reward = rewards(3, 5, 5)
     many = Sinkhorn(temperature=0.3, iterations=10_000, tolerance=1e-7)(reward)

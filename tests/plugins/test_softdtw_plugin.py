@@ -174,6 +174,20 @@ def test_gradients(cost: str) -> None:
     )
 
 
+def test_label_costs_of_scores_that_have_much_in_common() -> None:
+    rng = torch.Generator().manual_seed(0)
+    logits = 1e5 + torch.randn(2, 20, 7, generator=rng)
+    labels, n, m = torch.randint(7, (2, 5), generator=rng), torch.tensor([20, 12]), torch.tensor([5, 3])
+    results = []
+    for dtype in (torch.float32, torch.float64):
+        leaf = logits.to(dtype).requires_grad_()
+        costs = label_costs(leaf, labels, n, m)
+        gradient = torch.autograd.grad((costs[0].sum() + costs[1, :12, :3].square().sum()), leaf)[0]
+        results.append((costs.detach().double(), gradient.double()))
+    for single, exact in zip(*results):
+        torch.testing.assert_close(single, exact, rtol=1e-5, atol=1e-5)
+
+
 def test_costs() -> None:
     x, y = pair()
     torch.testing.assert_close(pairwise_cost(x, y), squared(x, y), **EXACT)

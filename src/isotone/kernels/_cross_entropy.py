@@ -75,10 +75,14 @@ def block_losses(
     source: np.ndarray,
     label: np.ndarray,
     lengths: np.ndarray,
-    lse: np.ndarray,
+    norms: np.ndarray,
     parts: np.ndarray,
 ) -> None:
-    """Fill the log-sum-exp of a block's frames, and their float64 sum of mass times -log p in ``parts``."""
+    """Fill the norms of a block's frames, and their float64 sum of mass times -log p in ``parts``.
+
+    A norm is two numbers, the largest score and the log-sum-exp of what the scores lie below it: their sum would round
+    as the largest score does.
+    """
     b, i = task // parts.shape[1], task % parts.shape[1]
     begin, end = i * size, min((i + 1) * size, lengths[b])
     entries, vocab_size = source.shape[1], logits.shape[2]
@@ -89,13 +93,13 @@ def block_losses(
     for t in range(begin, end):
         row = logits[b, t]
         peak = _peak(row)
-        lse[b, t] = peak + np.log(_sum_exp(row, peak))
+        norms[b, t, 0], norms[b, t, 1] = peak, np.log(_sum_exp(row, peak))
         while k < entries and source[b, k] == t:
             if not 0 <= label[b, k] < vocab_size:
                 raise IndexError("A label is not in the vocabulary: expected 0 to V - 1.")
             # where no mass goes, an impossible label costs nothing
             if mass[b, k] != 0:
-                total += np.float64(mass[b, k]) * np.float64(lse[b, t] - row[label[b, k]])
+                total += np.float64(mass[b, k]) * np.float64(norms[b, t, 1] - (row[label[b, k]] - peak))
             k += 1
     parts[b, i] = total
 
@@ -109,7 +113,7 @@ def block_gradients(
     source: np.ndarray,
     label: np.ndarray,
     lengths: np.ndarray,
-    lse: np.ndarray,
+    norms: np.ndarray,
     grad: np.ndarray,
     grad_logits: np.ndarray,
     grad_mass: np.ndarray,
@@ -125,21 +129,24 @@ def block_gradients(
                 grad_logits[b, t] = _ZERO
             continue
         row, first, pulled = logits[b, t], k, _ZERO
+        peak, rest = norms[b, t, 0], norms[b, t, 1]
         while k < entries and source[b, k] == t:
             pulled += grad[b] * mass[b, k]
             if len(grad_mass):
-                grad_mass[b, k] = grad[b] * (lse[b, t] - row[label[b, k]])
+                grad_mass[b, k] = grad[b] * (rest - (row[label[b, k]] - peak))
             k += 1
         if len(grad_logits):
-            _scaled_softmax(row, lse[b, t], pulled, grad_logits[b, t])
+            _scaled_softmax(row, peak, rest, pulled, grad_logits[b, t])
             for pair in range(first, k):
                 grad_logits[b, t, label[b, pair]] -= grad[b] * mass[b, pair]
 
 
 @njit(nogil=True, cache=True)
-def _scaled_softmax(row: np.ndarray, lse: np.float32, scale: np.float32, out: np.ndarray) -> None:
+def _scaled_softmax(
+    row: np.ndarray, peak: np.float32, rest: np.float32, scale: np.float32, out: np.ndarray
+) -> None:
     if scale == 0:
         out[:] = _ZERO
         return
     for v in range(len(row)):
-        out[v] = exp32(row[v] - lse) * scale
+        out[v] = exp32((row[v] - peak) - rest) * scale

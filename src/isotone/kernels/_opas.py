@@ -40,7 +40,7 @@ _NEAR = 4 * LANES
 def score_blocks(
     task: int,
     similarity: np.ndarray,
-    bonus: np.ndarray,
+    squares: np.ndarray,
     products: np.ndarray,
     vectors: np.ndarray,
     row_lengths: np.ndarray,
@@ -71,12 +71,15 @@ def score_blocks(
     scratch = np.empty(scratch_size(layers, stride) * LANES, np.float32)
     more = np.empty(wide_size(m, n) * LANES, np.float32)
     own, near = np.empty((m * n + 1) * LANES, np.float32), np.empty(_NEAR * n, np.float32)
+    bonus = np.empty(n * LANES, np.float32)
     source, flat_lambdas = similarity.reshape(-1), lambdas.reshape(-1)
     flat_fit, flat_order = fit.reshape(-1), order.reshape(-1)
     # an item's own numbers stay in the first cache while every query reads them
     for block in range(task * run, min((task + 1) * run, blocks)):
         c = block * LANES
-        extra = bonus[block].reshape(-1)
+        norms = squares[block].reshape(-1)
+        for j in range(n):
+            store(bonus, j * LANES, subtract(splat(_ONE), load(norms, j * LANES)))
         columns = _fill_mask(column_mask, column_lengths, c, n)
         for g in range(groups):
             for i in range(m):
@@ -90,13 +93,13 @@ def score_blocks(
                 for i in range(m):
                     store(lam, i * LANES, load(flat_lambdas, (g * m + i) * lanes + c))
             ranges = _fill_kernel(
-                plan, factors, similar, stride, extra, positions, lam, row_mask, column_mask, m, n, tau
+                plan, factors, similar, stride, bonus, positions, lam, row_mask, column_mask, m, n, tau
             )
             if largest(ranges) <= _NARROW:
                 scale(plan, factors, row_mask, column_mask, slack, m, n, iterations)
             else:
                 scale_wide(
-                    plan, factors, similar, stride, extra, positions, lam, row_mask, column_mask, slack, m, n,
+                    plan, factors, similar, stride, bonus, positions, lam, row_mask, column_mask, slack, m, n,
                     tau, iterations, more,
                 )  # fmt: skip
             value = _cross(plan, similar, stride, m, n)

@@ -17,7 +17,7 @@ _NEVER = np.float32(-1e30)
 def select_blocks(
     task: int,
     similarity: np.ndarray,
-    bonus: np.ndarray,
+    squares: np.ndarray,
     row_lengths: np.ndarray,
     column_lengths: np.ndarray,
     fit: np.ndarray,
@@ -30,12 +30,12 @@ def select_blocks(
     norms, best = np.empty(n * LANES, np.float32), np.empty((n + 1) * LANES, np.float32)
     for block in range(task * run, min((task + 1) * run, blocks)):
         c = block * LANES
-        extra, length = bonus[block].reshape(-1), load(column_lengths, c)
+        own, length = squares[block].reshape(-1), load(column_lengths, c)
         for j in range(n):
             # 0 up to the item's end, and beyond it never
             there = smaller(larger(subtract(length, splat(np.float32(j))), splat(_ZERO)), splat(_ONE))
             gone = multiply(subtract(splat(_ONE), there), splat(_NEVER))
-            store(norms, j * LANES, add(subtract(load(extra, j * LANES), splat(_ONE)), gone))
+            store(norms, j * LANES, subtract(gone, load(own, j * LANES)))
         for g in range(groups):
             for j in range(n + 1):
                 store(best, j * LANES, splat(_ZERO))

@@ -302,5 +302,7 @@ def _fill(
             store(plan, at, multiply(value, multiply(mask, load(column_mask, j * LANES))))
     free = load(scratch, columns + n * LANES)
     for j in range(n):
-        value = at_least(exponential(add(free, load(scratch, columns + j * LANES))), splat(_LEAST))
-        store(scratch, kernel + j * LANES, multiply(value, load(column_mask, j * LANES)))
+        mask = load(column_mask, j * LANES)
+        # a column that is not there has no potential to keep the exponential finite
+        value = exponential(multiply(mask, add(free, load(scratch, columns + j * LANES))))
+        store(scratch, kernel + j * LANES, multiply(at_least(value, splat(_LEAST)), mask))

@@ -234,6 +234,19 @@ def _hard_diagonal(
         write(best, now + i + 1, read(cost, i) + least)
 
 
+@njit(nogil=True)
+def shares(up: float, left: float, least: float) -> tuple[float, float, float]:
+    """The three weights of a cell's soft minimum, which sum to 1, from the two that are kept.
+
+    What is missing to 1 counts from ``least`` on: less is their rounding. It then belongs to the larger of the two,
+    or a path would lose as much at every step.
+    """
+    rest = 1.0 - up - left
+    rounding = rest if rest < least else 0.0
+    of_up = rounding if up >= left else 0.0
+    return up + of_up, left + (rounding - of_up), rest - rounding
+
+
 @njit(nogil=True, cache=True)
 def path_row(
     task: int,
@@ -290,7 +303,7 @@ def backward_row(
 ) -> None:
     """Fill the expected alignment of a row, times its weight; cells that are not visited come in zeroed.
 
-    What is missing to 1 in the weights of a cell counts from ``least`` on: less is their rounding.
+    ``least`` is as in :func:`shares`.
     """
     b = order[task]
     lanes, count = n[b], n[b] + m[b] - 1
@@ -331,9 +344,8 @@ def _backward_diagonal(
     """The expected visits of a diagonal's cells, from what the cells after them hand back; and what they hand back."""
     for i in range(lo, hi + 1):
         visit = read(to_up, one + i + 2) + read(to_left, one + i + 1) + read(to_both, two + i + 2)
-        w_up, w_left = read(up, place + i), read(left, place + i)
-        rest = 1.0 - w_up - w_left
+        w_up, w_left, rest = shares(read(up, place + i), read(left, place + i), least)
         write(visits, i, visit)
         write(to_up, now + i + 1, visit * w_up)
         write(to_left, now + i + 1, visit * w_left)
-        write(to_both, now + i + 1, visit * (rest if rest >= least else 0.0))
+        write(to_both, now + i + 1, visit * rest)

@@ -12,19 +12,21 @@ from torch import Tensor
 from isotone.kernels._inputs import each_row
 from isotone.kernels._softdtw_plan import WORK, Plan, rounding
 from isotone.kernels._softdtw_sequences import sequences_row
+from isotone.types import mask_rows
 
 #: Vectors that are longer are worth a library's product of matrices.
 MOST_FEATURES = 128
 
 
 class SquaredDistances(torch.autograd.Function):
-    """|x|^2 + |y|^2 - 2 x.y as one product of matrices, and its gradient as one a side: nothing else is (B, n, m)."""
+    """|x|^2 + |y|^2 - 2 x.y as one product of matrices, and its gradient as one a side: nothing else is (B, n, m).
+
+    Numbers cancel less without what the sequences have in common, the ``centre (B, 1, d)`` of y.
+    """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
-        ctx.save_for_backward(x, y)
-        # numbers cancel less without what the sequences have in common
-        centre = y.mean(1, keepdim=True)
+    def forward(ctx: Any, x: Tensor, y: Tensor, centre: Tensor) -> Tensor:
+        ctx.save_for_backward(x, y, centre)
         x, y = x - centre, y - centre
         one_x, one_y = torch.ones_like(x[..., :1]), torch.ones_like(y[..., :1])
         left = torch.cat([-2 * x, x.square().sum(2, keepdim=True), one_x], 2)
@@ -32,13 +34,23 @@ class SquaredDistances(torch.autograd.Function):
         return left @ right.mT
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        x, y = ctx.saved_tensors
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        x, y, centre = ctx.saved_tensors
+        x, y = x - centre, y - centre
         wanted = ctx.needs_input_grad
         return (
             pulled_back(grad, x, y) if wanted[0] else None,
             pulled_back(grad.mT, y, x) if wanted[1] else None,
+            None,
         )
+
+
+def centre_of(y: Tensor, lengths: Tensor | None) -> Tensor:
+    """The mean ``(B, 1, d)`` of the elements of ``(B, m, d)`` that are there; without gradient."""
+    y = y.detach()
+    if lengths is None:
+        return y.mean(1, keepdim=True)
+    return mask_rows(y, lengths).sum(1, keepdim=True) / lengths.clamp(min=1)[:, None, None]
 
 
 def pulled_back(grad: Tensor, x: Tensor, y: Tensor) -> Tensor:

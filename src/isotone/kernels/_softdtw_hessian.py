@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from isotone.kernels._softdtw import gather, scatter
+from isotone.kernels._softdtw import gather, scatter, shares
 from isotone.kernels._vector import read, write
 
 
@@ -100,10 +100,9 @@ def _forward_diagonal(
     d_left: np.ndarray,
 ) -> None:
     for i in range(lo, hi + 1):
-        w_up, w_left = read(up, place + i), read(left, place + i)
-        rest = 1.0 - w_up - w_left
+        w_up, w_left, rest = shares(read(up, place + i), read(left, place + i), least)
         of_up, of_left = read(tangent, one + i), read(tangent, one + i + 1)
-        mean = w_up * of_up + w_left * of_left + (rest if rest >= least else 0.0) * read(tangent, two + i)
+        mean = w_up * of_up + w_left * of_left + rest * read(tangent, two + i)
         write(tangent, now + i + 1, mean + read(direction, i))
         write(d_up, own + i, sharpness * w_up * (mean - of_up))
         write(d_left, own + i, sharpness * w_left * (mean - of_left))
@@ -172,9 +171,7 @@ def _backward_diagonal(
         at_up, at_left, at_both = one + i + 2, one + i + 1, two + i + 2
         visit = read(to_up, at_up) + read(to_left, at_left) + read(to_both, at_both)
         change = read(to_up, below + at_up) + read(to_left, below + at_left) + read(to_both, below + at_both)
-        w_up, w_left = read(up, place + i), read(left, place + i)
-        rest = 1.0 - w_up - w_left
-        rest = rest if rest >= least else 0.0
+        w_up, w_left, rest = shares(read(up, place + i), read(left, place + i), least)
         of_up, of_left = read(d_up, own + i), read(d_left, own + i)
         write(out, i, change)
         write(to_up, now + i + 1, visit * w_up)

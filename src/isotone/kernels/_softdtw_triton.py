@@ -123,8 +123,11 @@ def _backward_kernel(  # type: ignore[no-untyped-def]
             visit += tl.load(to_both + two + i + 2, mask=real, other=0.0)
             w_up = tl.load(up + cells + i - first, mask=real, other=0.0)
             w_left = tl.load(left + cells + i - first, mask=real, other=0.0)
+            # as the compiled loops' shares
             rest = 1.0 - w_up - w_left
-            rest = tl.where(rest < ROUNDING, 0.0, rest)
+            rounded = tl.where(rest < ROUNDING, rest, 0.0)
+            of_up = tl.where(w_up >= w_left, rounded, 0.0)
+            w_up, w_left, rest = w_up + of_up, w_left + (rounded - of_up), rest - rounded
             tl.store(out + i * lane_stride + (d - i) * step_stride, visit, mask=real)
             tl.store(to_up + now + i + 1, visit * w_up, mask=real)
             tl.store(to_left + now + i + 1, visit * w_left, mask=real)

@@ -39,7 +39,8 @@ def pair_cross_entropy(
         IndexError: a label outside the vocabulary, or a length above T (RuntimeError on other devices than
             the CPU, or for other types than float32).
 
-    Numerics: log-sum-exp in float32 for narrower types (float64 for float64), sums of float32 on the CPU in
+    Numerics: log-sum-exp in float32 for narrower types (float64 for float64), of what the scores lie below the
+    largest of their frame: a number that is added to all of them costs no digits. Sums of float32 on the CPU are
     float64. Beside the logits, their gradient is the one tensor of their size: O(B (T + K)) more. float32 on
     the CPU is one compiled pass each way, on ``torch.get_num_threads()`` threads; all else is tensor
     operations, without synchronisation with the host.
@@ -60,18 +61,18 @@ def _tasks(logits: Tensor) -> tuple[int, int]:
 def _compiled(
     logits: Tensor, mass: Tensor, source: Tensor, label: Tensor, lengths: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The values, and the log-sum-exp of every frame ``(B, T)``, 0 beyond the lengths."""
+    """The values, and the norms of every frame ``(B, T, 2)``, 0 beyond the lengths."""
     size, blocks = _tasks(logits)
-    lse = logits.new_zeros(logits.shape[:2])
+    norms = logits.new_zeros(*logits.shape[:2], 2)
     parts = logits.new_zeros(len(logits), blocks, dtype=torch.float64)
     arrays = [x.detach().contiguous().numpy() for x in (logits, mass, source, label, lengths)]
-    each_task(block_losses, parts.numel(), logits.numel(), size, *arrays, lse.numpy(), parts.numpy())
-    return parts.sum(1).float(), lse
+    each_task(block_losses, parts.numel(), logits.numel(), size, *arrays, norms.numpy(), parts.numpy())
+    return parts.sum(1).float(), norms
 
 
 @_compiled.register_fake
 def _(logits: Tensor, *_: Tensor) -> tuple[Tensor, Tensor]:
-    return logits.new_empty(len(logits)), logits.new_empty(logits.shape[:2])
+    return logits.new_empty(len(logits)), logits.new_empty(*logits.shape[:2], 2)
 
 
 @torch.library.custom_op("isotone::pair_cross_entropy_backward", mutates_args=(), device_types="cpu")
@@ -82,7 +83,7 @@ def _compiled_backward(
     source: Tensor,
     label: Tensor,
     lengths: Tensor,
-    lse: Tensor,
+    norms: Tensor,
     for_logits: bool,
     for_mass: bool,
 ) -> tuple[Tensor, Tensor]:
@@ -91,7 +92,7 @@ def _compiled_backward(
     # numpy asks for huge pages: the first touch of a gradient of 50 MB then takes 6 ms and not 16
     grad_logits = np.empty(logits.shape if for_logits else (0, 0, 0), np.float32)
     grad_mass = np.zeros(mass.shape if for_mass else (0, 0), np.float32)
-    arrays = [x.detach().contiguous().numpy() for x in (logits, mass, source, label, lengths, lse, grad)]
+    arrays = [x.detach().contiguous().numpy() for x in (logits, mass, source, label, lengths, norms, grad)]
     each_task(block_gradients, blocks * len(logits), logits.numel(), size, *arrays, grad_logits, grad_mass)
     return torch.from_numpy(grad_logits), torch.from_numpy(grad_mass)
 
@@ -126,34 +127,43 @@ class _TensorCrossEntropy(torch.autograd.Function):
         wide = torch.promote_types(logits.dtype, torch.float32)
         blocks = _blocks(logits)
         vocab_size, read = logits.shape[2], (lengths > 0)[:, None]
-        lse = torch.cat([torch.logsumexp(logits[b : b + blocks.step].to(wide), -1) for b in blocks])
+        peak = logits.amax(-1).to(wide) if vocab_size else logits.new_zeros(logits.shape[:2], dtype=wide)
+        rest = torch.cat(
+            [
+                torch.logsumexp(logits[rows].to(wide) - peak[rows, :, None], -1)
+                for rows in (slice(b, b + blocks.step) for b in blocks)
+            ]
+        )
         # a label that is none must not read, or write, another frame's scores: past the end it is refused
         known = (label >= 0) & (label < vocab_size)
         pair = torch.where(known, source * vocab_size + label, logits.shape[1] * vocab_size)
         pair = torch.where(read, pair, 0)
-        nll = lse.gather(1, source) - logits.flatten(1).gather(1, pair).to(wide)
+        below = logits.flatten(1).gather(1, pair).to(wide) - peak.gather(1, source)
+        nll = rest.gather(1, source) - below
         nll = torch.where(read, nll, 0.0)
-        ctx.save_for_backward(logits, lse, mass, source, pair, lengths, nll)
+        ctx.save_for_backward(logits, peak, rest, mass, source, pair, lengths, nll)
         return torch.where(mass == 0, 0.0, mass.to(wide) * nll).sum(1)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        logits, lse, mass, source, pair, lengths, nll = ctx.saved_tensors
+        logits, peak, rest, mass, source, pair, lengths, nll = ctx.saved_tensors
         grad_logits = grad_mass = None
         if ctx.needs_input_grad[1]:
             grad_mass = (grad[:, None] * nll).to(mass.dtype)
         if ctx.needs_input_grad[0]:
-            pulled = torch.where(lengths[:, None] > 0, grad[:, None] * mass, 0.0).to(lse.dtype)
-            frame = torch.zeros_like(lse).scatter_add_(1, source, pulled)
-            unread = ~length_mask(lengths, lse.shape[1])
+            pulled = torch.where(lengths[:, None] > 0, grad[:, None] * mass, 0.0).to(rest.dtype)
+            frame = torch.zeros_like(rest).scatter_add_(1, source, pulled)
+            unread = ~length_mask(lengths, rest.shape[1])
             grad_logits = torch.empty_like(logits)
             blocks = _blocks(logits)
             for b in blocks:
                 rows = slice(b, b + blocks.step)
-                part = grad_logits[rows] if grad_logits.dtype == lse.dtype else None
-                part = torch.sub(logits[rows].to(lse.dtype), lse[rows, :, None], out=part)
-                part.exp_().mul_(frame[rows, :, None]).masked_fill_(unread[rows, :, None], 0.0)
+                part = grad_logits[rows] if grad_logits.dtype == rest.dtype else None
+                part = torch.sub(logits[rows].to(rest.dtype), peak[rows, :, None], out=part)
+                part.sub_(rest[rows, :, None]).exp_().mul_(frame[rows, :, None]).masked_fill_(
+                    unread[rows, :, None], 0.0
+                )
                 part.view(len(part), -1).scatter_add_(1, pair[rows], -pulled[rows])
                 if part.dtype != grad_logits.dtype:
                     grad_logits[rows] = part

@@ -92,7 +92,7 @@ class Items:
 
     Attributes:
         vectors: ``(B, n, 16, d)`` float32, zero beyond the lengths.
-        bonus: ``(B, n, 16)`` 1 less the squared norm of every vector.
+        squares: ``(B, n, 16)``, the squared norm of every vector.
         products: ``(B, n, n, 16)``: inner products of an item's own vectors; ``(0, n, n, 16)`` where they are not
             worth it.
         lengths: ``(16 B,)`` float32.
@@ -100,7 +100,7 @@ class Items:
     """
 
     vectors: Tensor
-    bonus: Tensor
+    squares: Tensor
     products: Tensor
     lengths: Tensor
     count: int
@@ -125,12 +125,12 @@ class Items:
         if padded:
             by_item[whole, :-padded] = clean[whole * LANES :]
             by_item[whole, -padded:] = 0
-        bonus = 1 - torch.linalg.vector_norm(vectors, dim=-1).square_()
+        squares = torch.linalg.vector_norm(vectors, dim=-1).square_()
         # n d products of plan and vectors a row; or n n of plan and inner products, which took n n d once
         shared = rows * (d - n) > n * d
         own = clean @ clean.mT if shared else clean.new_empty(0, n, n)
         products = _lanes_last(torch.nn.functional.pad(own, (0, 0, 0, 0, 0, padded)) if shared else own)
-        return cls(vectors, bonus, products, torch.nn.functional.pad(lengths.float(), (0, padded)), count)
+        return cls(vectors, squares, products, torch.nn.functional.pad(lengths.float(), (0, padded)), count)
 
 
 def _lanes_last(values: Tensor) -> Tensor:
@@ -245,7 +245,7 @@ def _select(similarity: Tensor, items: Items, rows: Tensor) -> Tensor:
     fit = torch.empty(groups, blocks * LANES)
     each_task(
         select_blocks, -(-blocks // max(1, STEPS // groups)), int(_CELLS * 8 * similarity.numel()),
-        *(x.detach().numpy() for x in (similarity, items.bonus, rows, items.lengths, fit)),
+        *(x.detach().numpy() for x in (similarity, items.squares, rows, items.lengths, fit)),
     )  # fmt: skip
     return fit.masked_fill_((rows > items.lengths) | (items.lengths == 0), torch.nan)
 
@@ -275,7 +275,7 @@ def _run(
     cells = similarity.numel() * (2 * options.iterations + n + 60) + groups * lanes * network.work(m)
     each_task(
         score_blocks, -(-blocks // max(1, STEPS // groups)), int(_CELLS * cells),
-        *(x.detach().numpy() for x in (similarity, items.bonus, items.products, items.vectors)),
+        *(x.detach().numpy() for x in (similarity, items.squares, items.products, items.vectors)),
         *lengths, positions, lambdas, network.layers, network.weights, network.columns,
         options.tau, options.iterations, options.margin, options.hinge, fit, order,
     )  # fmt: skip

@@ -29,6 +29,7 @@ from isotone.kernels import _softdtw_plan, _softdtw_torch
 from isotone.kernels._softdtw_fused import (
     MOST_FEATURES,
     SquaredDistances,
+    centre_of,
     pulled_back,
     values_and_gradients,
 )
@@ -95,11 +96,12 @@ def check_sequences(x: Tensor, y: Tensor) -> None:
         )
 
 
-def squared_distances(x: Tensor, y: Tensor) -> Tensor:
+def squared_distances(x: Tensor, y: Tensor, target_lengths: Tensor | None = None) -> Tensor:
     """The squared Euclidean distance of every pair of elements.
 
     Args:
         x, y: ``(B, n, d)`` and ``(B, m, d)`` floating.
+        target_lengths: ``(B,)`` int64, elements of y that are there: what its mean is taken of. Default: all.
 
     Returns:
         ``(B, n, m)``, good to the rounding of the squared norms (of what differs from the mean of y): it may come out
@@ -109,7 +111,10 @@ def squared_distances(x: Tensor, y: Tensor) -> Tensor:
         ValueError: shapes that do not fit together.
     """
     check_sequences(x, y)
-    return SquaredDistances.apply(*_of_one_type(x, y))
+    x, y = _of_one_type(x, y)
+    if target_lengths is not None:
+        _lengths(target_lengths, len(y), y.shape[1])
+    return SquaredDistances.apply(x, y, centre_of(y, target_lengths))
 
 
 def soft_dtw_sqeuclidean(
@@ -137,7 +142,8 @@ def soft_dtw_sqeuclidean(
     check_sequences(x, y)
     x, y = _of_one_type(x, y)
     if x.device.type != "cpu" or x.shape[2] > MOST_FEATURES:
-        return soft_dtw(squared_distances(x, y), gamma, source_lengths, target_lengths, band=band)
+        costs = squared_distances(x, y, target_lengths)
+        return soft_dtw(costs, gamma, source_lengths, target_lengths, band=band)
     if x.shape[1] > y.shape[1]:
         x, y, source_lengths, target_lengths = y, x, target_lengths, source_lengths
     if len(x) and 0 in (x.shape[1], y.shape[1]):
@@ -263,10 +269,12 @@ class _FromSequences(torch.autograd.Function):
                 for gradient, wanted in zip(gradients, ctx.needs_input_grad)
             )
             return of_x, of_y, *rest
-        cost = SquaredDistances.apply(x, y)
+        centre = centre_of(y, torch.from_numpy(plan.m))
+        cost = SquaredDistances.apply(x, y, centre)
         _, up, left = _softdtw_plan.forward(cost.detach(), plan, gamma, True)
         visits = _Alignment.apply(cost, grad, up, left, gamma, plan, _softdtw_plan)
         # the products that SquaredDistances.backward makes, to be differentiated in turn
+        x, y = x - centre, y - centre
         return pulled_back(visits, x, y), pulled_back(visits.mT, y, x), *rest
 
 
