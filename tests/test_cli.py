@@ -283,6 +283,14 @@ def test_another_decoder(phones: Path, tmp_path: Path) -> None:
         assert message in said
 
 
+def test_an_option_of_a_wrong_type_is_named(phones: Path, tmp_path: Path) -> None:
+    speech = save_noise(tmp_path / "u.wav")
+    said = error_of(
+        "transcribe", speech, "-m", phones, "--decoder", "{name: ctc-beam, beam: many}", "-o", tmp_path
+    )
+    assert "the decoder 'ctc-beam' with {'beam': 'many'}" in said
+
+
 def test_transcribe_prints_and_writes_the_text(phones: Path, tmp_path: Path) -> None:
     audio = save_noise(tmp_path / "u.wav")
     result = isotone("transcribe", audio, "-m", phones, "-o", tmp_path / "o")

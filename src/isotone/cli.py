@@ -357,18 +357,21 @@ def evaluate(
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Finished run folders with the same test split.")],
     out_dir: Out_ = Path("report"),
-    tier: Annotated[str, typer.Option(help="Tier to score: phones or words.")] = "phones",
+    tier: Annotated[
+        str,
+        typer.Option(help="Tier to score: phones or words. Default: phones, where the references have any."),
+    ] = "",
 ) -> None:
     """Compare finished runs: a table, figures, and one self-contained page to look at and to listen to.
 
     Example: isotone report runs/timit/ctc runs/timit/joint --out runs/timit/report
     """
-    from isotone.report.runs import COLUMNS, report_runs
+    from isotone.report.runs import columns, report_runs
 
     with explained():
         found = report_runs(runs, out_dir, tier=tier)
     table = Table("metric", *(escape(system.name) for system in found))  # a row a metric fits into 80 columns
-    for row in zip(COLUMNS, *(system.cells() for system in found)):
+    for row in zip(columns(found[0].runs[0].tier), *(system.cells() for system in found)):
         table.add_row(*row)
     out.print(table)
     typer.echo(f"Page: {out_dir / 'report.html'}")

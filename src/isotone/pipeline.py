@@ -198,7 +198,7 @@ class Pipeline:
             return self.aligner(heard, wanted)
         except AlignmentError as error:
             if len(ids) == 1:
-                raise AlignmentError(f"{ids[0]}: {error}") from error
+                raise AlignmentError(f"{ids[0]}: {str(error).removeprefix('Row 0: ')}") from error
             for i, name in enumerate(ids):  # one at a time, to say which it is
                 one = slice(i, i + 1)
                 self._run_aligner([name], row_of(emissions, one), row_of(targets, one))
@@ -288,10 +288,10 @@ class Pipeline:
         tokenizer = self.model.tokenizer
         # silences, and what writes nothing: stars, delimiters between words, labels like <unk>
         hidden = {t for t in set(transcript.tokens) if t < 0 or tokenizer.labels[t] in SILENCE}
-        hidden |= {t for t in set(transcript.tokens) - hidden if not tokenizer.decode([t])}
+        hidden |= {t for t in set(transcript.tokens) - hidden if not tokenizer.writes(t)}
         seen = [(tokenizer.labels[t.number], [t]) for t in tokens if t.number not in hidden]
         tiers = [_tier(tokenizer.unit, seen, duration)]
-        if transcript.words or tokenizer.unit != "phones":
+        if transcript.words or tokenizer.has_words:
             spoken: dict[int, list[_Token]] = {}  # the words in order of their first tokens
             for token in tokens:
                 if token.word is not None:

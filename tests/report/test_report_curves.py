@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
+from matplotlib.transforms import Bbox
 
 from isotone.report import collar_figure, error_figure, frontier_figure, training_figure
 from isotone.report.curves import frontier
@@ -145,3 +146,19 @@ def test_frontier_names_every_point_without_overlap():
 @pytest.mark.parametrize("points", [{}, {"a": (1.0, 2.0)}, {"a": (float("nan"), 2.0)}])
 def test_frontier_of_little(points):
     assert render(frontier_figure(points), "png", 50).startswith(b"\x89PNG")
+
+
+def test_bars_reach_as_far_as_the_spread():
+    points = {"CTC": (8.0, 27.0), "joint": (8.5, 74.0), "one run": (9.0, 50.0)}
+    figure = frontier_figure(points, {"CTC": (0.5, 2.0), "joint": (0.25, 1.0), "one run": (0.0, 0.0)})
+    ends = [segment for bars in figure.axes[0].collections for segment in bars.get_segments()]
+    expected = [
+        [[7.5, 27], [8.5, 27]], [[8, 25], [8, 29]], [[8.25, 74], [8.75, 74]], [[8.5, 73], [8.5, 75]],
+    ]  # fmt: skip
+    np.testing.assert_allclose(ends, expected)
+    figure.draw_without_rendering()
+    place = figure.axes[0].transData.transform
+    for text in figure.axes[0].texts:  # no name is struck through
+        box = text.get_window_extent()
+        for start, end in (place(segment) for segment in expected):
+            assert not box.overlaps(Bbox([start, end]))

@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 from tiny_models import error_of, isotone
 
 from isotone.report.results import PUBLISHED, markdown, read_rows, write_results
-from isotone.report.seeds import difference, group_seeds, spread
+from isotone.report.seeds import difference, group_seeds, mean_and_deviation, spread
 
 
 def save_run(
@@ -72,13 +72,25 @@ def test_ablations_say_what_they_change(tmp_path: Path) -> None:
     assert "heads.ottc.alpha=uniform" in markdown(read_rows(runs))
 
 
+def test_phones_that_are_read_as_words_are_counted_as_words(tmp_path: Path) -> None:
+    result = timed(3.0, 80.0)
+    result["recognised"]["metrics"][0]["metric"] = "wer"
+    tokens = {"unit": "phones", "lexicon": True}
+    run = save_run(tmp_path / "joint", result, corpus="digits", tokens=tokens)
+    assert "digits train test, word error %" in markdown(read_rows([run]))
+    assert "| joint | 3.0 |" in markdown(read_rows([run]))
+
+
 def test_several_test_splits_without_times(tmp_path: Path) -> None:
     splits = {"train": "train-360", "dev": "dev-clean", "test": "test-clean", "more": ["test-other"]}
     run = save_run(
         tmp_path / "ctc", {"error_rate": 0.03}, corpus="librispeech", more={"test-other": {"error_rate": 0.07}},
         splits=splits,
     )  # fmt: skip
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "other.txt").write_text("stays")
     rows = write_results([run], tmp_path / "out")
+    assert (tmp_path / "out" / "other.txt").read_text() == "stays"
     assert [(r.test, r.values["error"]) for r in rows] == [
         ("test-clean", [3.0]),
         ("test-other", [pytest.approx(7.0)]),
@@ -114,4 +126,6 @@ def test_grouping_and_spread(tmp_path: Path) -> None:
     assert spread([1.0]) == "1.0"
     assert spread([1.0, 3.0]) == "2.0 ± 1.4"
     assert spread([1.0, None]) == "-"
+    assert mean_and_deviation([(1.0, 5.0), (3.0, 5.0)]) == ((2.0, 5.0), (pytest.approx(2**0.5), 0.0))
+    assert mean_and_deviation([(1.0, 5.0)]) == ((1.0, 5.0), (0.0, 0.0))
     assert difference({"a": {"b": 1}, "c": 2}, {"a": {"b": 1, "d": 3}, "c": 2, "seed": 1}) == "no a.d"

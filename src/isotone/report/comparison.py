@@ -43,6 +43,8 @@ class Comparison:
     Attributes:
         scores: The headline table.
         frontier: For every system, its error rate and IDR in percent.
+        frontier_spreads: For every system, the standard deviations of both over its seeds, where known.
+        error: Name of that error rate, with its unit.
         collars: For every system, start F1 in percent by collar in seconds.
         collar_bands: Confidence intervals of ``collars``, in percent.
         errors: For every system, signed boundary errors in seconds.
@@ -53,6 +55,8 @@ class Comparison:
 
     scores: Table | None = None
     frontier: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    frontier_spreads: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    error: str = "phone error rate (%)"
     collars: Mapping[str, Mapping[float, float]] = field(default_factory=dict)
     collar_bands: Mapping[str, Mapping[float, tuple[float, float]]] | None = None
     errors: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
@@ -71,7 +75,10 @@ def comparison_sections(comparison: Comparison) -> list[Section]:
             f"{n}: {x:.2f} % errors, IDR {y:.2f} %" for n, (x, y) in comparison.frontier.items()
         )
         caption = "Error rate against intersection duration ratio (IDR). The upper left corner is best."
-        parts += [Heading("Text against times"), Image(frontier_figure(comparison.frontier), points, caption)]
+        if comparison.frontier_spreads:
+            caption += " Bars: standard deviation over seeds."
+        figure = frontier_figure(comparison.frontier, comparison.frontier_spreads, error=comparison.error)
+        parts += [Heading("Text against times"), Image(figure, points, caption)]
     if comparison.collars:
         figure = collar_figure(comparison.collars, comparison.collar_bands)
         caption = (

@@ -261,6 +261,7 @@ def error_figure(
 @styled
 def frontier_figure(
     points: Mapping[str, tuple[float, float]],
+    spreads: Mapping[str, tuple[float, float]] | None = None,
     *,
     error: str = "phone error rate (%)",
     timing: str = "IDR (%)",
@@ -272,6 +273,8 @@ def frontier_figure(
 
     Args:
         points: For every system, its error rate and its IDR, both in percent.
+        spreads: For every system, how far the bars reach on each side of its point, where known: the standard
+            deviations of both over its seeds.
         error, timing: Names of the axes, with units.
         title: Heading.
     """
@@ -283,15 +286,18 @@ def frontier_figure(
     best = frontier(kept)
     if len(best) > 1:
         axes.plot(*zip(*(kept[n] for n in best)), color=MUTED, lw=1.0, ls=(0, (2, 2)), zorder=1)
+    reach = {n: (spreads or {}).get(n, (0.0, 0.0)) for n in kept}
     for name, (x, y) in kept.items():
-        axes.plot(
-            x, y, marker=styles[name].marker, color=styles[name].colour, ms=9, mec="white", mew=0.8, ls="none"
-        )
+        across, up = reach[name]
+        axes.errorbar(
+            x, y, xerr=across or None, yerr=up or None, marker=styles[name].marker, color=styles[name].colour,
+            ms=9, mec="white", mew=0.8, ls="none", elinewidth=1.2, capsize=2.5,
+        )  # fmt: skip
     axes.margins(0.16, 0.14)
     axes.set_xlabel(f"{drawable(error)}   ◂ better")
     axes.set_ylabel(f"{drawable(timing)}   better ▸")
     set_title(figure, title)
-    _name_points(figure, axes, kept, styles, best)
+    _name_points(figure, axes, kept, reach, styles, best)
     return figure
 
 
@@ -310,6 +316,7 @@ def _name_points(
     figure: Figure,
     axes: Axes,
     points: Mapping[str, tuple[float, float]],
+    reach: Mapping[str, tuple[float, float]],
     styles: Mapping[str, Look],
     best: Sequence[str],
 ) -> None:
@@ -321,7 +328,11 @@ def _name_points(
     taken = [
         Bbox.from_extents(x - 6 * point, y - 6 * point, x + 6 * point, y + 6 * point) for x, y in at.values()
     ]
-    if len(best) > 1:  # the frontier's line is no place for a name either
+    for n, (x, y) in points.items():  # the bars and the frontier's line are no places for a name either
+        for dx, dy in ((reach[n][0], 0.0), (0.0, reach[n][1])):
+            (left, bottom), (right, top) = axes.transData.transform([(x - dx, y - dy), (x + dx, y + dy)])
+            taken.append(Bbox.from_extents(left - 1, bottom - 1, right + 1, top + 1))
+    if len(best) > 1:
         corners = np.array([at[n] for n in best])
         length = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(corners, axis=0).T))])
         along = np.linspace(0, length[-1], 2 + int(length[-1] / (8 * point)))

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from isotone.files import atomic_folder, safe_name
+from isotone.files import atomic_write, check_folder, safe_name
 from isotone.report.curves import frontier_figure
-from isotone.report.seeds import difference, group_seeds, settings, spread
+from isotone.report.seeds import difference, group_seeds, mean_and_deviation, settings, spread
 from isotone.report.style import save
 
 #: Models of the paper's tables 1 and 2; every other experiment is an ablation of them.
@@ -93,7 +93,8 @@ def read_rows(folders: Sequence[Path]) -> list[Row]:
         for test, places in _tests(config).items():
             results = [_read(run / place / "result.json") for run in runs for place in places]
             values = {key: [_value(r, key) for r in results] for key in COLUMNS}
-            unit = "phone" if config["tokens"]["unit"] == "phones" else "word"
+            tokens = config["tokens"]
+            unit = "phone" if tokens["unit"] == "phones" and not tokens.get("lexicon") else "word"
             place = (config["data"]["name"], config["splits"]["train"], test)
             rows.append(Row(*place, unit, name, values, "" if base is None else difference(config, base)))
     order = {name: i for i, name in enumerate(MODELS)}
@@ -109,28 +110,29 @@ def write_results(folders: Sequence[Path], out: Path) -> list[Row]:
 
     Args:
         folders: Run folders.
-        out: Folder, written whole or not at all.
+        out: Folder; what else it holds stays.
 
     Raises:
         FileNotFoundError: a folder is not a finished run.
+        NotADirectoryError, PermissionError: nothing can be written to the folder.
         ValueError: no runs.
     """
     if not folders:
         raise ValueError("There are no runs to make tables of.")
     rows = read_rows([Path(f) for f in folders])
-    with atomic_folder(out) as target:
-        (target / "results.md").write_text(markdown(rows), encoding="utf-8")
-        with (target / "results.csv").open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["corpus", "train", "test", "unit", "model", "run", *COLUMNS])
-            for r in rows:
-                place = (r.corpus, r.train, r.test, r.unit, r.model)
-                runs = range(len(r.values["error"]))
-                writer.writerows([*place, i, *(r.values[key][i] for key in COLUMNS)] for i in runs)
-        for name, points in _frontiers(rows).items():
-            unit = next(r.unit for r in rows if name == _place(r))
-            figure = frontier_figure(points, error=f"{unit} error rate (%)", title=name)
-            save(figure, target / f"{safe_name(name.replace(' ', '_'))}.png")
+    check_folder(out)
+    with atomic_write(out / "results.md") as file:
+        file.write(markdown(rows))
+    with atomic_write(out / "results.csv") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["corpus", "train", "test", "unit", "model", "run", *COLUMNS])
+        for r in rows:
+            place = (r.corpus, r.train, r.test, r.unit, r.model)
+            runs = range(len(r.values["error"]))
+            writer.writerows([*place, i, *(r.values[key][i] for key in COLUMNS)] for i in runs)
+    for name, (points, spreads) in _frontiers(rows).items():
+        figure = frontier_figure(points, spreads, error=f"{_unit(rows, name)} error rate (%)", title=name)
+        save(figure, out / f"{safe_name(name.replace(' ', '_'))}.png")
     return rows
 
 
@@ -175,16 +177,19 @@ def _table(lines: Sequence[Sequence[str]]) -> str:
     return "".join("| " + " | ".join(line) + " |\n" for line in shown)
 
 
-def _frontiers(rows: Sequence[Row]) -> dict[str, dict[str, tuple[float, float]]]:
-    """Mean error rate and IDR of every system, by corpus and splits."""
-    out: dict[str, dict[str, tuple[float, float]]] = {}
+_Places = dict[str, tuple[float, float]]
+
+
+def _frontiers(rows: Sequence[Row]) -> dict[str, tuple[_Places, _Places]]:
+    """Of every system the means of error rate and IDR, and their standard deviations, by corpus and splits."""
+    out: dict[str, tuple[_Places, _Places]] = {}
     for r in rows:
         pairs = [
             (e, i) for e, i in zip(r.values["error"], r.values["idr"]) if e is not None and i is not None
         ]
         if pairs:
-            mean = tuple(sum(p[k] for p in pairs) / len(pairs) for k in (0, 1))
-            out.setdefault(_place(r), {})[r.model] = (mean[0], mean[1])
+            means, deviations = out.setdefault(_place(r), ({}, {}))
+            means[r.model], deviations[r.model] = mean_and_deviation(pairs)
     return out
 
 

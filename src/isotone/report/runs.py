@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,18 +17,24 @@ from isotone import format as files
 from isotone.alignment import Alignment, Tier
 from isotone.evaluation import Report
 from isotone.evaluation.files import evaluate_paths
-from isotone.files import atomic_write
+from isotone.files import atomic_write, check_folder
 from isotone.report.comparison import Comparison, Example, comparison_sections
+from isotone.report.curves import frontier_figure
 from isotone.report.evolution import evolution_figure
 from isotone.report.html import write_report
 from isotone.report.sections import Heading, Image, Section, Table
-from isotone.report.seeds import group_seeds, spread
+from isotone.report.seeds import group_seeds, mean_and_deviation, spread
 from isotone.report.style import save
 from isotone.report.tiers import tiers_figure
 from isotone.report.weights import WeightSnapshot, weights_figure
 
-COLUMNS = {
-    "PER %": ("recognised", "per"),
+#: Error rates by tier: what a table calls them, the metric, and what an axis says.
+_ERRORS = {
+    "words": ("WER %", "wer", "word error rate (%)"),
+    "phones": ("PER %", "per", "phone error rate (%)"),
+}
+_OTHER_ERRORS = ("errors %", "label_error_rate", "label error rate (%)")
+_COLUMNS = {
     "peaky %": ("recognised", "peaky"),
     "start F1 20 ms": ("recognised", "start_f1@20ms"),
     "start F1 50 ms": ("recognised", "start_f1@50ms"),
@@ -39,9 +46,13 @@ COLUMNS = {
 }
 PARTS = ("config.yaml", "metrics.jsonl", "alignments", "forced", "reference", "predictions.jsonl")
 NOT_LOSSES = ("epoch", "lr", "grad_norm", "utterances_per_s")
-BEST: dict[str, Literal["min", "max"]] = {
-    name: ("min" if name.startswith(("PER", "peaky", "forced median")) else "max") for name in COLUMNS
-}
+_LESS_IS_BETTER = ("PER", "WER", "errors", "peaky", "forced median")
+
+
+def columns(tier: str) -> dict[str, tuple[str, str]]:
+    """The columns of a table on a tier: name to report and metric."""
+    name, metric, _ = _ERRORS.get(tier, _OTHER_ERRORS)
+    return {name: ("recognised", metric), **_COLUMNS}
 
 
 @dataclass(frozen=True)
@@ -77,11 +88,16 @@ class Run:
                 out.append((int(path.stem.split("-")[1]), {k: stored[k] for k in stored.files}))
         return out
 
+    @property
+    def tier(self) -> str:
+        """The tier that is scored."""
+        return self.reports["recognised"].tier
+
     def values(self) -> list[float | None]:
-        """The headline numbers, in the order of :data:`COLUMNS`."""
+        """The headline numbers, in the order of :func:`columns`."""
         return [
             self.reports[part].metrics[metric].value if metric in self.reports[part].metrics else None
-            for part, metric in COLUMNS.values()
+            for part, metric in columns(self.tier).values()
         ]
 
 
@@ -98,8 +114,14 @@ class System:
     runs: list[Run]
 
     def mean(self) -> list[float | None]:
-        """Means over the runs, in the order of :data:`COLUMNS`; None where a run has none."""
+        """Means over the runs, in the order of :func:`columns`; None where a run has none."""
         return [None if None in v else float(np.mean(v)) for v in self._columns()]  # type: ignore[arg-type]
+
+    def place(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Error rate and IDR in percent: their means, and their standard deviations over the seeds (0 of one seed)."""
+        idr = list(columns(self.runs[0].tier)).index("IDR %")
+        known = [[math.nan if v is None else v for v in run.values()] for run in self.runs]
+        return mean_and_deviation([(values[0], values[idr]) for values in known])
 
     def cells(self) -> list[str]:
         """What a table shows: the mean, and the standard deviation over the seeds where there are several."""
@@ -117,8 +139,12 @@ def systems(runs: Sequence[Run]) -> list[System]:
     ]
 
 
-def load_run(folder: Path, tier: str = "phones") -> Run:
+def load_run(folder: Path, tier: str = "") -> Run:
     """Read a run folder back and score it.
+
+    Args:
+        folder: The run.
+        tier: What is scored. Default: phones, or words where the references have no phones.
 
     Raises:
         FileNotFoundError: the run is not finished: a part of what a run writes is not there.
@@ -129,22 +155,28 @@ def load_run(folder: Path, tier: str = "phones") -> Run:
             raise FileNotFoundError(
                 f"{folder} is not a finished run: {folder / part} is not there. Train it to the end first."
             )
+    tier = tier or _scored_tier(folder)
     reports = {"recognised": evaluate_paths(folder, folder / "reference", tier).report}
     reports["forced"] = evaluate_paths(folder / "forced", folder / "reference", tier).report
     return Run(folder.resolve().name, folder, reports)
 
 
-def report_runs(
-    folders: Sequence[Path], out: Path, *, tier: str = "phones", examples: int = 3
-) -> list[System]:
+def _scored_tier(folder: Path) -> str:
+    first = min((folder / "reference").iterdir(), default=None)
+    return "words" if first and not files.read(first).has("phones") else "phones"
+
+
+def report_runs(folders: Sequence[Path], out: Path, *, tier: str = "", examples: int = 3) -> list[System]:
     """Compare finished runs: ``table.md``, ``table.csv``, ``scores.json``, figures and ``report.html``.
+
+    Of several systems, ``frontier.png`` has what each pays in errors for its times.
 
     Runs that differ in their seed alone are one system: tables give mean and standard deviation.
 
     Args:
         folders: Run folders with the same test split.
         out: Where the files go.
-        tier: Tier that is scored.
+        tier: Tier that is scored. Default: phones, or words where the references have no phones.
         examples: Utterances to look at and to hear.
 
     Returns:
@@ -155,20 +187,25 @@ def report_runs(
         ValueError: the runs have other test splits, or nothing on the tier.
     """
     every = [load_run(f, tier) for f in dict.fromkeys(folders)]
+    tier = every[0].tier
     for run in every[1:]:
         if set(run.reports["recognised"].ids) != set(every[0].reports["recognised"].ids):
             raise ValueError(
                 f"{run.folder} has another test split than {every[0].folder}: compare runs on the same one."
             )
     found = systems(every)
+    check_folder(out)
     out.mkdir(parents=True, exist_ok=True)
     _write_tables(out, found, every)
     recognised, forced = (_table(found, part) for part in ("recognised", "forced"))
     runs = [replace(s.runs[0], name=s.name) for s in found]
     shown = _examples(runs, tier, examples)
+    places = {s.name: s.place() for s in found}
     comparison = Comparison(
         scores=recognised,
-        frontier={r.name: (_number(r, "PER %"), _number(r, "IDR %")) for r in runs},
+        frontier={name: place for name, (place, _) in places.items()},
+        frontier_spreads={s.name: places[s.name][1] for s in found if len(s.runs) > 1},
+        error=_ERRORS.get(tier, _OTHER_ERRORS)[2],
         collars={r.name: _curve(r.reports["recognised"]) for r in runs},
         collar_bands={r.name: _bands(r.reports["recognised"]) for r in runs},
         history={r.name: r.history() for r in runs},
@@ -177,6 +214,9 @@ def report_runs(
         if any("words" in [t.name for t in a.tiers] for e in shown for a in e.alignments.values())
         else (tier,),
     )
+    if len(found) > 1:
+        figure = frontier_figure(comparison.frontier, comparison.frontier_spreads, error=comparison.error)
+        save(figure, out / "frontier.png")
     heading, first, *rest = comparison_sections(comparison)
     sections = [heading, first, forced, *rest, *_training_sections(runs, out, shown, tier)]
     facts = {
@@ -190,8 +230,12 @@ def report_runs(
 def _table(found: Sequence[System], part: str) -> Table:
     """The columns of recognised, or of forced alignments."""
     several = any(len(s.runs) > 1 for s in found)
-    names = [name for name, (source, _) in COLUMNS.items() if source == part]
-    shown = [dict(zip(COLUMNS, s.cells() if several else s.mean())) for s in found]
+    every = columns(found[0].runs[0].tier)
+    names = [name for name, (source, _) in every.items() if source == part]
+    shown = [dict(zip(every, s.cells() if several else s.mean())) for s in found]
+    best: dict[str, Literal["min", "max"]] = {
+        name: "min" if name.startswith(_LESS_IS_BETTER) else "max" for name in names
+    }
     caption = {
         "recognised": "Recognised text with its times, test split. F1 and IDR are label-strict, without silence.",
         "forced": "Forced alignment of the reference transcripts.",
@@ -200,24 +244,20 @@ def _table(found: Sequence[System], part: str) -> Table:
         ["model", *names],
         [[s.name, *(row[n] for n in names)] for s, row in zip(found, shown)],
         caption + (" Mean and standard deviation over seeds." if several else ""),
-        best={} if several else {n: BEST[n] for n in names},
+        best={} if several else best,
         digits=1,
     )
 
 
-def _number(run: Run, column: str) -> float:
-    value = dict(zip(COLUMNS, run.values()))[column]
-    return float("nan") if value is None else value
-
-
 def _write_tables(out: Path, found: Sequence[System], runs: Sequence[Run]) -> None:
-    rows = [["model", *COLUMNS], *([s.name, *s.cells()] for s in found)]
+    names = columns(runs[0].tier)
+    rows = [["model", *names], *([s.name, *s.cells()] for s in found)]
     rule = ["---"] * len(rows[0])
     with atomic_write(out / "table.md") as file:
         file.writelines("| " + " | ".join(row) + " |\n" for row in (rows[0], rule, *rows[1:]))
     with atomic_write(out / "table.csv") as file:
         writer = csv.writer(file)
-        writer.writerow(["model", "run", *COLUMNS])
+        writer.writerow(["model", "run", *names])
         writer.writerows([s.name, r.name, *r.values()] for s in found for r in s.runs)
     with atomic_write(out / "scores.json") as file:
         scores = {r.name: {k: v.to_dict(per_utterance=False) for k, v in r.reports.items()} for r in runs}

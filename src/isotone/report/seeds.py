@@ -55,6 +55,16 @@ def spread(values: Sequence[float | None], digits: int = 1) -> str:
     return f"{np.mean(known):.{digits}f}{deviation}"
 
 
+def mean_and_deviation(
+    pairs: Sequence[tuple[float, float]],
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Of a pair of numbers a run, the means, and the standard deviations (0 of one run)."""
+    table = np.array(pairs, dtype=float)
+    deviations = table.std(0, ddof=1) if len(table) > 1 else np.zeros(2)
+    (x, y), (across, up) = table.mean(0).tolist(), deviations.tolist()
+    return (x, y), (across, up)
+
+
 def difference(config: Mapping[str, Any], base: Mapping[str, Any]) -> str:
     """What an experiment changes in another's configuration: ``heads.ottc.alpha=uniform``."""
     # where another run lies is no difference: that there is one is

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from isotone.text.characters import CharacterTokenizer
+from isotone.text.lexicon import Lexicon
 from isotone.text.normalize import Case, TextError, Word, normalize, split_words
 from isotone.text.phones import SILENT
 from isotone.text.pieces import PieceTokenizer, train_pieces
@@ -33,9 +34,11 @@ class PhoneTokenizer(Tokenizer):
         pronouncer: Words to phones; without one, texts are phones with spaces between them.
         silence: A label put before the first and after the last word of a pronounced text; None puts none.
         blank: The blank label.
+        pauses: Put the silence between the words as well. A silence that begins a word is then that between the words.
+        lexicon: The words that recognised phones are read as. Default: phones are the text.
 
     Raises:
-        ValueError: the blank or the silence is not among the labels, or a label is there twice.
+        ValueError: the blank or the silence is not among the labels, a label is there twice, or pauses without silence.
     """
 
     unit: Unit = "phones"
@@ -46,13 +49,25 @@ class PhoneTokenizer(Tokenizer):
         pronouncer: Pronouncer | None = None,
         silence: str | None = None,
         blank: str = BLANK,
+        *,
+        pauses: bool = False,
+        lexicon: Lexicon | None = None,
     ) -> None:
+        if pauses and silence is None:
+            raise ValueError("Pauses between words are silences: give the tokenizer the silence's label.")
         for name, label in (("blank", blank), ("silence", silence)):
             if label is not None and label not in labels:
                 raise ValueError(f"The {name} {label!r} is not among the labels {list(labels)}.")
         super().__init__(labels, list(labels).index(blank))
         self.pronouncer = pronouncer
         self.silence = silence
+        self.pauses = pauses
+        self.lexicon = lexicon
+
+    @property
+    def has_words(self) -> bool:
+        """See :attr:`Tokenizer.has_words`."""
+        return self.lexicon is not None
 
     def encode(self, text: str) -> Transcript:
         """The phones of a text, pronounced, or of a string of phones where there is no pronouncer.
@@ -67,7 +82,11 @@ class PhoneTokenizer(Tokenizer):
         parts = [(i, part) for i, word in enumerate(words) for part in word.normal.split()]
         phones: list[tuple[str, int | None]] = []
         for (i, _), said in zip(parts, self.pronouncer([part for _, part in parts])):
-            phones += [(phone, i) for phone in said]
+            if self.pauses and phones and phones[-1][1] != i:
+                phones.append((str(self.silence), None))
+            # the closure of a stop at a word's start is a part of the pause before it
+            rest = said[1:] if self.pauses and said[0] == self.silence and len(said) > 1 else said
+            phones += [(phone, i) for phone in rest]
         if self.silence and phones:
             phones = [(self.silence, None), *phones, (self.silence, None)]
         return self._known(words, phones)
@@ -100,12 +119,18 @@ class PhoneTokenizer(Tokenizer):
             raise TextError(f"Utterance {row['id']!r}: {error}") from None
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The phones with spaces between them."""
+        """The words that the lexicon reads, without one the phones, with spaces between them."""
+        if self.lexicon is not None:
+            return " ".join(word for word, _, _ in self.words(ids))
         return " ".join(self.labels[i] for i in ids if i != self.blank)
 
     def words(self, ids: Sequence[int]) -> list[tuple[str, int, int]]:
-        """Nothing: phones do not say where words begin."""
-        return []
+        """What the lexicon reads; without one nothing, for phones do not say where words begin."""
+        return [] if self.lexicon is None else self.lexicon.parse([self.labels[i] for i in ids])
+
+    def writes(self, number: int) -> bool:
+        """See :meth:`Tokenizer.writes`."""
+        return number != self.blank
 
     def save(self, folder: Path) -> None:
         """Write everything that :func:`load` needs, the pronouncer too."""
@@ -114,7 +139,9 @@ class PhoneTokenizer(Tokenizer):
             "labels": self.labels,
             "blank": self.labels[self.blank],
             "silence": self.silence,
+            "pauses": self.pauses,
             "pronouncer": None if self.pronouncer is None else self.pronouncer.save(Path(folder)),
+            "lexicon": None if self.lexicon is None else self.lexicon.pronunciations,
         }
         write_json(Path(folder) / CONFIG, config)
 
@@ -142,6 +169,8 @@ def build_tokenizer(
     kind: Literal["unigram", "bpe"] = "unigram",
     pronouncer: Pronouncer | None = None,
     silence: str | None = None,
+    pauses: bool = False,
+    lexicon: bool = False,
 ) -> Tokenizer:
     """A tokenizer whose vocabulary is what a training set has; the blank is number 0.
 
@@ -151,16 +180,16 @@ def build_tokenizer(
         case: Case of characters and pieces.
         language: See :func:`isotone.text.normalize.split_words`.
         size, kind: Of pieces, see :func:`train_pieces`.
-        pronouncer, silence: Of phones, see :class:`PhoneTokenizer`.
+        pronouncer, silence, pauses: Of phones, see :class:`PhoneTokenizer`. Where the rows have no phones, these are
+            the pronouncer's of their texts.
+        lexicon: Read recognised phones as the words of the rows' texts.
 
     Raises:
-        ValueError: no such unit, or rows without text or phones.
+        ValueError: no such unit, rows without text or phones, or a lexicon without a pronouncer.
+        TextError: a word that the pronouncer does not know.
     """
     if unit == "phones":
-        phones = sorted({label for tier in _column(rows, "phones") for label in tier["label"]})
-        if not phones:
-            raise ValueError("A phone tokenizer needs rows with phones; there are none in these.")
-        return PhoneTokenizer([BLANK, *phones], pronouncer, silence)
+        return _phones(rows, pronouncer, silence, pauses, lexicon)
     if unit == "characters":
         texts = (normalize(text, case=case, language=language) for text in _distinct(_column(rows, "text")))
         characters = sorted({c for text in texts for c in text if not c.isspace()})
@@ -170,6 +199,33 @@ def build_tokenizer(
     if unit == "pieces":
         return train_pieces(_column(rows, "text"), size, kind, case=case, language=language)
     raise ValueError(f"A tokenizer's unit is 'phones', 'characters' or 'pieces'; got {unit!r}.")
+
+
+def _phones(
+    rows: Iterable[Mapping[str, Any]],
+    pronouncer: Pronouncer | None,
+    silence: str | None,
+    pauses: bool,
+    lexicon: bool,
+) -> PhoneTokenizer:
+    rows = rows if hasattr(rows, "select_columns") else list(rows)
+    phones = {label for tier in _column(rows, "phones") for label in tier["label"]}
+    said: dict[str, list[str]] = {}
+    if lexicon or not phones:
+        if pronouncer is None:
+            raise ValueError(
+                "A phone tokenizer needs rows with phones, and a pronouncer where there are none in them or the "
+                "phones are to be read as words (lexicon); got no pronouncer."
+            )
+        texts = _distinct(_column(rows, "text"))
+        words = sorted({part for text in texts for word in split_words(text) for part in word.normal.split()})
+        said = dict(zip(words, pronouncer(words)))
+    if not phones:
+        phones = {phone for some in said.values() for phone in some} | ({silence} if silence else set())
+    return PhoneTokenizer(
+        [BLANK, *sorted(phones)], pronouncer, silence, pauses=pauses,
+        lexicon=Lexicon(said, silence) if lexicon else None,
+    )  # fmt: skip
 
 
 def _column(rows: Any, name: str) -> Iterator[Any]:
@@ -201,7 +257,11 @@ def load(folder: str | Path) -> Tokenizer:
     kind = config.get("kind", "characters")
     if kind == "phones":
         pronouncer = config["pronouncer"] and load_pronouncer(config["pronouncer"], folder)
-        return PhoneTokenizer(config["labels"], pronouncer, config["silence"], config["blank"])
+        words = config.get("lexicon")
+        return PhoneTokenizer(
+            config["labels"], pronouncer, config["silence"], config["blank"], pauses=config.get("pauses", False),
+            lexicon=Lexicon(words, config["silence"]) if words else None,
+        )  # fmt: skip
     if kind == "characters":
         return CharacterTokenizer.from_transformers(folder, config.get("case"), config.get("language", "en"))
     if kind == "pieces":

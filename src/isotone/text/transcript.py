@@ -60,6 +60,11 @@ class Tokenizer(ABC):
     def __len__(self) -> int:
         return len(self.labels)
 
+    @property
+    def has_words(self) -> bool:
+        """Whether recognised labels say what the words are."""
+        return True
+
     @abstractmethod
     def encode(self, text: str) -> Transcript:
         """The labels of a text.
@@ -82,6 +87,10 @@ class Tokenizer(ABC):
     @abstractmethod
     def words(self, ids: Sequence[int]) -> list[tuple[str, int, int]]:
         """Words of recognised labels: (word, number of its first label in ``ids``, one past its last)."""
+
+    def writes(self, number: int) -> bool:
+        """Whether a label is a part of what is written, as a delimiter between words is not."""
+        return bool(self.decode([number]))
 
     @abstractmethod
     def save(self, folder: Path) -> None:

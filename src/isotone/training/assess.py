@@ -85,7 +85,6 @@ def assess(model: Model, data: Utterances, folder: Path, seed: int = 0) -> dict[
     """
     pipeline = Pipeline(model, device=next(model.parameters()).device)
     textgrid = formats.build("textgrid")
-    tier = model.tokenizer.unit if model.tokenizer.unit == "phones" else "words"
     rows: list[Decoded] = []
     with atomic_write(folder / "predictions.jsonl") as file:
         for item in track(decode(pipeline, data), "Test split", total=len(data), transient=True):
@@ -103,6 +102,8 @@ def assess(model: Model, data: Utterances, folder: Path, seed: int = 0) -> dict[
                 "forced_frameless": item.forced.frameless if item.forced else None,
             }  # fmt: skip
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    phones = model.tokenizer.unit == "phones" and any(r.reference.has("phones") for r in rows)
+    tier = "phones" if phones or not model.tokenizer.has_words else "words"
     timed = [r for r in rows if r.reference.has(tier)]
     forced = [(r.forced.alignment, r.reference) for r in timed if r.forced]
     reports: dict[str, Report] = {}
