@@ -163,6 +163,7 @@ _SIZES = [
         peers=(*_BATCHED, "dtaidistance", "FastDTW"),
         targets={"pysdtw": 0.1, "dtaidistance": 0.1, "FastDTW": 0.01},
     ),
+    _size(32, 1024, 20, peers=("soft-DTW", "MaxSim")),
     *(_size(8, 64, n, swept=True, peers=_BATCHED) for n in (10, 20, 40, 100, 500)),
 ]  # fmt: skip
 
