@@ -77,9 +77,7 @@ def score_blocks(
     # an item's own numbers stay in the first cache while every query reads them
     for block in range(task * run, min((task + 1) * run, blocks)):
         c = block * LANES
-        norms = squares[block].reshape(-1)
-        for j in range(n):
-            store(bonus, j * LANES, subtract(splat(_ONE), load(norms, j * LANES)))
+        _fill_bonus(bonus, squares[block].reshape(-1), n)
         columns = _fill_mask(column_mask, column_lengths, c, n)
         for g in range(groups):
             for i in range(m):
@@ -115,6 +113,13 @@ def score_blocks(
 def _copy(source: np.ndarray, first: int, target: np.ndarray, place: int, count: int) -> None:
     for x in range(count):
         store(target, (place + x) * LANES, load(source, (first + x) * LANES))
+
+
+@njit(nogil=True, cache=True)
+def _fill_bonus(bonus: np.ndarray, squares: np.ndarray, n: int) -> None:
+    """1 less the squared norms: what a reward has beside the similarity."""
+    for j in range(n):
+        store(bonus, j * LANES, subtract(splat(_ONE), load(squares, j * LANES)))
 
 
 @njit(nogil=True, cache=True)
