@@ -332,9 +332,9 @@ class OPAS(nn.Module):
         group = min(count, _QUERIES)
         # an item's share: its similarities, its vectors twice, and its inner products
         each = group * m * (n + 2) + n * (2 * d + 2 * min(n, d))
-        block = int(
-            max(1, min(floats // each, _BLOCK_SIMILARITIES // max(1, group * m * n) // 16 * 16 or 16))
-        )
+        # sixteen items are the least that a thread works on
+        cached = max(torch.get_num_threads(), _BLOCK_SIMILARITIES // max(1, group * m * n) // 16) * 16
+        block = int(max(1, min(floats // each, cached)))
         out = queries.new_empty(count, items)
         for c in range(0, items, block):
             # inner products of an item's own vectors are for soft plans

@@ -25,8 +25,6 @@ from isotone.kernels._opas_lanes import largest, repeat
 from isotone.kernels._opas_network import network, scratch_size
 from isotone.kernels._opas_sinkhorn import factors_size, scale, scale_wide, wide_size
 
-#: Pairs of a query and a block of items that one task scores.
-STEPS = 32
 # Largest range of reward / tau within a row, and largest reward / tau, that single precision scales without under- or
 # overflow.
 _NARROW = np.float32(40.0)
@@ -39,6 +37,7 @@ _NEAR = 4 * LANES
 @njit(nogil=True, cache=True)
 def score_blocks(
     task: int,
+    run: int,
     similarity: np.ndarray,
     squares: np.ndarray,
     products: np.ndarray,
@@ -57,10 +56,9 @@ def score_blocks(
     fit: np.ndarray,
     order: np.ndarray,
 ) -> None:
-    """Score the pairs of a task, s_F without the query's norm."""
+    """Score the pairs of a task, which has ``run`` blocks; s_F without the query's norm."""
     groups, m, blocks, n, _ = similarity.shape
     lanes = blocks * LANES
-    run = max(1, STEPS // groups)
     stagger = layers[0, 1] - 1 if len(layers) else 0
     stride = max(n, net_columns)
     similar = np.zeros((m + stagger) * stride * LANES, np.float32)

@@ -6,7 +6,6 @@ import numpy as np
 from numba import njit
 
 from isotone.kernels._lanes import LANES, add, larger, load, multiply, smaller, splat, store, subtract
-from isotone.kernels._opas import STEPS
 
 _ZERO, _ONE, _TWO = np.float32(0.0), np.float32(1.0), np.float32(2.0)
 # Of a position that is not there. Sums of it stay finite, and are never the larger ones.
@@ -16,16 +15,16 @@ _NEVER = np.float32(-1e30)
 @njit(nogil=True, cache=True)
 def select_blocks(
     task: int,
+    run: int,
     similarity: np.ndarray,
     squares: np.ndarray,
     row_lengths: np.ndarray,
     column_lengths: np.ndarray,
     fit: np.ndarray,
 ) -> None:
-    """Largest sums of 2 x_i c_j - |c_j|^2 over increasing j, of the pairs of a task."""
+    """Largest sums of 2 x_i c_j - |c_j|^2 over increasing j, of the pairs of a task, which has ``run`` blocks."""
     groups, m, blocks, n, _ = similarity.shape
     lanes = blocks * LANES
-    run = max(1, STEPS // groups)
     source, flat = similarity.reshape(-1), fit.reshape(-1)
     norms, best = np.empty(n * LANES, np.float32), np.empty((n + 1) * LANES, np.float32)
     for block in range(task * run, min((task + 1) * run, blocks)):
