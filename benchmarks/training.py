@@ -2,7 +2,8 @@
 
 Every call trains from scratch, set-up and the last checkpoint included: the same encoder, batches, precision and
 learning rate; recordings of one length, so that both make the same batches. Ours reads its audio from disk; the example
-has everything in memory, as ``run_speech_recognition_ctc.py`` does after its preprocessing.
+has everything in memory, as ``run_speech_recognition_ctc.py`` does after its preprocessing. A vocabulary of 29 is that
+of English letters; one of thousands is that of Chinese characters, or of subwords.
 """
 
 from __future__ import annotations
@@ -31,29 +32,36 @@ from isotone.training.loop import Trainer, make_accelerator
 from isotone.training.objective import Objective
 
 _RATE = 16_000
-_LETTERS_A_SECOND = 14
-_TOKENIZER = CharacterTokenizer(["<pad>", "<unk>", "|", *string.ascii_lowercase])
+# Of English letters with spaces, and of Chinese characters.
+_LETTERS_A_SECOND, _CHARACTERS_A_SECOND = 14, 4
+_SPECIAL = ["<pad>", "<unk>", "|"]
 _LR = 1e-4
 
 
 class Work(NamedTuple):
-    """A corpus on disk (it goes with the object), and how much of it to train on."""
+    """A corpus on disk (it goes with the object), its characters, and how much of it to train on."""
 
     corpus: tempfile.TemporaryDirectory[str]
+    tokenizer: CharacterTokenizer
     steps: int
     batch: int
 
 
 def inputs(dims: Mapping[str, int]) -> Work:
-    """Noise of so many seconds with random letters, B recordings a step."""
+    """Noise of so many seconds with random letters, B recordings a step; V tokens with the three special ones."""
     rng = np.random.default_rng(0)
     folder = tempfile.TemporaryDirectory()
+    count = dims["V"] - len(_SPECIAL)
+    few = count <= len(string.ascii_lowercase)
+    alphabet = list(string.ascii_lowercase) if few else [chr(0x4E00 + i) for i in range(count)]
+    size = dims["seconds"] * (_LETTERS_A_SECOND if few else _CHARACTERS_A_SECOND)
     for i in range(dims["B"] * 4):
         path = Path(folder.name, f"{i:04d}.flac")
         soundfile.write(path, 0.1 * rng.standard_normal(dims["seconds"] * _RATE), _RATE)
-        letters = rng.choice(list(string.ascii_lowercase), dims["seconds"] * _LETTERS_A_SECOND)
-        path.with_suffix(".txt").write_text("".join(" " if i % 6 == 5 else c for i, c in enumerate(letters)))
-    return Work(folder, dims["steps"], dims["B"])
+        drawn = rng.choice(alphabet, size)
+        text = "".join(" " if few and i % 6 == 5 else c for i, c in enumerate(drawn))
+        path.with_suffix(".txt").write_text(text, encoding="utf-8")
+    return Work(folder, CharacterTokenizer([*_SPECIAL, *alphabet]), dims["steps"], dims["B"])
 
 
 def ours(work: Work) -> float:
@@ -70,7 +78,7 @@ def _train(work: Work, name: str) -> float:
     reading = Reading(
         name, {"name": f"{name}-greedy"}, name, {"name": "ctc" if name == "ctc" else "segmental"}
     )
-    model = Model(SpeechEncoder("wav2vec2-tiny"), {name: {"name": name}}, _TOKENIZER, reading)
+    model = Model(SpeechEncoder("wav2vec2-tiny"), {name: {"name": name}}, work.tokenizer, reading)
     objective = Objective(model, {name: {"head": name, "loss": {"name": name}, "weight": 1.0}})
     rows = FolderCorpus(work.corpus.name, test_share=0.0).load("train")
     settings: dict[str, Any] = {
@@ -78,7 +86,7 @@ def _train(work: Work, name: str) -> float:
     }  # fmt: skip
     recipe = OmegaConf.merge(OmegaConf.structured(Recipe), {"train": settings})
     with tempfile.TemporaryDirectory() as folder:
-        data = Utterances(rows, _TOKENIZER, _RATE, frames=model.encoder.frames)
+        data = Utterances(rows, work.tokenizer, _RATE, frames=model.encoder.frames)
         with redirect_stdout(io.StringIO()):  # the progress bar
             Trainer(objective, data, recipe, Path(folder), None, make_accelerator(recipe, Path(folder))).fit()
         rows_of = [OmegaConf.create(line) for line in Path(folder, "metrics.jsonl").read_text().splitlines()]
@@ -96,15 +104,15 @@ def transformers_trainer(work: Work) -> float:
     torch.manual_seed(0)
     config = SpeechEncoder("wav2vec2-tiny").model.config
     config.vocab_size, config.pad_token_id, config.ctc_loss_reduction = (
-        len(_TOKENIZER),
-        _TOKENIZER.blank,
+        len(work.tokenizer),
+        work.tokenizer.blank,
         "mean",
     )
     extractor = Wav2Vec2FeatureExtractor(return_attention_mask=True)
     examples = []
     for path in sorted(Path(work.corpus.name).glob("*.flac")):
         values = extractor(soundfile.read(path, dtype="float32")[0], sampling_rate=_RATE).input_values[0]
-        labels = list(_TOKENIZER.encode(path.with_suffix(".txt").read_text()).tokens)
+        labels = list(work.tokenizer.encode(path.with_suffix(".txt").read_text(encoding="utf-8")).tokens)
         examples.append({"input_values": values, "labels": labels})
 
     def collate(rows: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
@@ -140,11 +148,15 @@ def same(work: Work, mine: float, theirs: float) -> None:
 
 
 def _sizes(ratio: Mapping[str, float]) -> list[Size]:
+    def size(batch: int, seconds: int, tokens: int, steps: int, **options: Any) -> Size:
+        return Size({"B": batch, "seconds": seconds, "V": tokens, "steps": steps}, **options)
+
     return [
-        Size({"B": 2, "seconds": 1, "steps": 2}, quick=True),
-        Size({"B": 8, "seconds": 2, "steps": 16}, swept=True),
-        Size({"B": 8, "seconds": 4, "steps": 12}, targets=ratio, swept=True),
-        Size({"B": 8, "seconds": 12, "steps": 6}, targets=ratio, swept=True),
+        size(2, 1, 29, 2, quick=True),
+        size(8, 2, 29, 16, swept=True),
+        size(8, 4, 29, 12, targets=ratio, swept=True),
+        size(8, 12, 29, 6, targets=ratio, swept=True),
+        size(4, 24, 4000, 4, targets=ratio),
     ]
 
 

@@ -1,15 +1,15 @@
 """Search for ordered subsequences of audio: `python recipes/music_speech/run.py EXPERIMENT [key=value ...]`."""
 
-import sys
 from pathlib import Path
 
 from ordered_search.experiment import run
 from ordered_search.settings import EXPERIMENTS, load
 
+from isotone.console import experiment_arguments
+
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
-        raise SystemExit(f"{__doc__}\nExperiments: {', '.join(EXPERIMENTS)}")
+    name, overrides = experiment_arguments(f"{__doc__}\nExperiments: {', '.join(EXPERIMENTS)}")
     try:
-        print(run(load(sys.argv[1], sys.argv[2:]), Path.cwd()))
+        print(run(load(name, overrides), Path.cwd()))
     except (FileNotFoundError, ValueError) as error:
         raise SystemExit(f"error: {error}") from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from isotone.console import experiment_arguments
 
 HERE = Path(__file__).parent
 EXPERIMENTS = sorted(path.stem for path in HERE.glob("*.yaml") if path.stem != "base")
@@ -66,9 +67,8 @@ def main(arguments: list[str]) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
-        raise SystemExit(f"{__doc__}\nExperiments: {', '.join(EXPERIMENTS)}")
+    name, overrides = experiment_arguments(f"{__doc__}\nExperiments: {', '.join(EXPERIMENTS)}")
     try:
-        main(sys.argv[1:])
+        main([name, *overrides])
     except ValueError as error:
         raise SystemExit(f"error: {error}") from None

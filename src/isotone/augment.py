@@ -38,6 +38,9 @@ class Augmentation(ABC):
         ValueError: a probability outside of that.
     """
 
+    #: Whether a recording is as long as it was, so that times in it stay true.
+    keeps_length = True
+
     def __init__(self, probability: float) -> None:
         if not 0 <= probability <= 1:
             raise ValueError(f"{type(self).__name__} expects a probability from 0 to 1; got {probability}.")
@@ -126,6 +129,8 @@ class Speed(Augmentation):
     Raises:
         ValueError: an option outside its range.
     """
+
+    keeps_length = False
 
     def __init__(self, *, factor: Sequence[float] = (0.9, 1.1), probability: float = 1.0) -> None:
         super().__init__(probability)
@@ -221,6 +226,11 @@ class Chain:
         self.parts = [
             part if isinstance(part, Augmentation) else augmentations.create(part) for part in parts
         ]
+
+    @property
+    def keeps_length(self) -> bool:
+        """Whether no part makes a recording longer or shorter."""
+        return all(part.keeps_length for part in self.parts)
 
     def __call__(self, samples: NDArray[Any], rng: np.random.Generator) -> Samples:
         """Change the samples ``(N,)``; a chain of nothing copies them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -32,6 +33,24 @@ def explained() -> Iterator[None]:
         if type(error) in (TypeError, KeyError, IndexError):  # not meant for users: say how to find its place
             fail(f"{type(error).__name__}: {_plain(error)} (isotone --verbose COMMAND ... shows where)")
         fail(error)
+
+
+def experiment_arguments(usage: str) -> tuple[str, list[str]]:
+    """The experiment and the ``key=value`` overrides that a recipe's ``run.py`` was called with.
+
+    Args:
+        usage: What is printed for ``--help``.
+
+    Raises:
+        SystemExit: help was asked for (code 0), or there is no experiment (the usage, and code 1).
+    """
+    name, *overrides = sys.argv[1:] or [""]
+    if name in ("-h", "--help"):
+        print(usage)
+        raise SystemExit(0)
+    if not name or name.startswith("-"):
+        raise SystemExit(usage)
+    return name, overrides
 
 
 def _plain(error: BaseException | str) -> str:

@@ -102,6 +102,9 @@ class SpeechEncoder(Encoder):
             self.spec_augment = build_spec_augment(spec_augment, self._grid().hop_s, bands)
         if gradient_checkpointing:
             self.model.gradient_checkpointing_enable()
+        elif hasattr(self.model, "feature_extractor"):
+            # for checkpointing alone transformers asks for the gradient of the audio, which nobody reads
+            self.model.feature_extractor._requires_grad = False
         if freeze_features and hasattr(self.model, "feature_extractor"):
             # of the part, not of the model: not every class of transformers passes the call on
             self.model.feature_extractor._freeze_parameters()

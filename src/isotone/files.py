@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import hashlib
 import os
 import re
 import shutil
@@ -10,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
+
+from filelock import FileLock
 
 
 @contextmanager
@@ -42,6 +46,13 @@ def atomic_write(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def alone(place: Path) -> FileLock:
+    """A lock on what is made at ``place``, held by one thread of this user and machine at a time."""
+    user = getattr(os, "getuid", getpass.getuser)()  # in a container a user may have no name
+    key = hashlib.sha256(f"{user} {place.absolute()}".encode()).hexdigest()[:16]
+    return FileLock(Path(tempfile.gettempdir(), f"isotone-{key}.lock"))
 
 
 @contextmanager

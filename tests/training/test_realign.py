@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 
 from isotone.corpus.timit import TimitCorpus
 from isotone.model import Model
+from isotone.training.config import RecipeError
 from isotone.training.data import Utterances
 from isotone.training.teacher import Rounds, aligned_paths, teacher_paths
 
@@ -147,3 +148,12 @@ def test_when_rounds_are_due(run_folder: Path, split: Utterances, tmp_path: Path
         Rounds(model, split, [30], tmp_path)
     with pytest.raises(ValueError, match="No head 'times'"):
         Rounds(model, split, [0.3], tmp_path, "times")
+
+
+def test_recordings_keep_their_length_where_alignments_are_given(
+    tiny_recipes: Path, train: Train, tmp_path: Path
+) -> None:
+    with pytest.raises(RecipeError, match=r"train\.augment makes recordings longer or shorter"):
+        train(
+            tiny_recipes / "joint.yaml", f"output={tmp_path}/run", *OPTIONS, "train.augment=[{name: speed}]"
+        )

@@ -180,7 +180,9 @@ def test_help_is_no_error(
     recipe: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.argv", ["run.py", "--help"])
-    main(str(recipe.parent / "run.py"), "How to use it.")
+    with pytest.raises(SystemExit) as done:
+        main(str(recipe.parent / "run.py"), "How to use it.")
+    assert done.value.code == 0
     assert capsys.readouterr().out.startswith("How to use it.\nExperiments and presets: ")
     monkeypatch.setattr("sys.argv", ["run.py"])
     with pytest.raises(SystemExit, match=r"How to use it\."):

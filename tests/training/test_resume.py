@@ -23,12 +23,13 @@ from isotone.training import checkpoint
 
 Train = Callable[..., Path]
 
-# Dropout and SpecAugment, so that torch's and numpy's random states count; batches of several epochs, so that the
-# data's place does; a second head, for optimiser states of all kinds.
+# Dropout, SpecAugment and changed recordings, so that torch's and numpy's random states count; batches of several
+# epochs, so that the data's place does; a second head, for optimiser states of all kinds.
 OPTIONS = [
     "train.steps=20", "train.save_every=6", "train.evaluate_every=5", "train.batch_size=5", "train.accumulate=2",
     "encoder.source.hidden_dropout=0.1", "encoder.source.mask_time_prob=0.3", "encoder.source.mask_time_length=3",
     "heads.ctc.dropout=0.2", "train.average=0.9", "train.freeze=[{parameters: ['heads.ottc.weights.*'], start: 0.75}]",
+    "train.augment=[{name: speed}, {name: noise, probability: 0.5}]",
 ]  # fmt: skip
 
 CHILD = """

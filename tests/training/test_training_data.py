@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone.audio import load
+from isotone.augment import Chain
 from isotone.corpus.rows import to_dataset
 from isotone.corpus.timit import TimitCorpus
 from isotone.encoder import SpeechEncoder
 from isotone.text.tokenizer import CharacterTokenizer, TextError, Tokenizer, Transcript, build_tokenizer
-from isotone.training.data import LengthBatches, Utterances
+from isotone.training.data import Augmented, LengthBatches, Utterances
 
 
 @pytest.fixture(scope="module")
@@ -215,3 +216,34 @@ def test_an_epoch_of_a_large_corpus_is_batched_quickly() -> None:
     assert time.perf_counter() - started < 10
     assert sorted(i for batch in batches for i in batch) == list(range(280_000))
     assert LengthBatches(seconds.tolist(), 16, 160.0).batches() == batches
+
+
+def test_recordings_change_with_the_epoch_and_the_row_and_come_again(
+    rows: object, tokenizer: Tokenizer
+) -> None:
+    data = Utterances(rows, tokenizer, 16_000)
+
+    def heard(epoch: int, seed: int = 0) -> list[np.ndarray]:
+        changed = Augmented(data, Chain([{"name": "noise", "snr_db": [10, 20]}]), seed, epoch)
+        assert len(changed) == len(data)
+        return [changed[i].audio for i in range(2)]
+
+    first, again, later, other = heard(0), heard(0), heard(1), heard(0, seed=1)
+    for a, b, c, d in zip(first, again, later, other):
+        np.testing.assert_array_equal(a, b)
+        assert len(a) == len(c) == len(d)
+        assert not np.array_equal(a, c)
+        assert not np.array_equal(a, d)
+    noise = [heard - data[i].audio for i, heard in enumerate(first)]
+    assert abs(np.corrcoef(noise[0][:4000], noise[1][:4000])[0, 1]) < 0.2
+
+
+def test_durations_follow_the_speed(rows: object, tokenizer: Tokenizer) -> None:
+    data = Utterances(rows, tokenizer, 16_000)
+    before, after = data[0], Augmented(data, Chain([{"name": "speed", "factor": [0.8, 0.8]}]), 0, 0)[0]
+    assert before.durations is not None
+    assert after.durations is not None
+    assert len(after.audio) == pytest.approx(len(before.audio) / 0.8, abs=2)
+    assert after.durations == pytest.approx([d / 0.8 for d in before.durations], rel=1e-3)
+    assert sum(after.durations) == pytest.approx(len(after.audio) / 16_000, abs=0.2)
+    assert after.transcript == before.transcript

@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 import soundfile
-from filelock import FileLock
 from numpy.typing import NDArray
 
 from isotone.alignment import Alignment, Segment, Tier
 from isotone.audio import load
 from isotone.corpus.folder import SPLITS, FolderCorpus
 from isotone.corpus.rows import Part
-from isotone.files import atomic_folder
+from isotone.files import alone, atomic_folder
 
 #: Hz of the recordings, and of the sequences.
 SAMPLE_RATE = 8000
@@ -211,10 +210,7 @@ class DigitsCorpus(FolderCorpus):
         files = [(r.path.name, r.path.stat()) for r in found]
         state = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in files]
         made = {"revision": _REVISION, "options": self._options, "recordings": _digest([state, odd])}
-        self.root.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(
-            f"{self.root}.lock"
-        ):  # of runs that begin together one makes them, the others find them
+        with alone(self.root):  # of runs that begin together one makes them, the others find them
             there = _read_manifest(self.root)
             if {k: there.get(k) for k in made} == made:
                 skipped: dict[str, list[tuple[str, str]]] = there["skipped"]

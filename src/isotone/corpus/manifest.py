@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import getpass
 import hashlib
 import inspect
 import json
 import logging
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock
-
 from isotone import __version__
-from isotone.files import atomic_folder, atomic_write, safe_name
+from isotone.files import alone, atomic_folder, atomic_write, safe_name
 from isotone.interfaces import Corpus
 from isotone.registries import corpora
 
@@ -111,7 +107,7 @@ def prepare(spec: Mapping[str, Any], split: str, folder: Path) -> Prepared:
     options = json.dumps(dict(spec), sort_keys=True, default=str)
     key = hashlib.sha256(f"{options} {split}".encode()).hexdigest()[:12]
     place = folder / f"{safe_name(str(spec['name']))}-{safe_name(split)}-{key}"
-    with _alone(place):  # of runs that begin together one prepares, the others find it ready
+    with alone(place):  # of runs that begin together one prepares, the others find it ready
         if head := _current(place, _fingerprint(corpus, split, folder)):
             skipped = [(id, reason) for id, reason in head["skipped"]]
             return Prepared(load_from_disk(str(place / ROWS)), skipped, head["counts"])
@@ -120,13 +116,6 @@ def prepare(spec: Mapping[str, Any], split: str, folder: Path) -> Prepared:
         head = {"fingerprint": _fingerprint(corpus, split, folder), "counts": counts, "skipped": skipped}
         _write(place, rows, head)
         return Prepared(load_from_disk(str(place / ROWS)), skipped, counts)
-
-
-def _alone(place: Path) -> FileLock:
-    """A lock on a manifest, held by one thread of this user and machine at a time."""
-    user = getattr(os, "getuid", getpass.getuser)()  # in a container a user may have no name
-    key = hashlib.sha256(f"{user} {place.absolute()}".encode()).hexdigest()[:16]
-    return FileLock(Path(tempfile.gettempdir(), f"isotone-manifest-{key}.lock"))
 
 
 def _write(place: Path, rows: Dataset, head: Mapping[str, Any]) -> None:

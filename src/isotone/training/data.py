@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 
 from isotone import audio
+from isotone.augment import Chain
 from isotone.text.tokenizer import TextError, Tokenizer, Transcript
 from isotone.types import Targets
 
@@ -123,6 +124,32 @@ class Utterances(Dataset[Example]):
             paths = torch.nn.utils.rnn.pad_sequence(known, batch_first=True, padding_value=-2)
         targets = Targets(targets.labels, targets.lengths, durations, paths)
         return Batch(samples, lengths, targets, [e.id for e in examples], [e.row for e in examples])
+
+
+class Augmented(Dataset[Example]):
+    """Utterances whose recordings are changed at random, as the seed, the epoch and the row decide.
+
+    Args:
+        data: The utterances; their teacher's paths, if any, are those of recordings that keep their length.
+        change: What is done to a recording; durations of labels follow where it gets longer or shorter.
+        seed, epoch: Of the choices, so that training that was interrupted goes on with the same ones.
+    """
+
+    def __init__(self, data: Utterances, change: Chain, seed: int, epoch: int) -> None:
+        self.data, self.change, self.key = data, change, (seed, epoch)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, index: int) -> Example:
+        example = self.data[index]
+        rng = np.random.default_rng([*self.key, index])
+        samples = self.change(example.audio, rng)
+        durations = example.durations
+        if durations is not None:
+            longer = len(samples) / max(1, len(example.audio))
+            durations = [longer * seconds for seconds in durations]
+        return replace(example, audio=samples, durations=durations)
 
 
 def _rows(rows: Any, columns: list[str]) -> Iterator[dict[str, Any]]:

@@ -21,8 +21,9 @@ from omegaconf import OmegaConf
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch.utils.data import DataLoader
 
+from isotone.augment import Chain
 from isotone.training import checkpoint
-from isotone.training.data import Batch, LengthBatches, Utterances
+from isotone.training.data import Augmented, Batch, LengthBatches, Utterances
 from isotone.training.objective import Objective
 from isotone.training.optim import Average, Frozen, make_optimizer, make_schedule
 from isotone.training.teacher import Rounds
@@ -100,9 +101,10 @@ class Trainer:
         rounds: Rounds | None = None,
     ) -> None:
         settings = recipe.train
-        self.rounds = rounds
+        self.rounds, self.seed = rounds, recipe.seed
         self.settings, self.folder, self.evaluate, self.accelerator = settings, folder, evaluate, accelerator
         self.data = data
+        self.change = Chain(settings.augment)
         world = accelerator.num_processes
         self.sampler = LengthBatches(
             data.seconds,
@@ -269,8 +271,9 @@ class Trainer:
             self.sampler.epoch, self.sampler.start = self.epoch, self.batch
             mine = [batch[rank::world] for batch in self.sampler]
             # its own generator: making an iterator must not touch the random state that dropout uses
+            data = Augmented(self.data, self.change, self.seed, self.epoch)
             loader = DataLoader(
-                self.data,
+                data if self.change.parts else self.data,
                 batch_sampler=mine,
                 collate_fn=self.data.collate,
                 num_workers=self.settings.workers,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,8 @@ import torch
 from accelerate import Accelerator
 from omegaconf import DictConfig, OmegaConf
 
+from isotone.augment import Chain
+from isotone.console import experiment_arguments
 from isotone.corpus.manifest import load_splits
 from isotone.files import atomic_folder, atomic_write, safe_name
 from isotone.hub import write_card
@@ -40,14 +41,10 @@ def main(script: str, usage: str) -> None:
         usage: Shown where no experiment is given.
     """
     folder = Path(script).parent
-    usage = f"{usage}\nExperiments and presets: {', '.join(experiments(folder))}"
-    if sys.argv[1:2] in (["-h"], ["--help"]):
-        print(usage)
-        return
-    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
-        raise SystemExit(usage)
+    known = ", ".join(experiments(folder))
+    name, overrides = experiment_arguments(f"{usage}\nExperiments and presets: {known}")
     try:
-        run(load_recipe(folder / f"{sys.argv[1]}.yaml", sys.argv[2:]))
+        run(load_recipe(folder / f"{name}.yaml", overrides))
     except (FileNotFoundError, RecipeError) as error:
         raise SystemExit(f"error: {error}") from None
 
@@ -97,6 +94,11 @@ def _run(recipe: DictConfig, folder: Path, accelerator: Accelerator) -> None:
     if start:
         _copy_weights(start, model)
     objective = Objective(model, _plain(recipe.objective))
+    if (recipe.teacher or recipe.realign.after) and not Chain(recipe.train.augment).keeps_length:
+        raise RecipeError(
+            "train.augment makes recordings longer or shorter (speed), and the alignments of a teacher, or of realign, "
+            "are of the recordings as they are: leave one of the two out."
+        )
     Pipeline(model)  # a decoder or an aligner that cannot be built is said now, not after an epoch
     rate, frames = model.encoder.sample_rate, model.encoder.frames
     train = Utterances(splits["train"], tokenizer, rate, recipe.train.max_seconds, frames)
