@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 RUNS ?= runs/demo
 DEMO_STEPS ?= 600
 DEMO := ctc ottc joint
+# Processes that the tests are shared out to, of one thread each.
+JOBS ?= 2
 
 .PHONY: demo test lint bench env clean
 
@@ -23,7 +25,7 @@ demo: env
 	$(BIN)/isotone report $(addprefix $(RUNS)/,$(DEMO)) --out $(RUNS)/report
 
 test: env
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 # Every kernel beside its public peers: time, memory, exponents.
 bench: env
