@@ -61,6 +61,12 @@ def test_evaluate_in_the_folder_itself(scored: Path, monkeypatch: pytest.MonkeyP
     assert metrics(scored / "s.json", "good")["start_f1@20ms"] == 100.0
 
 
+def test_evaluate_says_when_both_sides_are_one(scored: Path) -> None:
+    result = isotone("evaluate", scored / "ref", scored / "good/../ref")
+    assert "it was compared with itself" in result.output
+    assert "itself" not in isotone("evaluate", scored / "good", scored / "ref").output
+
+
 def test_evaluate_whatever_the_labels(tmp_path: Path) -> None:
     files.write(utterance("u", labels="t aa sil s iy"), tmp_path / "hyp", "textgrid")
     files.write(utterance("u"), tmp_path / "ref", "textgrid")

@@ -336,6 +336,8 @@ def evaluate(
             json_file=json_file,
         )
         out.print(table({name: e.report for name, e in found.items()}))
+    if hyp.resolve() == ref.resolve():
+        typer.echo(f"Hypothesis and reference are both {hyp}: it was compared with itself.", err=True)
     if comparison is not None:
         first, second = found
         typer.echo(comparison_markdown(comparison, (first, second)))
