@@ -158,3 +158,21 @@ def test_the_sign_of_long_cycles() -> None:
     """One cycle of n is even where n is odd: the longest way that the labels have to go."""
     for size in (2, 3, 64, 65, 250):
         assert permutation_sign(torch.arange(size).roll(1)[None]).item() == (1 if size % 2 else -1)
+
+
+def test_a_batch_on_threads_is_what_its_rows_are() -> None:
+    matrix = rotations(21, 30, seed=3)
+    half = torch.eye(30, dtype=torch.float64)
+    half[0, 0] = half[1, 1] = -1  # the way by the Schur form
+    matrix[13] = half
+    alone = torch.cat([orthogonal_power(row[None], 0.4) for row in matrix])
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2, 5):
+            torch.set_num_threads(threads)
+            torch.testing.assert_close(orthogonal_power(matrix, 0.4), alone, rtol=0, atol=1e-12)
+        matrix[17, :, 0] *= -1
+        with pytest.raises(ValueError, match=r"Row 17: .* determinant -1"):
+            orthogonal_power(matrix, 0.4)
+    finally:
+        torch.set_num_threads(before)
