@@ -354,6 +354,18 @@ def test_unknown_source_of_a_head() -> None:
             out.read(source)
 
 
+@pytest.mark.parametrize("checkpointing", [False, True])
+def test_the_gradient_of_the_audio_is_made_where_checkpointing_needs_it(checkpointing: bool) -> None:
+    source = {"model_type": "wav2vec2", **LAYER}
+    encoder = SpeechEncoder(source, gradient_checkpointing=checkpointing).train()
+    asked: list[bool] = []
+    first = encoder.model.feature_extractor.conv_layers[0]
+    first.conv.register_forward_pre_hook(lambda _, inputs: asked.append(inputs[0].requires_grad))
+    encoder(torch.randn(1, 4000), torch.tensor([4000])).hidden[-1].values.square().sum().backward()
+    assert asked[0] == checkpointing
+    assert first.conv.weight.grad.abs().sum() > 0
+
+
 def test_gradient_checkpointing_changes_no_gradient() -> None:
     """Half the memory's worth of work twice: the same gradients."""
     gradients = []
