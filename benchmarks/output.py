@@ -20,7 +20,7 @@ from benchmarks.harness import OURS, Bench, Row, Size
 from isotone.files import atomic_write
 
 # Colours that stay apart for the colour-blind (Okabe & Ito); ours comes first.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _PACKAGES = ("isotone", "torch", "torchaudio", "numba", "numpy", "scipy")
 
 
@@ -102,12 +102,14 @@ def figure(bench: Bench, sizes: Sequence[Size], rows: Sequence[Row], folder: Pat
     if not points:
         return []
     slopes = exponents(rows)
-    drawing = Figure(figsize=(6.4, 4.4), layout="constrained")
+    drawing = Figure(figsize=(8.2, 4.4), layout="constrained")
     axes = drawing.add_subplot()
-    for (name, curve), colour in zip(points.items(), _COLOURS * len(points)):
+    for i, (name, curve) in enumerate(points.items()):
+        # beyond as many curves as there are colours, other markers tell them apart
+        colour, marker = _COLOURS[i % len(_COLOURS)], "os^"[i // len(_COLOURS) % 3]
         label = f"{name}: ${bench.axis}^{{{slopes[name]:.2f}}}$" if name in slopes else name
         ours = name == OURS
-        axes.plot(*zip(*curve), marker="o", ms=4, lw=2.4 if ours else 1.4, color=colour, label=label)
+        axes.plot(*zip(*curve), marker=marker, ms=4, lw=2.4 if ours else 1.4, color=colour, label=label)
     axes.set_xscale("log")
     axes.set_yscale("log")
     values = sorted({value for curve in points.values() for value, _ in curve})
@@ -115,12 +117,12 @@ def figure(bench: Bench, sizes: Sequence[Size], rows: Sequence[Row], folder: Pat
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel(f"{bench.axis} ({_in_proportion(bench.axis, sizes)})")
     axes.set_ylabel("median of one call (ms)")
-    axes.set_title(f"{bench.name}: {bench.about}", fontsize=10, loc="left", wrap=True)
+    drawing.suptitle(f"{bench.name}: {bench.about}", fontsize=10, x=0.01, ha="left")
     axes.grid(True, which="major", color="0.85")
     axes.grid(True, which="minor", color="0.94", lw=0.5)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False)
+    drawing.legend(frameon=False, loc="outside right center")
     written = []
     for kind in ("png", "svg"):
         path = folder / f"{bench.name}.{kind}"
