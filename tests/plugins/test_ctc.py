@@ -408,3 +408,50 @@ def test_priors_of_scores_that_have_much_in_common(rng: torch.Generator) -> None
         results.append((value.detach().double(), torch.autograd.grad(value.sum(), leaf)[0].double()))
     for single, exact in zip(*results):
         torch.testing.assert_close(single, exact, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("blank", [0, 17])
+@pytest.mark.parametrize("widest", [6, 3, 0])
+def test_a_large_vocabulary_changes_nothing(rng: torch.Generator, blank: int, widest: int) -> None:
+    """Columns of labels that a row does not have count in the norm alone; torch has them all in the sums."""
+    logits = (3 * torch.randn(5, 14, 40, generator=rng, dtype=torch.float64)).requires_grad_()
+    rows = [[7, 7, 3, 9, 3, 39], [5, 5, 5], [], [30, 2, 30, 2], [8] * 6]  # the last needs 11 frames and has 9
+    rows = [row[:widest] for row in rows]
+    labels = torch.full((5, widest), -1)  # never read
+    for out, row in zip(labels, rows):
+        out[: len(row)] = torch.tensor(row)
+    frames, tokens = torch.tensor([14, 12, 10, 13, 9]), torch.tensor([len(row) for row in rows])
+    z = torch.randn(5, 14, generator=rng, dtype=torch.float64)
+    weight = torch.rand(5, generator=rng, dtype=torch.float64)
+    normal = logits.log_softmax(-1)
+    expected = torch.nn.functional.ctc_loss(
+        normal.transpose(0, 1),
+        labels.clamp(min=1),
+        frames,
+        tokens,
+        blank=blank,
+        reduction="none",
+        zero_infinity=True,
+    )
+    found = ctc(logits, labels, frames, tokens, blank)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
+    wanted = torch.autograd.grad(expected @ weight, logits)[0]
+    torch.testing.assert_close(torch.autograd.grad(found @ weight, logits)[0], wanted, rtol=0, atol=1e-9)
+    # another norm moves the value by what it differs from the logits' own
+    moved = ctc(logits, labels, frames, tokens, blank, log_norm=z)
+    differs = ((torch.logsumexp(logits, -1) - z) * length_mask(frames, 14)).sum(1)
+    fits = torch.tensor([True, True, True, True, widest < 6])
+    torch.testing.assert_close(moved, found - torch.where(fits, differs, 0.0), rtol=0, atol=1e-9)
+
+
+def test_long_utterances_of_a_large_vocabulary(rng: torch.Generator) -> None:
+    logits = torch.randn(2, 1500, 500, generator=rng).requires_grad_()
+    labels = torch.randint(1, 500, (2, 90), generator=rng)
+    frames, tokens = torch.tensor([1500, 1200]), torch.tensor([90, 71])
+    (found,) = torch.autograd.grad(ctc(logits, labels, frames, tokens, 0).sum(), logits)
+    wide = logits.detach().double().requires_grad_()
+    expected = torch.nn.functional.ctc_loss(
+        wide.log_softmax(-1).transpose(0, 1), labels, frames, tokens, reduction="none"
+    )
+    (right,) = torch.autograd.grad(expected.sum(), wide)
+    torch.testing.assert_close(found.double(), right, rtol=0, atol=1e-5)
