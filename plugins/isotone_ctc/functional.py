@@ -49,8 +49,11 @@ def ctc(
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     norm = None if log_norm is None else mask_rows(log_norm, frame_lengths).sum(1, dtype=torch.float64)
     if labels.shape[1] + 1 < logits.shape[2]:
-        norm = _norm(logits, frame_lengths, blank) if norm is None else norm
-        logits, labels, blank = _own_columns(logits, labels, label_lengths, blank)
+        own = _own_columns(logits, labels, frame_lengths, label_lengths, blank)
+        # the norm of a row without a path must not be counted, and impossible labels may leave it none
+        if torch.isfinite(own[0]).all():
+            norm = _norm(logits, frame_lengths, blank) if norm is None else norm
+            logits, labels, blank = own
     # NaN in the padding would come back through the gradient of the normalisation
     logits = mask_rows(logits, frame_lengths)
     # torch's gradient is right for normalised scores only: what is missing to that is added outside
@@ -82,7 +85,7 @@ def _norm(logits: Tensor, frame_lengths: Tensor, blank: int) -> Tensor:
 
 
 def _own_columns(
-    logits: Tensor, labels: Tensor, label_lengths: Tensor, blank: int
+    logits: Tensor, labels: Tensor, frame_lengths: Tensor, label_lengths: Tensor, blank: int
 ) -> tuple[Tensor, Tensor, int]:
     """The columns of the blank and of every row's own labels, ``(B, T, U + 1)``, the labels by these, and the blank.
 
@@ -95,7 +98,7 @@ def _own_columns(
     number = new.cumsum(1)  # of the different labels, from 1
     columns = torch.nn.functional.pad(torch.full_like(labels, blank), (1, 0), value=blank)
     columns = columns.scatter_(1, number, ordered)[:, None].expand(-1, logits.shape[1], -1)
-    chosen = logits.gather(2, columns)
+    chosen = mask_rows(logits.gather(2, columns), frame_lengths)
     spare = torch.arange(chosen.shape[2], device=labels.device) > new.sum(1, keepdim=True)
     chosen = torch.where(spare[:, None], chosen.detach().amax(2, keepdim=True) - 60, chosen)
     return chosen, torch.zeros_like(labels).scatter_(1, place, number), 0

@@ -455,3 +455,20 @@ def test_long_utterances_of_a_large_vocabulary(rng: torch.Generator) -> None:
     )
     (right,) = torch.autograd.grad(expected.sum(), wide)
     torch.testing.assert_close(found.double(), right, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("widest", [1, 12])
+def test_impossible_labels_of_a_large_vocabulary(rng: torch.Generator, widest: int) -> None:
+    """A row that has no path left is 0 without a gradient, whether the vocabulary is larger than the labels or not."""
+    logits = torch.randn(2, 6, 12, generator=rng)
+    logits[0, :, 4] = -torch.inf
+    logits.requires_grad_()
+    labels, sizes = torch.full((2, widest), 4), torch.tensor([1, 1])
+    labels[1, 0] = 7
+    loss = ctc(logits, labels, torch.tensor([6, 6]), sizes, 0)
+    assert loss[0] == 0
+    torch.testing.assert_close(loss[1], ctc(logits[1:], labels[1:], torch.tensor([6]), sizes[1:], 0)[0])
+    loss.sum().backward()
+    assert logits.grad is not None
+    assert not logits.grad[0].any()
+    assert logits.grad[1].abs().sum() > 0
