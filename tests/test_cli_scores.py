@@ -195,6 +195,7 @@ def fake_run(folder: Path, shift: float, *, seed: int = 0, count: int = 3) -> Pa
     (folder / "predictions.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
     history = [{"step": i, "loss": 10.0 - i, "ctc": 10.0 - i, "lr": 1e-3, "epoch": 0} for i in range(10)]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in history))
+    (folder / "result.json").write_text("{}")
     (folder / "config.yaml").write_text(f"seed: {seed}\noutput: {folder}\nshift: {shift}\n")
     return folder
 
@@ -228,6 +229,13 @@ def test_report_compares_runs(tmp_path: Path) -> None:
     )
 
 
+def test_report_of_a_model_evaluated_as_it_was(tmp_path: Path) -> None:
+    run = fake_run(tmp_path / "good", 0.01)
+    (run / "metrics.jsonl").unlink()
+    isotone("report", run, "--out", tmp_path / "report")
+    assert "Training" not in (tmp_path / "report/report.html").read_text(encoding="utf-8")
+
+
 def test_report_keeps_runs_of_one_name_apart(tmp_path: Path) -> None:
     runs = [fake_run(tmp_path / "one/ctc", 0.01), fake_run(tmp_path / "two/ctc", 0.03)]
     isotone("report", *runs, "--out", tmp_path / "report", "--tier", "words")
@@ -246,8 +254,8 @@ def test_report_takes_seeds_as_one_system(tmp_path: Path) -> None:
 def test_report_explains_what_is_no_run(tmp_path: Path) -> None:
     good = fake_run(tmp_path / "good", 0.01)
     assert "not a finished run" in error_of("report", good, tmp_path / "nothing")
-    (good / "metrics.jsonl").unlink()
-    assert "metrics.jsonl" in error_of("report", good)
+    (good / "result.json").unlink()
+    assert "result.json" in error_of("report", good)
     less = fake_run(tmp_path / "less", 0.01, count=2)
     assert "another test split" in error_of("report", less, fake_run(tmp_path / "more", 0.02))
     assert not (tmp_path / "report").exists()

@@ -123,6 +123,11 @@ def test_grouping_and_spread(tmp_path: Path) -> None:
     runs = [save_run(tmp_path / name, timed(1, 1), seed=i) for i, name in enumerate(["x/ctc-0", "x/ctc-1"])]
     other = save_run(tmp_path / "y" / "ctc-0", timed(1, 1), seed=7, train={"steps": 9})
     assert group_seeds([*runs, other, runs[0]]) == {"ctc": runs, "ctc-0": [other]}
+    tuned = [
+        save_run(tmp_path / f"tuned-{seed}", timed(1, 1), seed=seed, init=f"runs/ctc-{start}")
+        for seed, start in [(0, 0), (1, 1), (2, 1)]
+    ]
+    assert group_seeds(tuned) == {"tuned": tuned[:2], "tuned-2": [tuned[2]]}  # the start has another seed
     assert spread([1.0]) == "1.0"
     assert spread([1.0, 3.0]) == "2.0 ± 1.4"
     assert spread([1.0, None]) == "-"

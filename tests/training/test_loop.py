@@ -391,6 +391,34 @@ def test_training_goes_on_from_another_model(
         )  # fmt: skip
 
 
+def test_a_model_is_evaluated_without_training(
+    finished: Path, tiny_recipes: Path, timit_root: Path, train: Train, tmp_path: Path
+) -> None:
+    """As its own run was: the same words; with no training files, and with another decoder."""
+    root = tmp_path / "TIMIT"
+    shutil.copytree(timit_root / "TEST", root / "TEST")
+    options = [f"data.root={root}", f"init={finished}", "train.epochs=0"]
+    same = train(tiny_recipes / "joint.yaml", *options, f"output={tmp_path / 'same'}")
+    assert (same / "predictions.jsonl").read_text().replace(str(root), str(timit_root)) == (
+        finished / "predictions.jsonl"
+    ).read_text()
+    assert json.loads((same / "result.json").read_text()) == json.loads(
+        (finished / "result.json").read_text()
+    )
+    assert not (same / "metrics.jsonl").exists()
+    other = train(
+        tiny_recipes / "joint.yaml",
+        *options,
+        "reading.decoder={name: ctc-beam, beam: 4}",
+        f"output={tmp_path / 'other'}",
+    )
+    assert len((other / "predictions.jsonl").read_text().splitlines()) == len(
+        (same / "predictions.jsonl").read_text().splitlines()
+    )
+    with pytest.raises(RecipeError, match="init=RUN"):
+        train(tiny_recipes / "joint.yaml", "train.epochs=0", f"output={tmp_path / 'none'}")
+
+
 def test_processes_that_do_not_know_of_each_other(
     tiny_recipes: Path, train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

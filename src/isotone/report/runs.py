@@ -44,7 +44,7 @@ _COLUMNS = {
     "forced IDR %": ("forced", "idr"),
     "forced median error ms": ("forced", "error_median"),
 }
-PARTS = ("config.yaml", "metrics.jsonl", "alignments", "forced", "reference", "predictions.jsonl")
+PARTS = ("config.yaml", "result.json", "alignments", "forced", "reference", "predictions.jsonl")
 NOT_LOSSES = ("epoch", "lr", "grad_norm", "utterances_per_s")
 _LESS_IS_BETTER = ("PER", "WER", "errors", "peaky", "forced median")
 
@@ -75,8 +75,9 @@ class Run:
         return {row["id"]: row for row in map(json.loads, lines)}
 
     def history(self) -> list[dict[str, float]]:
-        """The loss terms of every step, from ``metrics.jsonl``."""
-        lines = (self.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        """The loss terms of every step, from ``metrics.jsonl``; none where a model was evaluated as it was."""
+        path = self.folder / "metrics.jsonl"
+        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
         rows = [row for row in map(json.loads, lines) if "loss" in row]
         return [{k: v for k, v in row.items() if k not in NOT_LOSSES} for row in rows]
 
@@ -208,7 +209,7 @@ def report_runs(folders: Sequence[Path], out: Path, *, tier: str = "", examples:
         error=_ERRORS.get(tier, _OTHER_ERRORS)[2],
         collars={r.name: _curve(r.reports["recognised"]) for r in runs},
         collar_bands={r.name: _bands(r.reports["recognised"]) for r in runs},
-        history={r.name: r.history() for r in runs},
+        history={r.name: history for r in runs if (history := r.history())},
         examples=shown,
         tiers=tuple(dict.fromkeys(("words", tier)))
         if any("words" in [t.name for t in a.tiers] for e in shown for a in e.alignments.values())

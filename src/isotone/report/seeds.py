@@ -34,11 +34,13 @@ def settings(folder: Path) -> dict[str, Any]:
 def group_seeds(folders: Sequence[Path]) -> dict[str, list[Path]]:
     """Run folders by system: those whose configurations differ in seed and output folder alone.
 
-    Systems are called by their first run's folder, without its seed's number where there are several.
+    So do runs whose start (``init``) or teacher differs in the seed that ends its name alone: ``runs/ctc-0`` for seed 0,
+    ``runs/ctc-1`` for seed 1. Systems are called by their first run's folder, without its seed's number where there are
+    several.
     """
     groups: dict[str, list[Path]] = {}
     for folder in dict.fromkeys(folders):
-        key = {k: v for k, v in settings(folder).items() if k not in INCIDENTAL}
+        key = _without_seed(settings(folder))
         groups.setdefault(json.dumps(key, sort_keys=True), []).append(folder)
     names = [_system_name(members) for members in groups.values()]
     if len(set(names)) < len(names):  # runs/a/ctc and runs/b/ctc
@@ -82,6 +84,14 @@ def _leaves(tree: Any, prefix: str = "") -> list[tuple[str, Any]]:
     if not isinstance(tree, dict):
         return [(prefix[:-1], tree)]
     return [leaf for key, value in tree.items() for leaf in _leaves(value, f"{prefix}{key}.")]
+
+
+def _without_seed(config: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {k: v for k, v in config.items() if k not in INCIDENTAL}
+    for key in ("init", "teacher"):
+        if isinstance(kept.get(key), str):
+            kept[key] = re.sub(rf"[-_.]{config.get('seed')}/?$", "", kept[key])
+    return kept
 
 
 def _system_name(folders: Sequence[Path]) -> str:

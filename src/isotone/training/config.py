@@ -78,8 +78,9 @@ class Training:
     """How the parameters move.
 
     Attributes:
-        epochs: Passes over the data, where ``steps`` is not given.
-        steps: Optimiser steps; takes precedence over ``epochs``.
+        epochs: Passes over the data, where ``steps`` is not given. 0: no training; the model of ``init`` is evaluated
+            as it is, on other splits or with another decoder, and the training data need not be there.
+        steps: Optimiser steps; takes precedence over ``epochs`` above 0.
         batch_size: Utterances a step and process, before ``accumulate``. Losses of several views (``consistency``) make
             the model see each of them so often: as much work and memory as so many times the batch.
         batch_seconds: Most audio in a batch, padding counted; longer batches are split. 0: no limit.

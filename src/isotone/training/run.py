@@ -77,10 +77,13 @@ def run(recipe: DictConfig) -> Path:
 
 
 def _run(recipe: DictConfig, folder: Path, accelerator: Accelerator) -> None:
+    trains = recipe.train.epochs > 0
+    if not (trains or recipe.init):
+        raise RecipeError("train.epochs=0 evaluates a model as it is: say which with init=RUN, or train.")
     if accelerator.is_main_process:
         _claim(folder, recipe)
     with accelerator.main_process_first():  # one process prepares a corpus, the others find it ready
-        splits, damaged = _load_splits(recipe, folder)
+        splits, damaged = _load_splits(recipe, folder, trains)
     torch.manual_seed(recipe.seed)
     start = Model.load(recipe.init) if recipe.init else None
     # a start's weights mean the labels they were trained with
@@ -93,18 +96,39 @@ def _run(recipe: DictConfig, folder: Path, accelerator: Accelerator) -> None:
     )
     if start:
         _copy_weights(start, model)
+    Pipeline(model)  # a decoder or an aligner that cannot be built is said now, not after an epoch
+    rate, frames = model.encoder.sample_rate, model.encoder.frames
+    longest = {"train": recipe.train.max_seconds}
+    data = {n: Utterances(rows, tokenizer, rate, longest.get(n, 0.0), frames) for n, rows in splits.items()}
+    if accelerator.is_main_process:
+        _report_skipped(folder, [*damaged, *(row for part in data.values() for row in part.skipped)])
+    if trains:
+        _fit(recipe, model, data["train"], data.get("dev"), folder, accelerator)
+    else:
+        model.to(accelerator.device)
+    if accelerator.is_main_process:
+        model.eval().save(folder / "model")
+        for name, place in {"test": folder, **_further_tests(recipe, folder)}.items():
+            if data.get(name):
+                assess(model, data[name], place, seed=recipe.seed)
+        write_card(folder)
+    accelerator.wait_for_everyone()
+
+
+def _fit(
+    recipe: DictConfig,
+    model: Model,
+    train: Utterances,
+    dev: Utterances | None,
+    folder: Path,
+    accelerator: Accelerator,
+) -> None:
     objective = Objective(model, _plain(recipe.objective))
     if (recipe.teacher or recipe.realign.after) and not Chain(recipe.train.augment).keeps_length:
         raise RecipeError(
             "train.augment makes recordings longer or shorter (speed), and the alignments of a teacher, or of realign, "
             "are of the recordings as they are: leave one of the two out."
         )
-    Pipeline(model)  # a decoder or an aligner that cannot be built is said now, not after an epoch
-    rate, frames = model.encoder.sample_rate, model.encoder.frames
-    train = Utterances(splits["train"], tokenizer, rate, recipe.train.max_seconds, frames)
-    held = {n: Utterances(rows, tokenizer, rate, frames=frames) for n, rows in splits.items() if n != "train"}
-    if accelerator.is_main_process:
-        _report_skipped(folder, [*damaged, *(row for s in (train, *held.values()) for row in s.skipped)])
     if recipe.teacher:
         with accelerator.main_process_first():
             train.paths = teacher_paths(
@@ -113,19 +137,13 @@ def _run(recipe: DictConfig, folder: Path, accelerator: Accelerator) -> None:
             )  # fmt: skip
 
     def evaluate(step: int) -> dict[str, float]:
-        return snapshot(model, held["dev"], folder / "snapshots", step, recipe.train)
+        assert dev is not None
+        return snapshot(model, dev, folder / "snapshots", step, recipe.train)
 
     Trainer(
-        objective, train, recipe, folder, evaluate if held.get("dev") else None, accelerator,
+        objective, train, recipe, folder, evaluate if dev else None, accelerator,
         _rounds(recipe, model, train, folder, accelerator),
     ).fit()  # fmt: skip
-    if accelerator.is_main_process:
-        model.eval().save(folder / "model")
-        for name, place in {"test": folder, **_further_tests(recipe, folder)}.items():
-            if held.get(name):
-                assess(model, held[name], place, seed=recipe.seed)
-        write_card(folder)
-    accelerator.wait_for_everyone()
 
 
 def _rounds(
@@ -142,9 +160,12 @@ def _rounds(
     return rounds
 
 
-def _load_splits(recipe: DictConfig, folder: Path) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """The corpus's splits, and (id, reason) of what the corpus itself left out."""
-    named = {n: s for n, s in recipe.splits.items() if n != "more"} | {s: s for s in recipe.splits.more}
+def _load_splits(
+    recipe: DictConfig, folder: Path, trains: bool
+) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """The corpus's splits, those for tests alone if nothing is trained, and (id, reason) of what it left out."""
+    wanted = ("train", "dev", "test") if trains else ("test",)
+    named = {n: recipe.splits[n] for n in wanted} | {s: s for s in recipe.splits.more}
     found = load_splits(_plain(recipe.data), named, folder)
     return {name: split.rows for name, split in found.items()}, [x for s in found.values() for x in s.skipped]
 
