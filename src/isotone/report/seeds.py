@@ -34,7 +34,7 @@ def settings(folder: Path) -> dict[str, Any]:
 def group_seeds(folders: Sequence[Path]) -> dict[str, list[Path]]:
     """Run folders by system: those whose configurations differ in seed and output folder alone.
 
-    So do runs whose start (``init``) or teacher differs in the seed that ends its name alone: ``runs/ctc-0`` for seed 0,
+    So do runs whose start (``init``) or teacher differs in the seed that ends its name: ``runs/ctc-0`` for seed 0,
     ``runs/ctc-1`` for seed 1. Systems are called by their first run's folder, without its seed's number where there are
     several.
     """
