@@ -88,6 +88,18 @@ def shorter_than_a_frame(path: Path) -> None:
     soundfile.write(path, np.zeros(100), 16_000)
 
 
+@pytest.mark.parametrize("command", [("align",), ("transcribe",), ("score-check",), ("search", "index")])
+def test_an_empty_argument_is_not_the_current_folder(
+    model: Path, tmp_path: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shell's variable that is not set: everything around would be aligned."""
+    save_noise(tmp_path / "a.wav", text="so")
+    monkeypatch.chdir(tmp_path)
+    result = isotone(*command, "", "-m", model, code=2)
+    assert "an empty argument" in result.stderr
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.txt", "a.wav"]
+
+
 @pytest.mark.parametrize("command", ["align", "transcribe"])
 @pytest.mark.parametrize(
     ("make", "said"),

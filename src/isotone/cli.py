@@ -16,7 +16,7 @@ from rich.table import Table
 
 from isotone.cli_lm import lm
 from isotone.cli_search import search_app
-from isotone.console import err, explained, fail, out
+from isotone.console import AudioArgument, err, explained, fail, out
 
 if TYPE_CHECKING:
     from isotone.batch import Outcome
@@ -82,7 +82,7 @@ def main(
 
 @app.command()
 def align(
-    audio: Annotated[list[Path], typer.Argument(help="Audio files or folders.")],
+    audio: AudioArgument,
     model: Model_,
     text: Annotated[Path | None, typer.Option(help="Transcript of the one audio file.")] = None,
     text_dir: TextDir_ = None,
@@ -152,7 +152,7 @@ def align(
 
 @app.command()
 def transcribe(
-    audio: Annotated[list[Path], typer.Argument(help="Audio files or folders.")],
+    audio: AudioArgument,
     model: Model_,
     decoder: Annotated[
         str | None,
@@ -220,7 +220,7 @@ def _finish(report: Outcome, out_dir: Path) -> None:
 
 @app.command(name="score-check")
 def score_check(
-    audio: Annotated[list[Path], typer.Argument(help="Audio files or folders, two transcripts at least.")],
+    audio: AudioArgument,
     model: Model_,
     text_dir: TextDir_ = None,
     aligner: Annotated[str | None, typer.Option(help="Aligner, instead of the model's own.")] = None,

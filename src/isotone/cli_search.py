@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
-from isotone.console import explained, fail, out
+from isotone.console import AudioArgument, explained, fail, out
 
 search_app = typer.Typer(
     help="Find where a clip of audio, or the like of it, is in a collection of recordings.",
@@ -26,7 +26,7 @@ _Rate = Annotated[
 
 @search_app.command()
 def index(
-    audio: Annotated[list[Path], typer.Argument(help="Audio files or folders.")],
+    audio: AudioArgument,
     out_dir: Annotated[Path, typer.Option("--out", "-o", help="Folder of the index.")],
     model: Annotated[
         Path | None,

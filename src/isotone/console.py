@@ -6,7 +6,8 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from pathlib import Path
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -20,6 +21,26 @@ def fail(error: BaseException | str, code: int = 2) -> NoReturn:
     """Say what was wrong and leave."""
     err.print("[bold red]error:[/]", escape(_plain(error)), highlight=False, soft_wrap=True)
     raise typer.Exit(code)
+
+
+def path_argument(text: str) -> Path:
+    """The path of an argument.
+
+    Raises:
+        typer.BadParameter: it is empty, like a shell's variable that is not set; as a path that is the current folder.
+    """
+    if not text:
+        raise typer.BadParameter("an empty argument; expected a file or a folder (the current one is '.').")
+    return Path(text)
+
+
+#: What commands that take recordings are called with.
+AudioArgument = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Audio files or folders.", parser=path_argument, metavar="AUDIO...", show_default=False
+    ),
+]
 
 
 @contextmanager

@@ -144,6 +144,16 @@ def test_save_and_load(cmu: Path, tmp_path: Path) -> None:
 
 
 @needs_espeak
+def test_espeak_reads_no_other_script() -> None:
+    """It would spell Russian words, and say of Chinese ones that they are Chinese letters."""
+    assert Espeak().lookup(["привет", "你好", "مرحبا", "see你"]) == [None] * 4
+    assert Espeak().lookup([]) == []
+    assert [p[0] for p in Espeak()(["naïve", "don't", "π", "9"])] == ["n", "d", "p", "n"]
+    with pytest.raises(TextError, match="No pronunciation for '你好'"):
+        Espeak()(["see", "你好"])
+
+
+@needs_espeak
 def test_espeak() -> None:
     words = ["judge", "water", "strengths", "qwrtk"]
     merged = Espeak()(words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,8 @@ from isotone.files import atomic_write
 from isotone.text.normalize import TextError
 from isotone.text.phones import RELEASES, Closures, PhoneSet, fold
 
+#: Letters that English text has: those of other scripts espeak-ng spells, or names without reading them.
+_SCRIPTS = ("LATIN", "GREEK", "MICRO")
 _CLOSURES = {release: closure for closure, releases in RELEASES.items() for release in releases}
 
 
@@ -38,7 +41,7 @@ class Pronouncer(ABC):
             more = f" and {len(unknown) - 10} more" if len(unknown) > 10 else ""
             raise TextError(
                 f"No pronunciation for {', '.join(map(repr, unknown[:10]))}{more}: "
-                f"add them to the dictionary, or let espeak-ng pronounce what is not in it."
+                f"add them to the dictionary, or let espeak-ng pronounce what is not in it and is English."
             )
         return [phones for phones in found if phones]
 
@@ -95,19 +98,28 @@ class Espeak(Pronouncer):
         self.closures = closures
 
     def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
-        """The phones of every word; None for what espeak-ng says nothing for.
+        """The phones of every word; None for what espeak-ng says nothing for, and for words of other scripts.
 
         Raises:
             ImportError: espeak-ng is not installed.
         """
         from isotone.text.espeak import phonemize
 
-        spoken = phonemize(list(words), voice=self.voice)
-        return [to_phone_set(phones, self.phones, self.closures) or None for phones in spoken]
+        found: list[list[str] | None] = [None] * len(words)
+        # of a Chinese word it would say "Chinese letter"
+        known = [i for i, word in enumerate(words) if all(map(_is_read, word))]
+        for i, phones in zip(known, phonemize([words[i] for i in known], voice=self.voice)):
+            found[i] = to_phone_set(phones, self.phones, self.closures) or None
+        return found
 
     def save(self, folder: Path) -> dict[str, Any]:
         """Writes nothing: the configuration is all."""
         return {"kind": "espeak", "voice": self.voice, "phones": self.phones, "closures": self.closures}
+
+
+def _is_read(character: str) -> bool:
+    letter = unicodedata.category(character) in ("Lu", "Ll", "Lt", "Lo")
+    return not letter or unicodedata.name(character, "").startswith(_SCRIPTS)
 
 
 class Chain(Pronouncer):
