@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from isotone_ctc.align import CTCViterbi
+from isotone_ottc.align import SegmentalViterbi
 from tiny_models import ENCODER, LETTERS, PHONES
 
 from isotone.alignment import Alignment, AlignmentError
 from isotone.encoder import SpeechEncoder
 from isotone.kernels import coupling_from_paths
-from isotone.model import Model, Reading
-from isotone.pipeline import Pipeline, Result, blank_frames, delimiter_number
-from isotone.scores import token_scores
+from isotone.model import Model, ModelError, Reading
+from isotone.pipeline import Pipeline, Result, _on_grid, blank_frames, delimiter_number
+from isotone.scores import row_of, token_scores
 from isotone.text.normalize import Word
 from isotone.text.tokenizer import CharacterTokenizer, PhoneTokenizer, Transcript
 from isotone.types import Coupling, Emissions, Grid, Targets
+from isotone.windows import Windows
 
 HEADS = {
     "ctc": {"name": "ctc"},
@@ -198,6 +202,93 @@ def test_a_decoders_own_times_and_others(caplog: pytest.LogCaptureFixture) -> No
         Pipeline(model, times="otcc")
     with pytest.raises(LookupError, match="No aligner named 'segmentl'"):
         Pipeline(model, aligner="segmentl")
+
+
+def guided_model(guide: str = "ctc", hop: int = 1) -> Model:
+    """As :func:`model_of_characters`, with a guide."""
+    model = model_of_characters()
+    if guide:
+        reading = replace(model.reading, guide=guide, guide_aligner={"name": "ctc"})
+        model = Model(model.encoder, HEADS, model.tokenizer, reading)
+        model.load_state_dict(model_of_characters().state_dict())
+    return model
+
+
+def starts(result: Result) -> list[float]:
+    return [s.start for s in result.alignment.tier("characters")]
+
+
+def test_a_guide_keeps_tokens_where_the_other_head_hears_them() -> None:
+    """One utterance or several, whole or in windows, of a text that is given or recognised."""
+    model, audio = guided_model(), [noise(2.0, 1), noise(1.0, 2)]
+    texts = [model.tokenizer.encode(text) for text in ("so it is then", "no")]
+    plain, guided = Pipeline(model, guided=False), Pipeline(model)
+    assert (plain.guide, guided.guide) == ("", "ctc")
+    assert Pipeline(model, aligner="ctc").guide == "", "an aligner that is not guided"
+    assert Pipeline(model, times="ctc").guide == "", "the guide itself"
+    free, held = (p.align_batch(["a", "b"], audio, texts) for p in (plain, guided))
+    assert [starts(r) for r in free] != [starts(r) for r in held]
+    alone = [guided.align(*one) for one in zip("ab", audio, texts)]
+    assert [starts(r) for r in held] == [starts(r) for r in alone]
+    windows = Pipeline(model, windows=Windows(1.0, 0.5)).align("a", audio[0], texts[0])
+    assert windows.text == held[0].text
+    assert starts(guided.transcribe("a", audio[0])) != starts(plain.transcribe("a", audio[0]))
+
+    targets = Targets.from_lists([list(texts[0].tokens)])
+    with torch.inference_mode():
+        emissions = model(torch.from_numpy(audio[0])[None], torch.tensor([len(audio[0])]))
+    path = CTCViterbi()(emissions["ctc"], targets)
+    given_guide = guided._with_guide(["a"], emissions, targets).guide
+    assert given_guide is not None
+    frames = (given_guide[0] >= 0).nonzero()[:, 0]
+    assert frames.tolist() == path.source[0, path.mass[0] > 0].tolist()
+    assert given_guide[0, frames].tolist() == path.target[0, path.mass[0] > 0].tolist()
+
+
+def test_a_guide_on_other_frames() -> None:
+    """Half as long and later by one: every frame takes what is heard at its middle."""
+    heard = Emissions(torch.zeros(2, 4, 3), torch.tensor([4, 2]), Grid(0.02, 0.01))
+    timing = Emissions(torch.zeros(2, 9, 3), torch.tensor([9, 5]), Grid(0.01))
+    tokens = torch.tensor([[0, -1, 1, 2], [0, 1, -1, -1]])
+    assert _on_grid(tokens, heard, timing).tolist() == [
+        [0, 0, 0, -1, -1, 1, 1, 2, 2],
+        [0, 0, 0, 1, 1, -2, -2, -2, -2],
+    ]
+
+
+def test_a_text_that_the_guide_cannot_place(caplog: pytest.LogCaptureFixture) -> None:
+    """CTC needs a blank between equal letters, the head for times one that may be of no length."""
+    model = guided_model()
+    audio = [noise(0.3, 1), noise(1.0, 2)]
+    frames = model.encoder.frames(len(audio[0]))
+    text = model.tokenizer.encode("ab" * (frames // 2))  # as many letters as frames
+    tight = Transcript(text.words, text.tokens[:frames], text.token_words[:frames])
+    doubled = Transcript(tight.words, (tight.tokens[0], *tight.tokens[:-1]), tight.token_words)
+    other = model.tokenizer.encode("so it is")
+    pipeline = Pipeline(model)
+    pipeline.aligner = SegmentalViterbi(states=1)
+    emissions = pipeline._emit(["a", "b"], audio, {"ctc", "ottc"})
+    targets = Targets.from_lists([list(doubled.tokens), list(other.tokens)])
+    guide = pipeline._with_guide(["a", "b"], emissions, targets).guide
+    assert guide is not None
+    assert (guide[0] < 0).all(), "nothing is known of it"
+    assert (guide[1] >= 0).any()
+    alone = pipeline._with_guide(
+        ["a"], emissions_of(emissions, 0), Targets.from_lists([list(doubled.tokens)])
+    )
+    assert alone.guide is None
+
+
+def emissions_of(emissions: dict[str, Emissions], row: int) -> dict[str, Emissions]:
+    return {name: row_of(e, slice(row, row + 1)) for name, e in emissions.items()}
+
+
+def test_a_guide_that_is_not_there() -> None:
+    with pytest.raises(ModelError, match="'cct'"):
+        guided_model("cct")
+    model = model_of_characters()
+    with pytest.raises(ModelError, match="needs an aligner"):
+        Model(model.encoder, HEADS, model.tokenizer, replace(model.reading, guide="ctc"))
 
 
 def test_empty_hypotheses(characters: Pipeline) -> None:

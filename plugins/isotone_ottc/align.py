@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Literal
 
@@ -13,6 +14,7 @@ from isotone.kernels import coupling_from_paths, subframe_coupling
 from isotone.kernels.coupling import couple
 from isotone.types import Coupling, Emissions, Targets, length_mask
 from isotone_ottc.functional import insert_blanks, insert_silence, ottc_loss, share_repeats
+from isotone_ottc.guide import near_labels
 from isotone_ottc.states import check_states, label_count, merge_states, spell_states
 from isotone_ottc.weights import (
     own_weights,
@@ -115,6 +117,11 @@ class SegmentalViterbi:
         prior: Power of the labels' priors that the emissions are divided by (the head must track them).
         states: Ordered states of every label, as the head has them (:mod:`isotone_ottc.states`). Tokens of fewer
             frames leave states out, and equal neighbours are told apart by them.
+        guide_cost: Nats a frame that a token costs beyond the frames where ``targets.guide``, if there is one, has its
+            neighbours (:func:`isotone_ottc.guide.near_labels`). 0: no guide is asked for.
+
+    Raises:
+        ValueError: an option outside its range.
     """
 
     skips_optional = True
@@ -127,17 +134,21 @@ class SegmentalViterbi:
         subframe: bool = False,
         prior: float = 0.0,
         states: int = 1,
+        guide_cost: float = 2.0,
     ) -> None:
         check_states("SegmentalViterbi", states)
-        if min_frames < 1 or not prior >= 0:
+        if min_frames < 1 or not prior >= 0 or not 0 <= guide_cost < math.inf:
             raise ValueError(
-                f"SegmentalViterbi expects min_frames >= 1 and prior >= 0; got {min_frames} and {prior}."
+                "SegmentalViterbi expects min_frames >= 1, prior >= 0 and a finite guide_cost >= 0; "
+                f"got {min_frames}, {prior} and {guide_cost}."
             )
         self.silence = silence
         self.min_frames = min_frames
         self.subframe = subframe
         self.prior = prior
         self.states = states
+        self.guide_cost = guide_cost
+        self.takes_guide = guide_cost > 0
 
     @torch.no_grad()
     def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:
@@ -148,8 +159,8 @@ class SegmentalViterbi:
             targets: Labels ``(B, U)`` without blanks.
 
         Returns:
-            Frames to tokens, mass 1 a frame; ``score`` is the path's log-probability in nats, silence included. A row
-            without tokens has an empty coupling.
+            Frames to tokens, mass 1 a frame; ``score`` is the path's log-probability in nats, silence included, less
+            what the guide makes it cost. A row without tokens has an empty coupling.
 
         Raises:
             AlignmentError: a row has fewer frames than its tokens need, or is not finite; the message
@@ -174,9 +185,12 @@ class SegmentalViterbi:
             optional = ~spelt.core | optional.gather(1, place)
             origin = torch.where(spelt.origin >= 0, origin.gather(1, place), -1)
         _check_rows(emissions, required_count(lengths, optional, labels.shape[1]) * self.min_frames)
+        near = None
+        if targets.guide is not None and self.takes_guide:
+            near = near_labels(targets.guide, targets.labels.shape[1], origin)
         paths, scores = paths_where(
             targets.lengths > 0, emissions.log_probs(), labels, emissions.lengths, lengths, optional,
-            self.min_frames,
+            self.min_frames, near, self.guide_cost,
         )  # fmt: skip
         # inserted blanks and silences carry no token
         tokens = torch.where(paths >= 0, origin.gather(1, paths.clamp(min=0)), paths)

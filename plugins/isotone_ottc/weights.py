@@ -125,6 +125,8 @@ def paths_where(
     label_lengths: Tensor,
     optional: Tensor | None = None,
     min_frames: int = 1,
+    near: Tensor | None = None,
+    far_cost: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
     """:func:`isotone.kernels.viterbi.monotone_path` of the rows that ``usable (B,)`` marks.
 
@@ -138,7 +140,9 @@ def paths_where(
         labels = torch.where(usable[:, None], labels, 0)
         frame_lengths = torch.where(usable, frame_lengths, min_frames)
         label_lengths = torch.where(usable, label_lengths, 1)
-    paths, scores = monotone_path(log_probs, labels, frame_lengths, label_lengths, optional, min_frames)
+    paths, scores = monotone_path(
+        log_probs, labels, frame_lengths, label_lengths, optional, min_frames, near, far_cost
+    )
     return torch.where(usable[:, None], paths, -2), torch.where(usable, scores, 0.0)
 
 

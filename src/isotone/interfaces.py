@@ -126,7 +126,8 @@ class Aligner(Protocol):
     """Forced alignment: which frames carry which token of a known sequence.
 
     An aligner that can leave tokens out has an attribute ``skips_optional = True``: it is then given silences between
-    words that are marked in ``Targets.optional``; others are not.
+    words that are marked in ``Targets.optional``; others are not. One that can be guided has ``takes_guide = True``: it
+    is then given ``Targets.guide``, where the model has a head for that.
     """
 
     def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:

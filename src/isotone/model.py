@@ -36,12 +36,17 @@ class Reading:
         decoder: Decoder of the text: name and options.
         times: Name of the head whose forced alignment of the decoded text gives the times. Empty: the decoder's own.
         aligner: Aligner of the times: name and options; also used when the text is given.
+        guide: Name of a head that says where, about, each token is, for an aligner that can be guided: where text and
+            recording differ, a head of narrow view gets lost sooner than one that hears the whole. Empty: none.
+        guide_aligner: Aligner of the guide: name and options.
     """
 
     text: str
     decoder: dict[str, Any]
     times: str = ""
     aligner: dict[str, Any] = field(default_factory=dict)
+    guide: str = ""
+    guide_aligner: dict[str, Any] = field(default_factory=dict)
 
 
 class Model(nn.Module):
@@ -77,11 +82,13 @@ class Model(nn.Module):
         self.heads = nn.ModuleDict(
             {name: _head(spec, encoder, tokenizer) for name, spec in head_specs.items()}
         )
-        for name in (reading.text, reading.times):
+        for name in (reading.text, reading.times, reading.guide):
             if name and name not in self.heads:
                 raise ModelError(
                     f"Text or times are read from a head {name!r}; the model has {list(self.heads)}."
                 )
+        if reading.guide and not reading.guide_aligner:
+            raise ModelError(f"The guide {reading.guide!r} needs an aligner: guide_aligner: {{name: ctc}}.")
 
     def forward(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from isotone.registries import aligners, decoders
 from isotone.registry import nearest
 from isotone.scores import Scores, row_of, score
 from isotone.text.tokenizer import Tokenizer, Transcript, Word
-from isotone.types import Coupling, Emissions, Targets
+from isotone.types import Coupling, Emissions, Targets, length_mask
 from isotone.windows import Windows, emit
 
 log = logging.getLogger(__name__)
@@ -60,6 +60,8 @@ class Pipeline:
         windows: How long audio is cut, so that memory does not grow with its length.
         extra_speech: Whether there may be speech that is not in the given text, before, after and between words.
             It is found as stars, labelled ``*`` in the tier of words. The aligner must be able to leave tokens out.
+        guided: Whether the guide is asked, where the model has one and the aligner takes it. Times are better where
+            text or recording are hard; forced alignment then needs the whole encoder, which the timing head may not.
         star_cost: Nats a frame by which a star, such as one for extra speech, scores less than the best label: the
             higher, the less is taken for speech that is not in the text.
         on_window: Called while long audio is encoded, with the share of it that is done.
@@ -80,6 +82,7 @@ class Pipeline:
         windows: Windows = Windows(),  # noqa: B008 - frozen
         extra_speech: bool = False,
         star_cost: float = stars.STAR_COST,
+        guided: bool = True,
         on_window: Callable[[float], None] = lambda share: None,
     ) -> None:
         self.model = model.to(device).eval()
@@ -96,6 +99,11 @@ class Pipeline:
                 f"The model has no head {self.times!r}.{near} It has: {', '.join(model.heads)}."
             )
         self.aligner: Aligner = aligners.create(aligner or reading.aligner)
+        self.guide = ""
+        if guided and reading.guide != self.times and getattr(self.aligner, "takes_guide", False):
+            self.guide = reading.guide
+        if self.guide:
+            self.guide_aligner: Aligner = aligners.create(reading.guide_aligner)
         if extra_speech and not getattr(self.aligner, "skips_optional", False):
             raise ValueError(
                 f"Extra speech needs an aligner that can leave tokens out; {type(self.aligner).__name__} "
@@ -135,14 +143,15 @@ class Pipeline:
         """Forced alignment of several utterances at once; see :meth:`align`."""
         if len(ids) > 1 and self._cuts(audio):
             return [self.align(*one) for one in zip(ids, audio, transcripts)]
-        emissions = self._emit(ids, audio, {self.times})[self.times]
+        heard = self._emit(ids, audio, {self.times, self.guide} - {""})
+        emissions = heard[self.times]
         asked = [self._with_pauses(t) for t in transcripts]
         targets = Targets.from_lists([list(t.tokens) for t, _ in asked])
         optional = torch.zeros_like(targets.labels, dtype=torch.bool)
         for row, (_, flags) in zip(optional, asked):
             row[: len(flags)] = torch.tensor(flags, dtype=torch.bool)
-        targets = replace(targets, optional=optional)
-        coupling = self._run_aligner(ids, emissions, targets)
+        targets = self._with_guide(ids, heard, replace(targets, optional=optional))
+        coupling = self._run_aligner(self.aligner, ids, emissions, targets)
         texts = [spoken(t) for t in transcripts]
         return self._results(ids, audio, emissions, targets, coupling, [t for t, _ in asked], texts)
 
@@ -161,13 +170,13 @@ class Pipeline:
         """Recognition of several utterances at once; see :meth:`transcribe`."""
         if len(ids) > 1 and self._cuts(audio):
             return [self.transcribe(*one) for one in zip(ids, audio)]
-        emissions = self._emit(ids, audio, {self.model.reading.text, self.times})
+        emissions = self._emit(ids, audio, {self.model.reading.text, self.times, self.guide} - {""})
         reading = self.model.reading
         timing = emissions[reading.text]
         targets, coupling = self.decoder(timing)
         if self.realigns and bool((targets.lengths > 0).any()):
             try:
-                coupling = self._realign(ids, emissions[self.times], targets)
+                coupling = self._realign(ids, emissions, targets)
                 timing = emissions[self.times]
             except AlignmentError as error:
                 if len(ids) > 1:
@@ -178,30 +187,57 @@ class Pipeline:
         texts = [tokenizer.decode(tokens) for tokens in targets.tolist()]
         return self._results(ids, audio, timing, targets, coupling, transcripts, texts)
 
-    def _realign(self, ids: Sequence[str], emissions: Emissions, targets: Targets) -> Coupling:
+    def _realign(self, ids: Sequence[str], emissions: Mapping[str, Emissions], targets: Targets) -> Coupling:
         """Times of the decoded tokens from the timing head; rows without tokens stay empty."""
         lengths = targets.lengths
         # an empty hypothesis has nothing to align: give the aligner some token and drop what it says of it
         labels = targets.labels.clone()
-        labels[lengths == 0, :1] = 1 if emissions.blank == 0 else 0
+        labels[lengths == 0, :1] = 1 if emissions[self.times].blank == 0 else 0
         safe = replace(targets, labels=labels, lengths=lengths.clamp(min=1))
-        coupling = self._run_aligner(ids, emissions, safe)
+        guided = self._with_guide(ids, emissions, safe)
+        coupling = self._run_aligner(self.aligner, ids, emissions[self.times], guided)
         keep = (lengths > 0)[:, None].to(coupling.mass.device)
         return replace(coupling, mass=coupling.mass * keep, target_lengths=lengths)
 
-    def _run_aligner(self, ids: Sequence[str], emissions: Emissions, targets: Targets) -> Coupling:
+    def _with_guide(
+        self, ids: Sequence[str], emissions: Mapping[str, Emissions], targets: Targets
+    ) -> Targets:
+        """The targets with what the guide hears, on the frames of the timing head; a text it cannot place is let be."""
+        if not self.guide:
+            return targets
+        heard, timing = emissions[self.guide], emissions[self.times]
+        try:
+            coupling = self._run_aligner(self.guide_aligner, ids, heard, targets).hard()
+        except AlignmentError as error:
+            if len(ids) == 1:
+                log.debug("%s It has no guide.", error)
+                return targets
+            rows = [slice(i, i + 1) for i in range(len(ids))]
+            parts = [
+                self._with_guide(
+                    [name], {k: row_of(e, row) for k, e in emissions.items()}, row_of(targets, row)
+                ).guide
+                for name, row in zip(ids, rows)
+            ]
+            none = torch.full_like(timing.logits[:1, :, 0], -1, dtype=torch.long)
+            return replace(targets, guide=torch.cat([none if part is None else part for part in parts]))
+        return replace(targets, guide=_on_grid(_tokens_of(coupling, heard), heard, timing))
+
+    def _run_aligner(
+        self, aligner: Aligner, ids: Sequence[str], emissions: Emissions, targets: Targets
+    ) -> Coupling:
         heard, wanted = emissions, targets
         if bool((targets.labels == stars.STAR_NUMBER).any()):
             heard = stars.with_star(emissions, self.star_cost)
             wanted = stars.numbered(targets, emissions.logits.shape[2])
         try:
-            return self.aligner(heard, wanted)
+            return aligner(heard, wanted)
         except AlignmentError as error:
             if len(ids) == 1:
                 raise AlignmentError(f"{ids[0]}: {str(error).removeprefix('Row 0: ')}") from error
             for i, name in enumerate(ids):  # one at a time, to say which it is
                 one = slice(i, i + 1)
-                self._run_aligner([name], row_of(emissions, one), row_of(targets, one))
+                self._run_aligner(aligner, [name], row_of(emissions, one), row_of(targets, one))
             raise
 
     def _cuts(self, audio: Sequence[np.ndarray]) -> bool:
@@ -348,6 +384,22 @@ def recognised(tokenizer: Tokenizer, tokens: Sequence[int]) -> Transcript:
         owners[first:last] = [number] * (last - first)
         place += len(label) + 1
     return Transcript(tuple(words), tuple(tokens), tuple(owners))
+
+
+def _tokens_of(coupling: Coupling, emissions: Emissions) -> Tensor:
+    """The token that every frame of a hard coupling carries ``(B, T)``, -1 for none."""
+    rows, entries = (coupling.mass > 0).nonzero(as_tuple=True)
+    tokens = torch.full_like(emissions.logits[:, :, 0], -1, dtype=torch.long)
+    tokens[rows, coupling.source[rows, entries]] = coupling.target[rows, entries]
+    return tokens
+
+
+def _on_grid(tokens: Tensor, heard: Emissions, timing: Emissions) -> Tensor:
+    """Tokens of one head's frames on those of another, which overlap them most: ``(B, T)``, -2 past the end."""
+    times = timing.grid.offset_s + (torch.arange(timing.logits.shape[1]) + 0.5) * timing.grid.hop_s
+    frames = ((times - heard.grid.offset_s) / heard.grid.hop_s).floor().long().expand(len(tokens), -1)
+    moved = tokens.gather(1, frames.clamp(min=0).minimum(heard.lengths[:, None] - 1).clamp(min=0))
+    return torch.where(length_mask(timing.lengths, moved.shape[1]), moved, -2)
 
 
 def spoken(transcript: Transcript) -> str:

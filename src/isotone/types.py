@@ -156,6 +156,9 @@ class Targets(_Movable):
             alignment from a teacher, where there is one. Padded with -2.
         optional: ``(B, U)`` bool, tokens that may be skipped (silence between words), where there are any. Aligners
             without such a choice require every token.
+        guide: ``(B, T)`` int64, for every frame the number of the token that another head hears there or -1 for none,
+            padded with -2, never decreasing. Aligners that know how (:class:`isotone.interfaces.Aligner`) keep
+            tokens near the frames where they were heard.
     """
 
     labels: Tensor
@@ -163,6 +166,7 @@ class Targets(_Movable):
     durations: Tensor | None = None
     paths: Tensor | None = None
     optional: Tensor | None = None
+    guide: Tensor | None = None
 
     def tolist(self) -> list[list[int]]:
         """The label sequences without their padding."""

@@ -14,6 +14,7 @@ from numba import njit
 
 from isotone.kernels._lattice import (
     BLANK,
+    NOWHERE,
     TILE,
     Row,
     checkpoints,
@@ -53,7 +54,7 @@ def ctc_row(
     n, m = frames[b], tokens[b]
     if n == 0:
         return
-    row = lattice_row(log_probs[b, :n], labels[b, :m], free[b, :m], blank, 1, band)
+    row = lattice_row(log_probs[b, :n], labels[b, :m], free[b, :m], blank, 1, band, NOWHERE, 0.0)
     stored, block = checkpoints(row, 2, least_block, budget)
     scores[b], u, in_blank = _forward(row, block, stored)
     if scores[b] > -np.inf:

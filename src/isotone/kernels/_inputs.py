@@ -121,6 +121,19 @@ def optional_tokens(optional: Any, labels: np.ndarray) -> np.ndarray:
     return free
 
 
+def near_tokens(near: Any, far_cost: float, shape: tuple[int, ...]) -> tuple[np.ndarray, float]:
+    """First and last token that every frame may have at no cost, and the cost of others; no frames where all may."""
+    if near is None:
+        return np.empty((shape[0], 0, 2), np.int64), 0.0
+    ranges = np.ascontiguousarray(to_numpy(near), np.int64)
+    if ranges.shape != (*shape, 2) or not 0 <= far_cost < np.inf:
+        raise ValueError(
+            f"Expected near of shape {(*shape, 2)} and a finite far_cost of 0 nats or more; "
+            f"got {ranges.shape} and {far_cost}."
+        )
+    return ranges, float(far_cost)
+
+
 def check_scores(scores: np.ndarray, band: int | None = None) -> None:
     """Raise AlignmentError for the first score that is not finite."""
     bad = np.flatnonzero(~np.isfinite(scores))

@@ -7,6 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+#: :attr:`Row.near` of rows whose tokens may be anywhere.
+NOWHERE = np.empty((0, 2), np.int64)
+
 #: Numbers in a path that are no tokens.
 BLANK, PADDING = -1, -2
 
@@ -31,11 +34,20 @@ class Row(NamedTuple):
     low: np.ndarray  # (T,) first cell of every frame
     high: np.ndarray  # (T,) last
     limits: np.ndarray  # (2, T) both, were there no band
+    near: np.ndarray  # (T, 2) first and last cell that may be had for nothing; (0, 2) where all may
+    far_cost: float  # nats a frame of the others
 
 
 @njit(nogil=True, cache=True)
 def lattice_row(
-    log_probs: np.ndarray, labels: np.ndarray, free: np.ndarray, blank: int, min_frames: int, band: int
+    log_probs: np.ndarray,
+    labels: np.ndarray,
+    free: np.ndarray,
+    blank: int,
+    min_frames: int,
+    band: int,
+    near: np.ndarray,
+    far_cost: float,
 ) -> Row:
     """Set up a row of T > 0 frames; a blank or band below 0 is none."""
     frames, count = len(log_probs), len(labels)
@@ -52,8 +64,9 @@ def lattice_row(
     inner = clip(limits, cells, band) if band >= 0 else limits
     after_free = np.flatnonzero(free[: max(0, count - 1)]) + 1
     return Row(
-        log_probs, symbols, symbol_of[:cells], labels, free, after_free, floor, inner[0], inner[1], limits
-    )
+        log_probs, symbols, symbol_of[:cells], labels, free, after_free, floor, inner[0], inner[1], limits, near,
+        far_cost,
+    )  # fmt: skip
 
 
 @njit(nogil=True, cache=True)
@@ -95,6 +108,17 @@ def gather(scores: np.ndarray, index: np.ndarray, out: np.ndarray) -> None:
     """``out[u] = scores[index[u]]``."""
     for u in range(len(index)):
         out[u] = scores[index[u]]
+
+
+@njit(nogil=True, cache=True)
+def charge(row: Row, t: int, first: int, score: np.ndarray) -> None:
+    """Take from the scores of the cells from ``first`` on what those far from where they should be cost in frame t."""
+    if len(row.near) == 0:
+        return
+    for u in range(min(len(score), row.near[t, 0] - first)):
+        score[u] -= row.far_cost
+    for u in range(max(0, row.near[t, 1] + 1 - first), len(score)):
+        score[u] -= row.far_cost
 
 
 @njit(nogil=True, cache=True)

@@ -13,6 +13,7 @@ from numba import njit
 from isotone.kernels._lattice import (
     TILE,
     Row,
+    charge,
     checkpoints,
     cone,
     copy,
@@ -34,6 +35,8 @@ def monotone_row(
     frames: np.ndarray,
     tokens: np.ndarray,
     free: np.ndarray,
+    near: np.ndarray,
+    far_cost: float,
     min_frames: int,
     band: int,
     least_block: int,
@@ -48,7 +51,9 @@ def monotone_row(
     """
     b = order[task]
     n, m = frames[b], tokens[b]
-    row = lattice_row(log_probs[b, :n], labels[b, :m], free[b, :m], -1, min_frames, band)
+    row = lattice_row(
+        log_probs[b, :n], labels[b, :m], free[b, :m], -1, min_frames, band, near[b, :n], far_cost
+    )
     stored, block = checkpoints(row, min_frames, least_block, budget)
     plain = min_frames == 1 and not row.free.any()
     scores[b], u = _forward_plain(row, block, stored) if plain else _forward(row, block, stored)
@@ -80,6 +85,7 @@ def _forward_plain(row: Row, block: int, stored: np.ndarray) -> tuple[float, int
         for u in range(lo, end, TILE):
             n = min(end, u + TILE) - u
             gather(emitted, symbol_of[u : u + n], score[:n])
+            charge(row, t, u, score[:n])
             _step(held[u + shift : u + n + 1 + shift], score[:n])
         held[end + shift] = -np.inf  # no token yet
         shift -= 1
@@ -111,6 +117,7 @@ def _forward(row: Row, block: int, stored: np.ndarray) -> tuple[float, int]:
         ok &= emit(row.log_probs[t], row.symbols, emitted)
         lo, end = row.low[t], row.high[t] + 1
         gather(emitted, row.symbol_of[lo:end], score[lo:end])
+        charge(row, t, lo, score[lo:end])
         held = state[-1]
         _enter(row, t, was_low, end, held, enter, no_marks)
         ready = enter if len(state) == 1 else state[-2]
@@ -235,6 +242,7 @@ def _recompute(
         base, lo, stop = first[t - start], first[t - start + 1], min(top, row.high[t]) + 1
         mark, held = marks[t - start], state[-1]
         gather(emitted, row.symbol_of[lo:stop], score[lo:stop])
+        charge(row, t, lo, score[lo:stop])
         _enter(row, t, base, stop, held, enter, mark)
         ready = enter if len(state) == 1 else state[-2]
         _mark_entered(held[lo:stop], ready[lo:stop], mark[lo - base : stop - base])
@@ -261,6 +269,7 @@ def _recompute_plain(
         emit(log_probs[t], symbols, emitted)
         base, lo, stop = first[t - start], first[t - start + 1], min(top, high[t]) + 1
         gather(emitted, symbol_of[lo:stop], score[lo:stop])
+        charge(row, t, lo, score[lo:stop])
         before = held[lo - 1] if lo > base else -np.inf
         if t == 0:
             before = 0.0

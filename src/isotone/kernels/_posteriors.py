@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from isotone.kernels._lattice import lattice_row
+from isotone.kernels._lattice import NOWHERE, lattice_row
 from isotone.kernels._sums import sum_paths
 
 
@@ -36,7 +36,7 @@ def half_row(
     y, f = labels[b, :m], free[b, :m]
     if backward:
         y, f = y[::-1].copy(), f[::-1].copy()
-    row = lattice_row(log_probs[b, :n], y, f, blank, 1, -1)
+    row = lattice_row(log_probs[b, :n], y, f, blank, 1, -1, NOWHERE, 0.0)
     totals[half] = sum_paths(row, blank >= 0, backward, paths[b, :n], records[half])
 
 

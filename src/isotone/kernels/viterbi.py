@@ -33,6 +33,7 @@ from isotone.kernels._inputs import (
     check_targets,
     each_row,
     like,
+    near_tokens,
     optional_tokens,
 )
 from isotone.kernels._lattice import PADDING
@@ -98,12 +99,15 @@ def monotone_path(
     label_lengths: Array,
     optional: Array | None = None,
     min_frames: int = 1,
+    near: Array | None = None,
+    far_cost: float = 0.0,
 ) -> tuple[Array, Array]:
     """The best path without blanks: every frame has a token, every token in turn takes consecutive frames.
 
     Maximises ``sum_t log p_t(y_{a(t)})`` over the non-decreasing a that visit every token that is not
     optional and give at least ``min_frames`` frames to each that they visit. Equal neighbours are allowed.
-    Time O(T U min_frames), less what no path can reach.
+    Time O(T U min_frames), less what no path can reach. With ``near``, every frame t whose token a(t) is not among
+    ``near[t, 0] .. near[t, 1]`` costs ``far_cost`` nats: what another source says of where the tokens are.
 
     Args:
         log_probs: ``(B, T, V)`` as in :func:`ctc_path`.
@@ -112,15 +116,21 @@ def monotone_path(
         label_lengths: ``(B,)`` tokens, at least 1.
         optional: ``(B, U)`` bool, tokens that may be left out (silence between words). Default: none.
         min_frames: Frames that a token takes at least.
+        near: ``(B, T, 2)`` integers, the first and last token that a frame may have at no cost; beyond the tokens there
+            are is allowed. Default: all.
+        far_cost: Nats a frame with any other token, 0 or more.
 
     Returns:
-        Paths ``(B, T)`` int64, without -1, and their scores ``(B,)`` in nats.
+        Paths ``(B, T)`` int64, without -1, and their scores ``(B,)`` in nats, less those costs.
 
     Raises:
         AlignmentError: as in :func:`ctc_path`; also for a row without tokens.
         ValueError: shapes, lengths or labels that do not fit together.
     """
-    return _best(log_probs, labels, frame_lengths, label_lengths, None, optional, min_frames, None)[:2]
+    ranges = near, far_cost
+    return _best(log_probs, labels, frame_lengths, label_lengths, None, optional, min_frames, None, ranges)[
+        :2
+    ]
 
 
 def banded_path(
@@ -174,8 +184,9 @@ def _best(
     optional: Array | None,
     min_frames: int,
     band: int | None,
+    ranges: tuple[Array | None, float] = (None, 0.0),
 ) -> tuple[Array, Array, Array]:
-    """Paths, scores and touched bands of either lattice."""
+    """Paths, scores and touched bands of either lattice; of that without blanks, tokens near and the cost of others."""
     scores_in, labels_in, frames, tokens = as_arrays(log_probs, labels, frame_lengths, label_lengths)
     free = optional_tokens(optional, labels_in)
     check_targets(labels_in, frames, tokens, scores_in.shape[2], blank, free, min_frames)
@@ -183,11 +194,13 @@ def _best(
     scores, touched = np.zeros(len(scores_in)), np.zeros(len(scores_in), np.bool_)
     half = -1 if band is None else band
     cells = frames * (tokens if band is None else np.minimum(tokens, 2 * half + 1))
-    each_row(
-        monotone_row if blank is None else ctc_row, cells,
-        scores_in, labels_in, frames, tokens, free, min_frames if blank is None else blank,
-        half, _LEAST_BLOCK, _STORED_BYTES, paths, scores, touched,
-    )  # fmt: skip
+    common = scores_in, labels_in, frames, tokens, free
+    rest = half, _LEAST_BLOCK, _STORED_BYTES, paths, scores, touched
+    if blank is None:
+        near, far_cost = near_tokens(*ranges, paths.shape)
+        each_row(monotone_row, cells, *common, near, far_cost, min_frames, *rest)
+    else:
+        each_row(ctc_row, cells, *common, blank, *rest)
     check_scores(scores, band)
     scores = scores.astype(scores_in.dtype)
     return like(log_probs, paths), like(log_probs, scores), like(log_probs, touched)

@@ -134,6 +134,8 @@ class ReadingConfig:
     decoder: dict[str, Any] = MISSING
     times: str = ""
     aligner: dict[str, Any] = MISSING
+    guide: str = ""
+    guide_aligner: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass

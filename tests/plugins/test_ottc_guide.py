@@ -1,0 +1,99 @@
+"""Tokens between the frames where their neighbours were heard: by definition, and in the aligner."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from isotone_ottc.align import SegmentalViterbi
+from isotone_ottc.guide import near_labels
+
+from isotone.types import Emissions, Grid, Targets
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def random_guide(frames: int, tokens: int, draw: torch.Generator) -> torch.Tensor:
+    """A path with blanks through some of the tokens."""
+    path = torch.randint(0, tokens, (1, frames), generator=draw).sort().values
+    return torch.where(torch.rand(1, frames, generator=draw) < 0.5, -1, path)
+
+
+def allowed(guide: list[int], token: int, frame: int) -> bool:
+    """Whether a token lies between its neighbours in this frame, by the words of :func:`near_labels`."""
+    before = [u for u in guide if 0 <= u < token]
+    after = [u for u in guide if u > token]
+    begins = guide.index(max(before)) if before else 0
+    ends = len(guide) - 1 - guide[::-1].index(min(after)) if after else len(guide)
+    return begins <= frame <= ends
+
+
+@settings(max_examples=100, deadline=None)
+@given(seeds, st.integers(1, 9), st.integers(1, 5), st.booleans())
+def test_labels_near_a_frame(seed: int, frames: int, tokens: int, inserted: bool) -> None:
+    draw = torch.Generator().manual_seed(seed)
+    guide = random_guide(frames, tokens, draw)
+    origin = torch.arange(tokens)
+    if inserted:  # a label that is no token before every token and after the last, and two states a token
+        origin = torch.stack([torch.full((tokens,), -1), origin, origin], 1).flatten()
+        origin = torch.cat([origin, torch.tensor([-1])])
+    padded = torch.cat([guide, torch.full((1, 2), -2)], 1)
+    near = near_labels(padded, tokens, origin[None])[0, :frames].tolist()
+    for t, (first, last) in enumerate(near):
+        tokens_of = {u for i, u in enumerate(origin.tolist()) if first <= i <= last and u >= 0}
+        assert tokens_of == {u for u in range(tokens) if allowed(guide[0].tolist(), u, t)}
+        assert not inserted or first == 0 or origin[first - 1] == -1, "all states of the first"
+
+
+def emissions(log_probs: torch.Tensor) -> Emissions:
+    return Emissions(log_probs, torch.tensor([log_probs.shape[1]]), Grid(0.02))
+
+
+def test_a_token_is_kept_between_its_neighbours() -> None:
+    """Label 1 scores best late, and yet was heard early: within the cost it stays."""
+    logits = torch.zeros(1, 10, 4)
+    logits[0, 6:, 1] = 3.0
+    targets = Targets.from_lists([[1, 2, 3]])
+    guide = torch.full((1, 10), -1)
+    guide[0, [1, 3, 5]] = torch.tensor([0, 1, 2])
+
+    def spans(cost: float, heard: torch.Tensor | None = guide) -> list[list[float]]:
+        aligner = SegmentalViterbi(guide_cost=cost)
+        assert aligner.takes_guide == (cost > 0)
+        asked = Targets(targets.labels, targets.lengths, guide=heard)
+        return aligner(emissions(logits), asked).spans()[0].tolist()
+
+    free = spans(2.0, None)
+    assert free[0] == [0.0, 8.0]
+    assert spans(0.0) == free
+    assert spans(100.0)[0][1] <= 4, "it ends where the next one was heard at the latest"
+    assert spans(0.1) == free, "three nats a frame are worth more"
+    nothing = torch.full((1, 10), -1)
+    assert spans(100.0, nothing) == free
+
+
+@settings(max_examples=50, deadline=None)
+@given(seeds, st.integers(1, 2), st.booleans())
+def test_a_guide_that_agrees_changes_nothing(seed: int, states: int, silence: bool) -> None:
+    """The aligner's own path as its guide: every token lies between its neighbours then."""
+    draw = torch.Generator().manual_seed(seed)
+    tokens = int(torch.randint(1, 6, (), generator=draw))
+    labels = torch.randint(1, 5, (tokens,), generator=draw).tolist()
+    heard = emissions(torch.randn(1, 30, 5 * states, generator=draw) * 2)
+    aligner = SegmentalViterbi(states=states, silence=0 if silence else None, guide_cost=5.0)
+    targets = Targets.from_lists([labels])
+    own = aligner(heard, targets)
+    guide = torch.full((1, 30), -1)
+    hard = own.hard()
+    kept = hard.mass[0] > 0
+    guide[0, hard.source[0, kept]] = hard.target[0, kept]
+    again = aligner(heard, Targets(targets.labels, targets.lengths, guide=guide))
+    torch.testing.assert_close(again.spans(), own.spans())
+    torch.testing.assert_close(again.score, own.score)
+
+
+@pytest.mark.parametrize("cost", [-1.0, float("inf"), float("nan")])
+def test_the_cost_is_checked(cost: float) -> None:
+    with pytest.raises(ValueError, match="guide_cost >= 0"):
+        SegmentalViterbi(guide_cost=cost)
