@@ -129,6 +129,23 @@ def test_times_come_from_the_head_and_the_aligner_that_are_named(characters: Pat
     assert own != ctc
 
 
+@pytest.mark.parametrize("command", ["align", "transcribe"])
+def test_a_model_is_guided_unless_told_otherwise(characters: Path, tmp_path: Path, command: str) -> None:
+    guided = save_character_model(tmp_path / "guided", guide="ctc")
+    audio = save_noise(tmp_path / "u.wav", text="so it is then, and there")
+
+    def times(name: str, model: Path, *options: str) -> list[float]:
+        isotone(command, audio, "-m", model, "-f", "json", "-o", tmp_path / name, *options)
+        return [s.start for s in files.read(tmp_path / name / "u.json").tier("characters")]
+
+    plain = times("plain", characters)
+    assert times("free", guided, "--no-guide") == plain  # the same weights
+    if command == "align":
+        assert times("guided", guided) != plain
+    else:  # little is recognised in noise
+        assert len(times("guided", guided)) == len(plain)
+
+
 def test_a_model_of_transformers_transcribes_as_its_processor_does(theirs: Path, tmp_path: Path) -> None:
     from transformers import Wav2Vec2ForCTC, Wav2Vec2Processor
 

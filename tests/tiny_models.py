@@ -26,11 +26,12 @@ PHONES = ["<pad>", "sil", "aa", "iy", "s", "t"]
 LETTERS = "abcdefghijklmnopqrstuvwxyz'"
 
 
-def save_character_model(folder: Path) -> Path:
-    """A model of characters with a CTC head for the text and an OTTC head for the times."""
+def save_character_model(folder: Path, guide: str = "") -> Path:
+    """A model of characters with a CTC head for the text and an OTTC head for the times, perhaps with a guide."""
     torch.manual_seed(0)
     heads = {"ctc": {"name": "ctc"}, "ottc": {"name": "ottc", "reads": "features", "layers": 1, "width": 8}}
-    reading = Reading("ctc", {"name": "ctc-greedy"}, "ottc", {"name": "segmental"})
+    guided = {"guide": guide, "guide_aligner": {"name": "ctc"}} if guide else {}
+    reading = Reading("ctc", {"name": "ctc-greedy"}, "ottc", {"name": "segmental"}, **guided)
     tokenizer = CharacterTokenizer(["<pad>", "<unk>", "|", *LETTERS])
     Model(SpeechEncoder(ENCODER), heads, tokenizer, reading).save(folder)
     return folder

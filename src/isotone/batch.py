@@ -65,6 +65,7 @@ def align_files(
     out: Path = Path("alignments"),
     device: str = "cpu",
     window_s: float = Windows.window_s,
+    guided: bool = True,
     extra_speech: bool = False,
     star_cost: float = STAR_COST,
     min_score: float | None = None,
@@ -77,7 +78,7 @@ def align_files(
         text: Transcript, where there is one audio file.
         text_dir: Where transcripts named like the audio lie, in folders like the audio's or in none; beside the
             audio by default.
-        aligner, times: See :class:`isotone.pipeline.Pipeline`.
+        aligner, times, guided: See :class:`isotone.pipeline.Pipeline`.
         formats: Names of formats.
         out: Folder for the files, and for ``errors.jsonl`` and ``warnings.jsonl`` where there are any.
         device: Where the model runs.
@@ -107,6 +108,7 @@ def align_files(
         times=times,
         device=device,
         windows=Windows(window_s),
+        guided=guided,
         extra_speech=extra_speech,
         star_cost=star_cost,
     )
@@ -154,6 +156,7 @@ def transcribe_files(
     out: Path = Path("transcripts"),
     device: str = "cpu",
     window_s: float = Windows.window_s,
+    guided: bool = True,
 ) -> Outcome:
     """Recognise audio files and write text and times in each format; arguments as :func:`align_files`.
 
@@ -165,7 +168,13 @@ def transcribe_files(
     found = find_audio(audio)
     windows = Windows(window_s)
     pipeline = Pipeline(
-        Model.load(model), aligner=aligner, decoder=decoder, times=times, device=device, windows=windows
+        Model.load(model),
+        aligner=aligner,
+        decoder=decoder,
+        times=times,
+        device=device,
+        windows=windows,
+        guided=guided,
     )
 
     def one(path: Path, id: str, samples: np.ndarray) -> tuple[Result, str]:

@@ -49,6 +49,14 @@ Window_ = Annotated[
         "dropped: memory does not grow with the audio's length. 0: all at once."
     ),
 ]
+Guide_ = Annotated[
+    bool,
+    typer.Option(
+        "--guide/--no-guide",
+        help="Keep tokens near where the model's other head hears them, if it has one for that. Without, forced "
+        "alignment needs no more of the encoder than the times do.",
+    ),
+]
 TextDir_ = Annotated[
     Path | None,
     typer.Option(
@@ -96,6 +104,7 @@ def align(
     out_dir: Out_ = Path("alignments"),
     device: Device_ = "cpu",
     window: Window_ = 30.0,
+    guide: Guide_ = True,
     extra_speech: Annotated[
         bool,
         typer.Option(
@@ -143,6 +152,7 @@ def align(
             out=out_dir,
             device=device,
             window_s=window,
+            guided=guide,
             extra_speech=extra_speech,
             star_cost=star_cost,
             min_score=min_score,
@@ -171,6 +181,7 @@ def transcribe(
     out_dir: Out_ = Path("transcripts"),
     device: Device_ = "cpu",
     window: Window_ = 30.0,
+    guide: Guide_ = True,
 ) -> None:
     """Recognise speech, with the time of every word and phone; the text alone is printed, and in transcripts.jsonl.
 
@@ -189,6 +200,7 @@ def transcribe(
             out=out_dir,
             device=device,
             window_s=window,
+            guided=guide,
         )
     _finish(report, out_dir)
 
@@ -229,6 +241,7 @@ def score_check(
     ] = None,
     device: Device_ = "cpu",
     window: Window_ = 30.0,
+    guide: Guide_ = True,
     seed: Annotated[int, typer.Option(help="Of the shuffle of the transcripts.")] = 0,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write everything, file by file, as JSON to this file.")
@@ -253,6 +266,7 @@ def score_check(
             times=times,
             device=device,
             window_s=window,
+            guided=guide,
             seed=seed,
             json_file=json_file,
         )

@@ -170,7 +170,7 @@ def card(name: str, config: Mapping[Any, Any], model: Mapping[str, Any], result:
     train = config["train"]
     length = f"{train['steps']} steps" if train["steps"] else f"{train['epochs']} epochs"
     encoder = config["encoder"].get("source") or config["encoder"]["name"]
-    head_of = {k: v for k, v in model["reading"].items() if k in ("text", "times") and v}
+    head_of = {k: v for k, v in model["reading"].items() if k in ("text", "times", "guide") and v}
     lines = [
         "---",
         "library_name: isotone",
@@ -213,8 +213,11 @@ def card(name: str, config: Mapping[Any, Any], model: Mapping[str, Any], result:
 
 
 def _reading(reading: Mapping[str, str], heads: Mapping[str, Any]) -> str:
-    sources = [f"{what} from `{head}` ({heads[head]['name']})" for what, head in reading.items()]
-    return f"It reads {' and '.join(sources)}."
+    sources = [
+        f"{what} from `{head}` ({heads[head]['name']})" for what, head in reading.items() if what != "guide"
+    ]
+    guided = f", tokens near where `{reading['guide']}` hears them" if "guide" in reading else ""
+    return f"It reads {' and '.join(sources)}{guided}."
 
 
 def _term(name: str, term: Mapping[str, Any]) -> str:

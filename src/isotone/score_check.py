@@ -74,6 +74,7 @@ def check_scores(
     times: str | None = None,
     device: str = "cpu",
     window_s: float = Windows.window_s,
+    guided: bool = True,
     seed: int = 0,
     json_file: Path | None = None,
 ) -> ScoreCheck:
@@ -82,7 +83,7 @@ def check_scores(
     Args:
         audio: Files or folders.
         model: Model or run folder, or a hub id.
-        text_dir, aligner, times, device, window_s: See :func:`isotone.batch.align_files`.
+        text_dir, aligner, times, device, window_s, guided: See :func:`isotone.batch.align_files`.
         seed: Of the shuffle that gives every file another's transcript, one with other words.
         json_file: Where everything is written as JSON.
 
@@ -97,7 +98,12 @@ def check_scores(
     texts, errors = _texts(found, text_dir)
     strangers = _strangers(texts, seed)
     pipeline = Pipeline(
-        Model.load(model), aligner=aligner, times=times, device=device, windows=Windows(window_s)
+        Model.load(model),
+        aligner=aligner,
+        times=times,
+        device=device,
+        windows=Windows(window_s),
+        guided=guided,
     )
     right: list[Pair] = []
     wrong: list[Pair] = []
