@@ -206,22 +206,19 @@ class Pipeline:
         if not self.guide:
             return targets
         heard, timing = emissions[self.guide], emissions[self.times]
-        try:
-            coupling = self._run_aligner(self.guide_aligner, ids, heard, targets).hard()
-        except AlignmentError as error:
-            if len(ids) == 1:
+        tokens = torch.full_like(heard.logits[:, :, 0], -1, dtype=torch.long)
+        for i, name in enumerate(ids):
+            one = slice(i, i + 1)
+            try:
+                placed = self._run_aligner(
+                    self.guide_aligner, [name], row_of(heard, one), row_of(targets, one)
+                ).hard()
+            except AlignmentError as error:
                 log.debug("%s It has no guide.", error)
-                return targets
-            rows = [slice(i, i + 1) for i in range(len(ids))]
-            parts = [
-                self._with_guide(
-                    [name], {k: row_of(e, row) for k, e in emissions.items()}, row_of(targets, row)
-                ).guide
-                for name, row in zip(ids, rows)
-            ]
-            none = torch.full_like(timing.logits[:1, :, 0], -1, dtype=torch.long)
-            return replace(targets, guide=torch.cat([none if part is None else part for part in parts]))
-        return replace(targets, guide=_on_grid(_tokens_of(coupling, heard), heard, timing))
+                continue
+            kept = placed.mass[0] > 0
+            tokens[i, placed.source[0, kept]] = placed.target[0, kept]
+        return replace(targets, guide=_on_grid(tokens, heard, timing))
 
     def _run_aligner(
         self, aligner: Aligner, ids: Sequence[str], emissions: Emissions, targets: Targets
@@ -384,14 +381,6 @@ def recognised(tokenizer: Tokenizer, tokens: Sequence[int]) -> Transcript:
         owners[first:last] = [number] * (last - first)
         place += len(label) + 1
     return Transcript(tuple(words), tuple(tokens), tuple(owners))
-
-
-def _tokens_of(coupling: Coupling, emissions: Emissions) -> Tensor:
-    """The token that every frame of a hard coupling carries ``(B, T)``, -1 for none."""
-    rows, entries = (coupling.mass > 0).nonzero(as_tuple=True)
-    tokens = torch.full_like(emissions.logits[:, :, 0], -1, dtype=torch.long)
-    tokens[rows, coupling.source[rows, entries]] = coupling.target[rows, entries]
-    return tokens
 
 
 def _on_grid(tokens: Tensor, heard: Emissions, timing: Emissions) -> Tensor:
