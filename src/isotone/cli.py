@@ -7,7 +7,7 @@ import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.logging import RichHandler
@@ -16,10 +16,8 @@ from rich.table import Table
 
 from isotone.cli_lm import lm
 from isotone.cli_search import search_app
-from isotone.console import AudioArgument, err, explained, fail, out
-
-if TYPE_CHECKING:
-    from isotone.batch import Outcome
+from isotone.cli_speech import align, score_check, transcribe
+from isotone.console import OutOption, err, explained, fail, out
 
 app = typer.Typer(
     help="Speech recognition whose time stamps can be trusted, and alignment of any sequence to any other.",
@@ -27,42 +25,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(align)
+app.command()(transcribe)
+app.command(name="score-check")(score_check)
 app.add_typer(search_app, name="search")
 app.command()(lm)
-
-Model_ = Annotated[
-    str,
-    typer.Option(
-        "--model", "-m", help="Model or run folder, or a hub id of a CTC model (Wav2Vec2ForCTC ...)."
-    ),
-]
-Format_ = Annotated[
-    list[str],
-    typer.Option("--format", "-f", help="File format; repeat for several. `isotone plugins` lists them."),
-]
-Out_ = Annotated[Path, typer.Option("--out", "-o", help="Folder the files are written to.")]
-Device_ = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps ...")]
-Window_ = Annotated[
-    float,
-    typer.Option(
-        help="Seconds of the windows in which longer audio is encoded, each with 2 s more on both sides that are "
-        "dropped: memory does not grow with the audio's length. 0: all at once."
-    ),
-]
-Guide_ = Annotated[
-    bool,
-    typer.Option(
-        "--guide/--no-guide",
-        help="Keep tokens near where the model's other head hears them, if it has one for that. Without, forced "
-        "alignment needs no more of the encoder than the times do.",
-    ),
-]
-TextDir_ = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder of transcripts named like the audio (.txt or .lab). Default: beside the audio."
-    ),
-]
 
 
 def _some(values: Sequence[str], count: int = 5) -> str:
@@ -86,198 +53,6 @@ def main(
     )
     for noisy in ("numba", "matplotlib", "urllib3", "fsspec", "filelock", "datasets", "accelerate"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-
-
-@app.command()
-def align(
-    audio: AudioArgument,
-    model: Model_,
-    text: Annotated[Path | None, typer.Option(help="Transcript of the one audio file.")] = None,
-    text_dir: TextDir_ = None,
-    aligner: Annotated[
-        str | None, typer.Option(help="Aligner, instead of the model's own. `isotone plugins` lists them.")
-    ] = None,
-    times: Annotated[
-        str | None, typer.Option(help="Head the times are read from, instead of the model's own.")
-    ] = None,
-    format: Format_ = ["textgrid"],  # noqa: B006 - typer copies it
-    out_dir: Out_ = Path("alignments"),
-    device: Device_ = "cpu",
-    window: Window_ = 30.0,
-    guide: Guide_ = True,
-    extra_speech: Annotated[
-        bool,
-        typer.Option(
-            "--extra-speech",
-            help="There may be speech that is not in the transcript, before, after and between words: where it is "
-            "found, the tier of words has a segment '*'.",
-        ),
-    ] = False,
-    star_cost: Annotated[
-        float,
-        typer.Option(
-            help="Nats a frame that speech outside the transcript costs: the higher, the less is taken for such."
-        ),
-    ] = 3.0,
-    min_score: Annotated[
-        float | None,
-        typer.Option(
-            help="Warn of files whose score (nats a token, 0 is perfect) is lower: their transcript is likely wrong. "
-            "`isotone score-check` finds a threshold for a model."
-        ),
-    ] = None,
-) -> None:
-    """Find when each word and phone of a known text was said.
-
-    A word * (or <star>) of a transcript stands for any speech that is not written down. JSON and CSV hold scores: of a
-    segment the mean log-probability a frame (nats) and the confidence that its frames are its own (0 to 1), of the
-    whole how well the text fits (JSON).
-
-    One bad file does not stop the others: it is listed in OUT/errors.jsonl and the exit code is 1. Warnings are listed
-    in OUT/warnings.jsonl; the files they are about are written.
-
-    Example: isotone align speech/*.wav --model runs/timit/joint --format textgrid --format ctm
-    """
-    from isotone.batch import align_files
-
-    with explained():
-        report = align_files(
-            audio,
-            model,
-            text=text,
-            text_dir=text_dir,
-            aligner=aligner,
-            times=times,
-            formats=format,
-            out=out_dir,
-            device=device,
-            window_s=window,
-            guided=guide,
-            extra_speech=extra_speech,
-            star_cost=star_cost,
-            min_score=min_score,
-        )
-    _finish(report, out_dir)
-
-
-@app.command()
-def transcribe(
-    audio: AudioArgument,
-    model: Model_,
-    decoder: Annotated[
-        str | None,
-        typer.Option(
-            help="Decoder, instead of the model's own; with options as YAML: '{name: ctc-beam, model: lm.arpa, "
-            "alpha: 1, beta: 3}'. `isotone plugins --kind decoder` lists them."
-        ),
-    ] = None,
-    aligner: Annotated[
-        str | None, typer.Option(help="Aligner for the times, instead of the model's own.")
-    ] = None,
-    times: Annotated[
-        str | None, typer.Option(help="Head the times are read from, instead of the model's own.")
-    ] = None,
-    format: Format_ = ["textgrid"],  # noqa: B006
-    out_dir: Out_ = Path("transcripts"),
-    device: Device_ = "cpu",
-    window: Window_ = 30.0,
-    guide: Guide_ = True,
-) -> None:
-    """Recognise speech, with the time of every word and phone; the text alone is printed, and in transcripts.jsonl.
-
-    Example: isotone transcribe interview.wav --model runs/timit/joint --format srt
-    """
-    from isotone.batch import transcribe_files
-
-    with explained():
-        report = transcribe_files(
-            audio,
-            model,
-            aligner=aligner,
-            decoder=None if decoder is None else _specification(decoder),
-            times=times,
-            formats=format,
-            out=out_dir,
-            device=device,
-            window_s=window,
-            guided=guide,
-        )
-    _finish(report, out_dir)
-
-
-def _specification(text: str) -> str | dict[str, Any]:
-    """A part as it is asked for: its name, or a mapping of a name and options in YAML."""
-    if not text.lstrip().startswith("{"):
-        return text
-    import yaml  # type: ignore[import-untyped]
-
-    try:
-        return dict(yaml.safe_load(text))
-    except (yaml.YAMLError, ValueError, TypeError):
-        raise ValueError(f"{text!r} is no YAML mapping such as {{name: ctc-beam, beam: 16}}.") from None
-
-
-def _finish(report: Outcome, out_dir: Path) -> None:
-    for file, text in report.texts.items():
-        typer.echo(f"{file}: {text}")
-    typer.echo(f"{report.done} of {report.done + len(report.errors)} files written to {out_dir}")
-    if report.warnings:
-        first, place = report.warnings[0], out_dir / "warnings.jsonl"
-        said = f"{len(report.warnings)} with a warning ({place} lists them); first: {first['file']}: {first['warning']}"
-        typer.echo(f"warning: {said}", err=True)
-    if report.errors:
-        first, place = report.errors[0], out_dir / "errors.jsonl"
-        fail(f"{len(report.errors)} failed ({place} lists them); first: {first['file']}: {first['error']}", 1)
-
-
-@app.command(name="score-check")
-def score_check(
-    audio: AudioArgument,
-    model: Model_,
-    text_dir: TextDir_ = None,
-    aligner: Annotated[str | None, typer.Option(help="Aligner, instead of the model's own.")] = None,
-    times: Annotated[
-        str | None, typer.Option(help="Head the times are read from, instead of the model's own.")
-    ] = None,
-    device: Device_ = "cpu",
-    window: Window_ = 30.0,
-    guide: Guide_ = True,
-    seed: Annotated[int, typer.Option(help="Of the shuffle of the transcripts.")] = 0,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write everything, file by file, as JSON to this file.")
-    ] = None,
-) -> None:
-    """Measure how well a model's score tells a right transcript from a wrong one.
-
-    Every file is aligned with its own transcript and with another file's. Says the area under the ROC curve (the
-    probability that a right transcript scores higher than a wrong one), the equal error rate, and the threshold to
-    give to `isotone align --min-score`.
-
-    Example: isotone score-check speech/ --model runs/timit/joint
-    """
-    from isotone.score_check import check_scores
-
-    with explained():
-        check = check_scores(
-            audio,
-            model,
-            text_dir=text_dir,
-            aligner=aligner,
-            times=times,
-            device=device,
-            window_s=window,
-            guided=guide,
-            seed=seed,
-            json_file=json_file,
-        )
-    found = check.roc
-    table = Table("right", "wrong", "AUC %", "equal error rate %", "threshold")
-    rates = (f"{100 * x:.1f}" for x in (found.auc, found.equal_error_rate))
-    table.add_row(str(found.right), str(found.wrong), *rates, f"{found.threshold:.2f}")
-    out.print(table)
-    if check.errors:
-        first = check.errors[0]
-        fail(f"{len(check.errors)} files left out; first: {first['file']}: {first['error']}", 1)
 
 
 @app.command(context_settings={"allow_extra_args": False})
@@ -372,7 +147,7 @@ def evaluate(
 @app.command()
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Finished run folders with the same test split.")],
-    out_dir: Out_ = Path("report"),
+    out_dir: OutOption = Path("report"),
     tier: Annotated[
         str,
         typer.Option(help="Tier to score: phones or words. Default: phones, where the references have any."),
@@ -396,7 +171,7 @@ def report(
 @app.command()
 def results(
     runs: Annotated[list[Path], typer.Argument(help="Finished run folders, of any corpora.")],
-    out_dir: Out_ = Path("results"),
+    out_dir: OutOption = Path("results"),
 ) -> None:
     """Make the tables of the OTTC paper from finished runs: error rates, times, ablations, with the published numbers.
 

@@ -42,6 +42,9 @@ AudioArgument = Annotated[
     ),
 ]
 
+#: Where commands that write several files put them.
+OutOption = Annotated[Path, typer.Option("--out", "-o", help="Folder the files are written to.")]
+
 
 @contextmanager
 def explained() -> Iterator[None]:
