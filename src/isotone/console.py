@@ -35,12 +35,7 @@ def path_argument(text: str) -> Path:
 
 
 #: What commands that take recordings are called with.
-AudioArgument = Annotated[
-    list[Path],
-    typer.Argument(
-        help="Audio files or folders.", parser=path_argument, metavar="AUDIO...", show_default=False
-    ),
-]
+AudioArgument = Annotated[list[Path], typer.Argument(help="Audio files or folders.", parser=path_argument)]
 
 #: Where commands that write several files put them.
 OutOption = Annotated[Path, typer.Option("--out", "-o", help="Folder the files are written to.")]
