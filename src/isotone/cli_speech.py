@@ -23,6 +23,7 @@ Format_ = Annotated[
     list[str],
     typer.Option("--format", "-f", help="File format; repeat for several. `isotone plugins` lists them."),
 ]
+Times_ = Annotated[str | None, typer.Option(help="Head the times are read from, instead of the model's own.")]
 Device_ = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps ...")]
 Window_ = Annotated[
     float,
@@ -55,9 +56,7 @@ def align(
     aligner: Annotated[
         str | None, typer.Option(help="Aligner, instead of the model's own. `isotone plugins` lists them.")
     ] = None,
-    times: Annotated[
-        str | None, typer.Option(help="Head the times are read from, instead of the model's own.")
-    ] = None,
+    times: Times_ = None,
     format: Format_ = ["textgrid"],  # noqa: B006 - typer copies it
     out_dir: OutOption = Path("alignments"),
     device: Device_ = "cpu",
@@ -131,9 +130,7 @@ def transcribe(
     aligner: Annotated[
         str | None, typer.Option(help="Aligner for the times, instead of the model's own.")
     ] = None,
-    times: Annotated[
-        str | None, typer.Option(help="Head the times are read from, instead of the model's own.")
-    ] = None,
+    times: Times_ = None,
     format: Format_ = ["textgrid"],  # noqa: B006
     out_dir: OutOption = Path("transcripts"),
     device: Device_ = "cpu",
@@ -192,9 +189,7 @@ def score_check(
     model: Model_,
     text_dir: TextDir_ = None,
     aligner: Annotated[str | None, typer.Option(help="Aligner, instead of the model's own.")] = None,
-    times: Annotated[
-        str | None, typer.Option(help="Head the times are read from, instead of the model's own.")
-    ] = None,
+    times: Times_ = None,
     device: Device_ = "cpu",
     window: Window_ = 30.0,
     guide: Guide_ = True,
