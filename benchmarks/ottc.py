@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from benchmarks.harness import Bench, Peer, Size
+from isotone.kernels.coupling import frame_weights
 from isotone.types import length_mask
 
 Result = tuple[Tensor, tuple[Tensor, ...]]
@@ -41,8 +42,7 @@ def batch(dims: Mapping[str, int]) -> Batch:
 
 def ottc(given: Batch) -> Result:
     """Forward and backward, the softmax of the OT weights included; label weights are uniform."""
-    in_row = length_mask(given.frames, given.logits.shape[1])
-    alpha = torch.softmax(given.weight_logits.masked_fill(~in_row, -torch.inf), 1)
+    alpha = frame_weights(given.weight_logits, given.frames)
     beta = length_mask(given.tokens, given.labels.shape[1]) / given.tokens[:, None]
     loss = ottc_loss(given.logits, alpha, given.labels, beta, given.frames, given.tokens)
     return loss.detach(), torch.autograd.grad(loss.sum(), (given.logits, given.weight_logits))

@@ -5,6 +5,7 @@ import torch
 from isotone_ottc.functional import insert_blanks, ottc_loss
 from isotone_ottc.loss import OTTCLoss
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from isotone.kernels.coupling import couple
 from isotone.testing import sample_batch
@@ -46,6 +47,17 @@ def test_the_operators_keep_the_rules_of_torch() -> None:
     plan = couple(alpha.detach(), beta.detach(), n, m)
     inputs = (logits, plan.mass.requires_grad_(), plan.source, labels.gather(1, plan.target), n)
     torch.library.opcheck(torch.ops.isotone.pair_cross_entropy.default, inputs)
+
+
+def test_tensors_without_values_have_losses_and_gradients() -> None:
+    # what tools that plan memory hand in: no numpy array can be made of them
+    inputs = random_problem(torch.float32)
+    with FakeTensorMode() as mode:
+        fake = tuple(mode.from_tensor(x) for x in inputs)
+        value = loss(*fake)
+        value.sum().backward()
+    assert value.shape == (3,)
+    assert all(x.grad is not None and x.grad.shape == x.shape for x in (fake[0], fake[1], fake[3]))
 
 
 def test_the_whole_loss_compiles_as_one_graph() -> None:

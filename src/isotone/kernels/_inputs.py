@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from isotone.alignment import AlignmentError
-from isotone.kernels._threads import each_task
+from isotone.kernels._threads import each_run, each_task
 
 Array = TypeVar("Array", np.ndarray, Tensor)
 
@@ -184,3 +184,9 @@ def each_row(loop: Callable[..., None], cells: np.ndarray, *arguments: Any) -> N
     """Call ``loop(task, order, *arguments)`` for the rows ``order[task]``, those of most cells first, on threads."""
     order = np.argsort(-cells, kind="stable")
     each_task(loop, len(order), int(cells.sum()), order, *arguments)
+
+
+def each_rows(loop: Callable[..., None], cells: np.ndarray, *arguments: Any) -> None:
+    """The same for rows that may be tiny: ``loop(task, run, order, *arguments)`` for ``order[task * run :][:run]``."""
+    order = np.argsort(-cells, kind="stable")
+    each_run(loop, len(order), int(cells.sum()), order, *arguments)

@@ -13,6 +13,7 @@ next ``low`` and ``high`` grow by 0 or 1: it is enough to clear one place on eac
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -75,8 +76,7 @@ def scatter(
 
 @njit(nogil=True, cache=True)
 def forward_row(
-    task: int,
-    order: np.ndarray,
+    b: int,
     cost: np.ndarray,
     strides: tuple[int, int, int],
     n: np.ndarray,
@@ -94,7 +94,6 @@ def forward_row(
     ``up`` and ``left`` (packed) are the weights of the cells (i - 1, j) and (i, j - 1) in the soft minimum of (i, j);
     what is missing to 1 is that of (i - 1, j - 1). At gamma = 0 one of the three is 1. Empty arrays are left alone.
     """
-    b = order[task]
     lanes, count = n[b], n[b] + m[b] - 1
     keep = len(up) > 0
     kept_up, kept_left = (up, left) if keep else (np.empty(lanes, up.dtype), np.empty(lanes, up.dtype))
@@ -106,6 +105,13 @@ def forward_row(
     values[b] = _soft_row(*row, gamma) if gamma > 0 else np.inf
     if values[b] == np.inf:  # also where the costs leave the range that gamma has
         values[b] = _hard_row(*row)
+
+
+@njit(nogil=True, cache=True)
+def forward_rows(task: int, run: int, order: np.ndarray, *arguments: Any) -> None:
+    """:func:`forward_row` of the rows that ``each_rows`` gives."""
+    for place in range(task * run, min(len(order), (task + 1) * run)):
+        forward_row(order[place], *arguments)
 
 
 @njit(nogil=True, cache=True)
@@ -249,8 +255,7 @@ def shares(up: float, left: float, least: float) -> tuple[float, float, float]:
 
 @njit(nogil=True, cache=True)
 def path_row(
-    task: int,
-    order: np.ndarray,
+    b: int,
     up: np.ndarray,
     left: np.ndarray,
     n: np.ndarray,
@@ -266,7 +271,6 @@ def path_row(
 
     ``lanes`` and ``steps`` are ``(B, N + M - 1)``; after the path they repeat its last cell.
     """
-    b = order[task]
     i, d, place, at = n[b] - 1, n[b] + m[b] - 2, start[b + 1], lanes.shape[1]
     while d >= 0:
         at -= 1
@@ -285,9 +289,15 @@ def path_row(
 
 
 @njit(nogil=True, cache=True)
+def path_rows(task: int, run: int, order: np.ndarray, *arguments: Any) -> None:
+    """:func:`path_row` of the rows that ``each_rows`` gives."""
+    for place in range(task * run, min(len(order), (task + 1) * run)):
+        path_row(order[place], *arguments)
+
+
+@njit(nogil=True, cache=True)
 def backward_row(
-    task: int,
-    order: np.ndarray,
+    b: int,
     up: np.ndarray,
     left: np.ndarray,
     n: np.ndarray,
@@ -305,7 +315,6 @@ def backward_row(
 
     ``least`` is as in :func:`shares`.
     """
-    b = order[task]
     lanes, count = n[b], n[b] + m[b] - 1
     width = lanes + 2
     # what diagonals hand back to (i - 1, j), (i, j - 1) and (i - 1, j - 1)
@@ -323,6 +332,13 @@ def backward_row(
         to_up[now + lo] = to_left[now + lo] = to_both[now + lo] = 0.0
         to_up[now + hi + 2] = to_left[now + hi + 2] = to_both[now + hi + 2] = 0.0
         scatter(visits, b * strides[0], strides[1], strides[2], d, lo, hi, out)
+
+
+@njit(nogil=True, cache=True)
+def backward_rows(task: int, run: int, order: np.ndarray, *arguments: Any) -> None:
+    """:func:`backward_row` of the rows that ``each_rows`` gives."""
+    for place in range(task * run, min(len(order), (task + 1) * run)):
+        backward_row(order[place], *arguments)
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from isotone.kernels._inputs import each_row
+from isotone.kernels._inputs import each_rows
 from isotone.kernels._softdtw_plan import WORK, Plan, rounding
-from isotone.kernels._softdtw_sequences import sequences_row
+from isotone.kernels._softdtw_sequences import sequences_rows
 from isotone.types import mask_rows
 
 #: Vectors that are longer are worth a library's product of matrices.
@@ -70,14 +70,15 @@ def values_and_gradients(x: Tensor, y: Tensor, gamma: float, plan: Plan, keep: b
     size = (4 if keep else 1), plan.shape[1] * plan.shape[2]
     free: deque[np.ndarray] = deque()  # of every thread
 
-    def row(task: int, *arguments: Any) -> None:
+    def some(task: int, *arguments: Any) -> None:
         buffers = free.pop() if free else np.empty(size, rows.dtype)
-        sequences_row(task, *arguments, buffers, values, of_x, of_y)
+        sequences_rows(task, *arguments, buffers, values, of_x, of_y)
         free.append(buffers)
 
     cells = plan.cells
-    each_row(
-        row, WORK * cells, rows, columns, plan.n, plan.m, plan.low, plan.high, cells, gamma, rounding(x.dtype)
+    each_rows(
+        some, WORK * cells, np.zeros(len(x), np.int64), np.ones(len(x)), rows, columns, plan.n, plan.m, plan.low,
+        plan.high, cells, gamma, rounding(x.dtype),
     )  # fmt: skip
     gradients = (2 * torch.from_numpy(of_x), 2 * torch.from_numpy(of_y).mT) if keep else ()
     return torch.from_numpy(values).to(x.dtype), *gradients

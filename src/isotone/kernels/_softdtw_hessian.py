@@ -6,6 +6,8 @@ weights at hand they are sums and products only.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -15,8 +17,7 @@ from isotone.kernels._vector import read, write
 
 @njit(nogil=True, cache=True)
 def hessian_row(
-    task: int,
-    order: np.ndarray,
+    b: int,
     direction: np.ndarray,
     strides: tuple[int, int, int],
     up: np.ndarray,
@@ -37,13 +38,19 @@ def hessian_row(
     ``sharpness`` is 1 / gamma, 0 for a hard minimum; ``out`` comes in zeroed, its strides are the direction's.
     ``least`` is as in the backward pass.
     """
-    b = order[task]
     count = n[b] + m[b] - 1
     size = start[b + 1] - start[b]
     d_up, d_left = np.empty(size), np.empty(size)
     row = (b * strides[0], strides[1], strides[2], up, left, low[b, :count], high[b, :count], n[b], least)
     inner[b] = _forward_tangent(direction, *row, start[b], sharpness, d_up, d_left)
     _backward_tangent(out, *row, start[b], weight[b], d_up, d_left)
+
+
+@njit(nogil=True, cache=True)
+def hessian_rows(task: int, run: int, order: np.ndarray, *arguments: Any) -> None:
+    """:func:`hessian_row` of the rows that ``each_rows`` gives."""
+    for place in range(task * run, min(len(order), (task + 1) * run)):
+        hessian_row(order[place], *arguments)
 
 
 @njit(nogil=True, cache=True)

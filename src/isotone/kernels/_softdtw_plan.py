@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from isotone.kernels._inputs import each_row
-from isotone.kernels._softdtw import backward_row, forward_row, path_row, plan_rows
-from isotone.kernels._softdtw_hessian import hessian_row
+from isotone.kernels._inputs import each_rows
+from isotone.kernels._softdtw import backward_rows, forward_rows, path_rows, plan_rows
+from isotone.kernels._softdtw_hessian import hessian_rows
 
 #: A cell takes as long as so many cells of the kernels that threads are shared out by.
 WORK = 8
@@ -57,8 +57,8 @@ def forward(cost: Tensor, plan: Plan, gamma: float, keep: bool) -> tuple[Tensor,
     values = np.zeros(len(cost))
     up, left = (cost.new_empty(int(plan.start[-1]) if keep else 0) for _ in range(2))
     flat, strides = _flat(cost)
-    each_row(
-        forward_row, WORK * plan.cells, flat, strides, plan.n, plan.m, plan.low, plan.high, plan.start, gamma,
+    each_rows(
+        forward_rows, WORK * plan.cells, flat, strides, plan.n, plan.m, plan.low, plan.high, plan.start, gamma,
         up.numpy(), left.numpy(), values,
     )  # fmt: skip
     return torch.from_numpy(values), up, left
@@ -74,8 +74,8 @@ def best_paths(up: Tensor, left: Tensor, plan: Plan) -> tuple[Tensor, Tensor, Te
     batch, n, m = plan.shape
     lanes, steps = (np.zeros((batch, max(1, n + m - 1)), np.int64) for _ in range(2))
     count = np.zeros(batch, np.int64)
-    each_row(
-        path_row, plan.n + plan.m, up.numpy(), left.numpy(), plan.n, plan.m, plan.low, plan.high, plan.start, lanes,
+    each_rows(
+        path_rows, plan.n + plan.m, up.numpy(), left.numpy(), plan.n, plan.m, plan.low, plan.high, plan.start, lanes,
         steps, count,
     )  # fmt: skip
     size = max(1, count.max(initial=0))
@@ -87,8 +87,8 @@ def backward(cost: Tensor, up: Tensor, left: Tensor, plan: Plan, weight: Tensor)
     full = int(plan.start[-1]) == cost.numel()
     out = torch.empty_like(cost) if full else torch.zeros_like(cost)
     flat, strides = _flat(out)
-    each_row(
-        backward_row, WORK * plan.cells, up.numpy(), left.numpy(), plan.n, plan.m, plan.low, plan.high, plan.start,
+    each_rows(
+        backward_rows, WORK * plan.cells, up.numpy(), left.numpy(), plan.n, plan.m, plan.low, plan.high, plan.start,
         plan.cells, _weights(weight), strides, rounding(up.dtype), flat,
     )  # fmt: skip
     return out
@@ -101,8 +101,8 @@ def hessian(
     direction = dense(direction)
     out, inner = torch.zeros_like(direction), np.zeros(len(direction))
     (flat_in, strides), (flat_out, _) = _flat(direction), _flat(out)
-    each_row(
-        hessian_row, WORK * plan.cells, flat_in, strides, up.numpy(), left.numpy(), plan.n, plan.m, plan.low,
+    each_rows(
+        hessian_rows, WORK * plan.cells, flat_in, strides, up.numpy(), left.numpy(), plan.n, plan.m, plan.low,
         plan.high, plan.start, 1 / gamma if gamma > 0 else 0.0, rounding(up.dtype), _weights(weight), flat_out,
         inner,
     )  # fmt: skip

@@ -6,6 +6,8 @@ the size (B, n, m) is stored, and no fresh memory is asked for, which takes as l
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -17,8 +19,9 @@ _NEVER = 1e-20
 
 @njit(nogil=True, cache=True)
 def sequences_row(
-    task: int,
-    order: np.ndarray,
+    b: int,
+    first: np.ndarray,
+    once: np.ndarray,
     x: np.ndarray,
     y: np.ndarray,
     n: np.ndarray,
@@ -35,25 +38,30 @@ def sequences_row(
 ) -> None:
     """Fill the value of a row, and where ``of_x (B, n, d)`` is not empty half its gradients, which come in zeroed.
 
-    ``y`` and ``of_y`` are ``(B, d, m)``; ``buffers`` are ``(4, n m)`` numbers, or ``(1, n m)`` without gradients.
+    ``y`` and ``of_y`` are ``(B, d, m)``; ``buffers`` are ``(4, n m)`` numbers, or ``(1, n m)`` without
+    gradients; ``first`` and ``once`` are B zeros and ones.
     """
-    b = order[task]
     rows, columns = n[b], m[b]
-    first = np.zeros(len(order), np.int64)
     strides = (0, columns, 1)
     cost = buffers[0]
     _squared_distances(x[b], y[b], rows, columns, cost)
     if len(of_x) == 0:
         nothing = cost[:0]
-        forward_row(task, order, cost, strides, n, m, low, high, first, gamma, nothing, nothing, values)
+        forward_row(b, cost, strides, n, m, low, high, first, gamma, nothing, nothing, values)
         return
     up, left, visits = buffers[1], buffers[2], buffers[3]
-    forward_row(task, order, cost, strides, n, m, low, high, first, gamma, up, left, values)
+    forward_row(b, cost, strides, n, m, low, high, first, gamma, up, left, values)
     if cells[b] < rows * columns:
         visits[: rows * columns] = 0.0
-    once = np.ones(len(order))
-    backward_row(task, order, up, left, n, m, low, high, first, cells, once, strides, least, visits)
+    backward_row(b, up, left, n, m, low, high, first, cells, once, strides, least, visits)
     _pull_back(x[b], y[b], rows, columns, visits, of_x[b], of_y[b])
+
+
+@njit(nogil=True, cache=True)
+def sequences_rows(task: int, run: int, order: np.ndarray, *arguments: Any) -> None:
+    """:func:`sequences_row` of the rows that ``each_rows`` gives."""
+    for place in range(task * run, min(len(order), (task + 1) * run)):
+        sequences_row(order[place], *arguments)
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"})

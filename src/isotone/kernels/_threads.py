@@ -14,6 +14,9 @@ import torch
 # Below so many cells (half a millisecond of work), waking threads costs more than it saves.
 _SERIAL_CELLS = 1_000_000
 
+# A call from Python takes 3 us, with its lock held: a task is worth so many cells at least.
+_TASK_CELLS = 200_000
+
 _BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
@@ -54,6 +57,12 @@ def each_task(loop: Callable[..., None], tasks: int, cells: int, *arguments: Any
         _parallel(_BODY(work), None, threads, 0)
     if failures:
         raise failures[0]
+
+
+def each_run(loop: Callable[..., None], parts: int, cells: int, *arguments: Any) -> None:
+    """:func:`each_task` with ``loop(task, run, *arguments)`` for every ``run`` parts, as many as are worth a task."""
+    run = max(1, parts * _TASK_CELLS // max(1, cells))
+    each_task(loop, -(-parts // run), cells, run, *arguments)
 
 
 def _find_parallel() -> Any:

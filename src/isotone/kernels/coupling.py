@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from isotone.kernels._coupling import merge_row, merge_row_backward, softmax_row
+from isotone.kernels._operations import Operation, differentiable
 from isotone.kernels._threads import each_task
 from isotone.types import Coupling, length_mask
 
@@ -64,7 +65,7 @@ def couple(
     if target_lengths is None:
         target_lengths = torch.full((len(beta),), beta.shape[1], device=beta.device)
     wide = torch.float64 if torch.float64 in (alpha.dtype, beta.dtype) else torch.float32
-    merge = _compiled if alpha.device.type == "cpu" else _TensorMerge.apply
+    merge = _merge_operation if alpha.device.type == "cpu" else _TensorMerge.apply
     mass, source, target = merge(alpha.to(wide), beta.to(wide), source_lengths, target_lengths)
     return Coupling(source, target, mass, source_lengths, target_lengths)
 
@@ -87,13 +88,12 @@ def frame_weights(logits: Tensor, lengths: Tensor) -> Tensor:
     """
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     if logits.device.type == "cpu":
-        return _compiled_softmax(logits, lengths)
+        return _softmax_operation(logits, lengths)
     mask = length_mask(lengths, logits.shape[1])
     return torch.where(mask, torch.softmax(logits.masked_fill(~mask, -torch.inf), -1), 0.0)
 
 
-@torch.library.custom_op("isotone::couple", mutates_args=(), device_types="cpu")
-def _compiled(alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _merge(alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Masses, sources and targets on the CPU."""
     size = max(1, alpha.shape[1] + beta.shape[1] - 1)
     mass = np.empty((len(alpha), size), alpha.detach().numpy().dtype)
@@ -103,49 +103,41 @@ def _compiled(alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor) -> tuple[Tensor
     return torch.from_numpy(mass), torch.from_numpy(source), torch.from_numpy(target)
 
 
-@_compiled.register_fake
-def _(alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _merged(alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     shape = (len(alpha), max(1, alpha.shape[1] + beta.shape[1] - 1))
     return alpha.new_empty(shape), n.new_empty(shape), m.new_empty(shape)
 
 
-@torch.library.custom_op("isotone::couple_backward", mutates_args=(), device_types="cpu")
-def _compiled_backward(
-    alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor, grad: Tensor
-) -> tuple[Tensor, Tensor]:
+def _pull(alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradients in alpha and beta from that in the masses."""
     arrays = [x.detach().contiguous().numpy() for x in (alpha, beta, n, m, grad)]
     grads = [np.zeros(x.shape, np.float64) for x in arrays[:2]]
     each_task(merge_row_backward, len(alpha), _CELLS * grad.numel(), *arrays, *grads)
     return torch.from_numpy(grads[0]).to(alpha.dtype), torch.from_numpy(grads[1]).to(beta.dtype)
 
 
-@_compiled_backward.register_fake
-def _(alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+def _pulled(alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
     return torch.empty_like(alpha), torch.empty_like(beta)
 
 
-def _keep(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
-    ctx.save_for_backward(*inputs)
-
-
-def _backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-    return *_compiled_backward(*ctx.saved_tensors, grad), None, None
-
-
-_compiled.register_autograd(_backward, setup_context=_keep)
-
-
-@torch.library.custom_op("isotone::frame_weights", mutates_args=(), device_types="cpu")
-def _compiled_softmax(logits: Tensor, lengths: Tensor) -> Tensor:
+def _softmax(logits: Tensor, lengths: Tensor) -> Tensor:
     out = torch.empty_like(logits, memory_format=torch.contiguous_format)
     arrays = [x.detach().contiguous().numpy() for x in (logits, lengths, out)]
     each_task(softmax_row, len(logits), _CELLS * logits.numel(), *arrays)
     return out
 
 
-@_compiled_softmax.register_fake
-def _(logits: Tensor, lengths: Tensor) -> Tensor:
+def _softmaxed(logits: Tensor, lengths: Tensor) -> Tensor:
     return torch.empty_like(logits, memory_format=torch.contiguous_format)
+
+
+def _keep_weights(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+    ctx.mark_non_differentiable(*output[1:])
+    ctx.save_for_backward(*inputs)
+
+
+def _merge_backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+    return *_pull_operation(*ctx.saved_tensors, grad), None, None
 
 
 def _keep_softmax(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
@@ -159,7 +151,11 @@ def _softmax_backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
     return pulled - weights * pulled.sum(1, keepdim=True), None
 
 
-_compiled_softmax.register_autograd(_softmax_backward, setup_context=_keep_softmax)
+_pull_operation = Operation("couple_backward", _pull, _pulled)
+_merge_operation = differentiable(Operation("couple", _merge, _merged), _keep_weights, _merge_backward)
+_softmax_operation = differentiable(
+    Operation("frame_weights", _softmax, _softmaxed), _keep_softmax, _softmax_backward
+)
 
 
 class _TensorMerge(torch.autograd.Function):

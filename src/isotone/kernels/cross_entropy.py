@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from isotone.kernels._cross_entropy import block_gradients, block_losses
+from isotone.kernels._operations import Operation, differentiable
 from isotone.kernels._threads import each_task
 from isotone.types import length_mask
 
@@ -48,7 +49,7 @@ def pair_cross_entropy(
     operations, without synchronisation with the host.
     """
     if logits.device.type == "cpu" and logits.dtype == torch.float32:
-        value, _ = _compiled(logits, mass.float(), source, label, lengths)
+        value, _ = _losses_operation(logits, mass.float(), source, label, lengths)
         return value
     return _TensorCrossEntropy.apply(logits, mass, source, label, lengths)
 
@@ -59,8 +60,7 @@ def _tasks(logits: Tensor) -> tuple[int, int]:
     return size, -(-logits.shape[1] // size)
 
 
-@torch.library.custom_op("isotone::pair_cross_entropy", mutates_args=(), device_types="cpu")
-def _compiled(
+def _losses(
     logits: Tensor, mass: Tensor, source: Tensor, label: Tensor, lengths: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The values, and the norms of every frame ``(B, T, 2)``, 0 beyond the lengths."""
@@ -74,13 +74,11 @@ def _compiled(
     return parts.sum(1).float(), norms
 
 
-@_compiled.register_fake
-def _(logits: Tensor, *_: Tensor) -> tuple[Tensor, Tensor]:
+def _fake_losses(logits: Tensor, *_: Tensor) -> tuple[Tensor, Tensor]:
     return logits.new_empty(len(logits)), logits.new_empty(*logits.shape[:2], 2)
 
 
-@torch.library.custom_op("isotone::pair_cross_entropy_backward", mutates_args=(), device_types="cpu")
-def _compiled_backward(
+def _gradients(
     grad: Tensor,
     logits: Tensor,
     mass: Tensor,
@@ -102,24 +100,25 @@ def _compiled_backward(
     return torch.from_numpy(grad_logits), torch.from_numpy(grad_mass)
 
 
-@_compiled_backward.register_fake
-def _(grad: Tensor, logits: Tensor, mass: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
+def _fake_gradients(grad: Tensor, logits: Tensor, mass: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
     for_logits, for_mass = rest[-2:]
     grad_logits = logits.new_empty(logits.shape if for_logits else (0, 0, 0))
     return grad_logits, mass.new_empty(mass.shape if for_mass else (0, 0))
 
 
 def _keep(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, Tensor]) -> None:
+    ctx.mark_non_differentiable(output[1])
     ctx.save_for_backward(*inputs, output[1])
 
 
 def _backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
     wanted = ctx.needs_input_grad
-    grads = _compiled_backward(grad, *ctx.saved_tensors, wanted[0], wanted[1])
+    grads = _gradients_operation(grad, *ctx.saved_tensors, wanted[0], wanted[1])
     return grads[0] if wanted[0] else None, grads[1] if wanted[1] else None, None, None, None
 
 
-_compiled.register_autograd(_backward, setup_context=_keep)
+_gradients_operation = Operation("pair_cross_entropy_backward", _gradients, _fake_gradients)
+_losses_operation = differentiable(Operation("pair_cross_entropy", _losses, _fake_losses), _keep, _backward)
 
 
 class _TensorCrossEntropy(torch.autograd.Function):

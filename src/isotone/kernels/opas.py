@@ -6,9 +6,7 @@ on ``torch.get_num_threads()`` threads. Of a pair nothing larger than its ``(m, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -18,12 +16,11 @@ from torch import Tensor
 from isotone.kernels._lanes import LANES
 from isotone.kernels._opas import score_blocks
 from isotone.kernels._opas_exact import select_blocks
-from isotone.kernels._threads import each_task
+from isotone.kernels._threads import each_run
 from isotone.types import mask_rows
 
-# Work of a multiplication in sixteen lanes, in the half nanoseconds of each_task, and of about one task.
+# Work of a multiplication in sixteen lanes, in the half nanoseconds of each_run.
 _CELLS = 0.06
-_TASK_CELLS = 200_000
 
 
 @dataclass(frozen=True)
@@ -247,7 +244,7 @@ def _select(similarity: Tensor, items: Items, rows: Tensor) -> Tensor:
     groups, _, blocks, _, _ = similarity.shape
     fit = torch.empty(groups, blocks * LANES)
     arrays = [x.detach().numpy() for x in (similarity, items.squares, rows, items.lengths, fit)]
-    _each_run(select_blocks, blocks, similarity.numel() // 2, *arrays)
+    each_run(select_blocks, blocks, similarity.numel() // 2, *arrays)
     return fit.masked_fill_((rows > items.lengths) | (items.lengths == 0), torch.nan)
 
 
@@ -274,7 +271,7 @@ def _run(
     fit, order = (np.empty((groups, lanes), np.float32) for _ in range(2))
     lengths = [rows.numpy(), items.lengths.numpy()]
     cells = similarity.numel() * (2 * options.iterations + n + 60) + groups * lanes * network.work(m)
-    _each_run(
+    each_run(
         score_blocks, blocks, int(_CELLS * cells),
         *(x.detach().numpy() for x in (similarity, items.squares, items.products, items.vectors)),
         *lengths, positions, lambdas, network.layers, network.weights, network.columns,
@@ -283,12 +280,6 @@ def _run(
     fits = (lengths[0] <= lengths[1]) & (lengths[1] > 0)
     fit[~fits] = order[~fits] = np.nan
     return torch.from_numpy(fit), torch.from_numpy(order)
-
-
-def _each_run(loop: Callable[..., None], blocks: int, cells: int, *arguments: Any) -> None:
-    """Call ``loop(task, run, *arguments)`` for every ``run`` blocks of items, as many as are worth a task."""
-    run = max(1, blocks * _TASK_CELLS // max(1, cells))
-    each_task(loop, -(-blocks // run), cells, run, *arguments)
 
 
 def _masked(vectors: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
