@@ -172,6 +172,29 @@ def test_recognition(characters: Pipeline) -> None:
     assert first.start == pytest.approx(heads["ottc"].grid.seconds(float(aligned.spans()[0, 0, 0])))
 
 
+def test_recognised_pauses_need_no_frames() -> None:
+    model = model_of_characters()
+    model.tokenizer = CharacterTokenizer(CHARACTERS, pauses=True)
+    pipeline = Pipeline(model)
+    seen: list[Targets] = []
+    inner = pipeline.aligner
+
+    def spy(emissions: Emissions, targets: Targets) -> Coupling:
+        seen.append(targets)
+        return inner(emissions, targets)
+
+    spy.skips_optional = True  # type: ignore[attr-defined]
+    pipeline.aligner = spy
+    pipeline.transcribe_batch(["a", "b"], [noise(1.0, 1), noise(1.2, 2)])
+    (targets,) = seen
+    assert targets.optional is not None
+    assert torch.equal(targets.optional, targets.labels == CHARACTERS.index("|"))
+    assert targets.optional.any()
+    spy.skips_optional = False  # type: ignore[attr-defined]
+    pipeline.transcribe("a", noise(1.0, 1))
+    assert seen[-1].optional is None
+
+
 def test_a_decoders_own_times_and_others(caplog: pytest.LogCaptureFixture) -> None:
     """Without a head for times the decoder's count, unless an aligner or a head is asked for."""
     model, samples = model_of_characters(times="", aligner="ctc"), noise(1.0)

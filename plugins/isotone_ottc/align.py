@@ -85,7 +85,7 @@ class Transport:
             beta = token_weights(targets.durations, origin, lengths, frames, self.smoothing)
         elif self.beta == "self":
             optional = spread_optional(targets.optional, origin, inserted=False)
-            beta = own_weights(emissions, labels, lengths, self.smoothing, optional)
+            beta = own_weights(emissions, labels, lengths, self.smoothing, optional, optional)
         else:
             beta = uniform_weights(lengths, labels.shape[1])
         alpha = emissions.weights()

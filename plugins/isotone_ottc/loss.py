@@ -110,6 +110,7 @@ class OTTCLoss(Loss):
         labels, lengths, origin, given = self._labels(emissions, targets)
         required = lengths
         optional = spread_optional(targets.optional, origin, inserted=False) if given is None else None
+        pauses = optional
         beta, extra = given, None
         if along_path or (self.beta == "self" and self.progress >= self.self_after):
             beta = None
@@ -122,11 +123,12 @@ class OTTCLoss(Loss):
             spelt = spell_states(labels, lengths, origin < 0, self.states, size)
             labels, lengths = spelt.labels, spelt.lengths
             beta = None if beta is None else spread_weights(beta, spelt.origin)
-            of_labels = False if optional is None else optional.gather(1, spelt.origin.clamp(min=0))
-            optional = ~spelt.core | of_labels
+            pauses = None if optional is None else optional.gather(1, spelt.origin.clamp(min=0))
+            optional = ~spelt.core if pauses is None else ~spelt.core | pauses
         if beta is None:
             smoothing = 0.0 if along_path else self.smoothing / self.states
-            beta = own_weights(emissions.without_prior(self.prior), labels, lengths, smoothing, optional)
+            heard = emissions.without_prior(self.prior)
+            beta = own_weights(heard, labels, lengths, smoothing, optional, pauses)
         if along_path or emissions.weight_logits is None:
             alpha = uniform_weights(frames, emissions.logits.shape[1])
         else:
@@ -176,7 +178,7 @@ class OTTCLoss(Loss):
         if self.progress < self.self_after:
             return uniform, None
         whole = merge_states(emissions, self.states).without_prior(self.prior)
-        own = own_weights(whole, labels, lengths, self.smoothing, optional)
+        own = own_weights(whole, labels, lengths, self.smoothing, optional, optional)
         return beta.detach(), divergence(own, beta)
 
 

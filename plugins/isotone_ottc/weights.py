@@ -17,7 +17,9 @@ def uniform_weights(lengths: Tensor, size: int) -> Tensor:
     return length_mask(lengths, size).float() / lengths.clamp(min=1)[:, None]
 
 
-def duration_weights(durations: Tensor, lengths: Tensor, frame_lengths: Tensor, smoothing: float) -> Tensor:
+def duration_weights(
+    durations: Tensor, lengths: Tensor, frame_lengths: Tensor, smoothing: float | Tensor
+) -> Tensor:
     r"""Label weights from durations, :math:`\beta_j \propto s + d_j`, with d scaled to sum to the row's
     frames.
 
@@ -25,10 +27,11 @@ def duration_weights(durations: Tensor, lengths: Tensor, frame_lengths: Tensor, 
         durations: ``(B, m)`` non-negative, any unit; only ratios matter. Zero for inserted blanks.
         lengths: ``(B,)`` int64, labels.
         frame_lengths: ``(B,)`` int64, frames.
-        smoothing: s, frames given to every label beyond its own. Above zero, so that no weight is zero.
+        smoothing: s, frames given to every label beyond its own, or to each ``(B, m)``. A label with none of either
+            weighs nothing.
 
     Returns:
-        ``(B, m)`` float32, a row sums to 1; uniform where a row's durations are all zero.
+        ``(B, m)`` float32, a row sums to 1; uniform where a row's durations are all zero and s is not.
     """
     mask = length_mask(lengths, durations.shape[1])
     frames = torch.where(mask, durations, 0.0).double().clamp(min=0)
@@ -88,7 +91,12 @@ def spread_weights(weights: Tensor, origin: Tensor) -> Tensor:
 
 @torch.no_grad()
 def own_weights(
-    emissions: Emissions, labels: Tensor, lengths: Tensor, smoothing: float, optional: Tensor | None = None
+    emissions: Emissions,
+    labels: Tensor,
+    lengths: Tensor,
+    smoothing: float,
+    optional: Tensor | None = None,
+    pauses: Tensor | None = None,
 ) -> Tensor:
     """:func:`duration_weights` from the emissions' own best alignment without blanks; no gradient.
 
@@ -98,6 +106,7 @@ def own_weights(
         lengths: ``(B,)`` int64.
         smoothing: Frames given to every label beyond its own. With 0, labels that were left out weigh nothing.
         optional: ``(B, m)`` bool, labels that the alignment may leave out.
+        pauses: ``(B, m)`` bool, those of them that weigh nothing then.
 
     Returns:
         ``(B, m)`` float32, a row sums to 1; in rows that cannot be aligned uniform, or 0 without smoothing.
@@ -109,7 +118,9 @@ def own_weights(
         (lengths > 0) & (required_count(lengths, optional, labels.shape[1]) <= emissions.lengths) & finite
     )
     paths, _ = paths_where(usable, log_probs, labels, emissions.lengths, lengths, optional)
-    return duration_weights(path_frames(paths, labels.shape[1]), lengths, emissions.lengths, smoothing)
+    frames = path_frames(paths, labels.shape[1])
+    spared = smoothing if pauses is None else torch.where(pauses & (frames == 0), 0.0, smoothing)
+    return duration_weights(frames, lengths, emissions.lengths, spared)
 
 
 def required_count(lengths: Tensor, optional: Tensor | None, size: int) -> Tensor:

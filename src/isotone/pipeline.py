@@ -20,7 +20,7 @@ from isotone.registries import aligners, decoders
 from isotone.registry import nearest
 from isotone.scores import Scores, row_of, score
 from isotone.text.tokenizer import Tokenizer, Transcript, Word
-from isotone.types import Coupling, Emissions, Targets, length_mask
+from isotone.types import Coupling, Emissions, Targets, length_mask, marks
 from isotone.windows import Windows, emit
 
 log = logging.getLogger(__name__)
@@ -147,9 +147,7 @@ class Pipeline:
         emissions = heard[self.times]
         asked = [self._with_pauses(t) for t in transcripts]
         targets = Targets.from_lists([list(t.tokens) for t, _ in asked])
-        optional = torch.zeros_like(targets.labels, dtype=torch.bool)
-        for row, (_, flags) in zip(optional, asked):
-            row[: len(flags)] = torch.tensor(flags, dtype=torch.bool)
+        optional = marks([flags for _, flags in asked], targets.labels)
         targets = self._with_guide(ids, heard, replace(targets, optional=optional))
         coupling = self._run_aligner(self.aligner, ids, emissions, targets)
         texts = [spoken(t) for t in transcripts]
@@ -174,6 +172,10 @@ class Pipeline:
         reading = self.model.reading
         timing = emissions[reading.text]
         targets, coupling = self.decoder(timing)
+        tokenizer = self.model.tokenizer
+        transcripts = [recognised(tokenizer, tokens) for tokens in targets.tolist()]
+        if getattr(self.aligner, "skips_optional", False):
+            targets = replace(targets, optional=marks(map(tokenizer.optional, transcripts), targets.labels))
         if self.realigns and bool((targets.lengths > 0).any()):
             try:
                 coupling = self._realign(ids, emissions, targets)
@@ -182,8 +184,6 @@ class Pipeline:
                 if len(ids) > 1:
                     return [self.transcribe(name, samples) for name, samples in zip(ids, audio)]
                 log.warning("%s The times are the decoder's own.", error)
-        tokenizer = self.model.tokenizer
-        transcripts = [recognised(tokenizer, tokens) for tokens in targets.tolist()]
         texts = [tokenizer.decode(tokens) for tokens in targets.tolist()]
         return self._results(ids, audio, timing, targets, coupling, transcripts, texts)
 
@@ -263,7 +263,7 @@ class Pipeline:
 
     def _silence(self) -> int | None:
         """Label number of the silence, where the vocabulary has one."""
-        label = getattr(self.model.tokenizer, "silence", None)
+        label = self.model.tokenizer.silence
         return None if label is None else self.model.tokenizer.labels.index(label)
 
     def _with_silence(self, transcript: Transcript) -> tuple[Transcript, list[bool]]:

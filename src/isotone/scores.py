@@ -50,7 +50,7 @@ class Scores:
             over the U tokens with frames :math:`F_u`, stars apart, and the frames :math:`F_-` without. It is the
             log-likelihood ratio of the text against a garbage model that may say anything; every token counts the
             same, and every frame of speech between them that the text does not have counts like one.
-        frameless: ``(B,)`` share of the tokens that have most of no frame, 0 to 1.
+        frameless: ``(B,)`` share of the tokens (but for those that are optional) that have most of no frame, 0 to 1.
     """
 
     weight: Tensor
@@ -93,7 +93,7 @@ def score(
         token_scores(log_probs, targets, coupling),
         _confidence(log_probs, paths, targets, emissions),
         _fit(log_probs, silent, paths, targets, starred),
-        hard.frameless_share(),
+        hard.frameless_share(targets.optional),
     )
 
 

@@ -6,6 +6,7 @@ Borders between parts carry lengths, never masks. Times stay frame numbers until
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
@@ -16,6 +17,14 @@ from torch import Tensor
 def length_mask(lengths: Tensor, size: int) -> Tensor:
     """Mask of the valid positions: ``(B, size)`` bool, true where position < length."""
     return torch.arange(size, device=lengths.device) < lengths[:, None]
+
+
+def marks(rows: Iterable[Sequence[bool]], labels: Tensor) -> Tensor:
+    """Pad marks of tokens to the shape of their labels ``(B, U)``: bool, false in the padding."""
+    out = torch.zeros_like(labels, dtype=torch.bool)
+    for row, flags in zip(out, rows):
+        row[: len(flags)] = torch.tensor(flags, dtype=torch.bool)
+    return out
 
 
 def mask_rows(values: Tensor, lengths: Tensor | None) -> Tensor:
@@ -242,19 +251,24 @@ class Coupling(_Movable):
         mass = torch.where(valid, self.mass.gather(1, order), 0)
         return replace(self, source=take(self.source), target=take(self.target), mass=mass)
 
-    def frameless_share(self) -> Tensor:
+    def frameless_share(self, optional: Tensor | None = None) -> Tensor:
         """The share of the targets that get nothing; of a coupling made :meth:`hard`, that have most of no position.
 
         An alignment that gives every label a frame has 0. Where a model has collapsed, most labels are passed over
         within frames that belong to others.
+
+        Args:
+            optional: ``(B, m)`` bool, targets that may be left out and do not count.
 
         Returns:
             ``(B,)`` float, from 0 to 1; 0 for rows without targets.
         """
         size = max(1, int(self.target_lengths.max()) if len(self.mass) else 1)
         held = self.mass.new_zeros(len(self.mass), size).scatter_add(1, self.target, self.mass) > 0
-        missing = (length_mask(self.target_lengths, size) & ~held).sum(1)
-        return missing / self.target_lengths.clamp(min=1)
+        counted = length_mask(self.target_lengths, size)
+        if optional is not None:
+            counted &= ~optional[:, :size]
+        return (counted & ~held).sum(1) / counted.sum(1).clamp(min=1)
 
     def spans(self) -> Tensor:
         """First frame and one past the last frame of every target: ``(B, m_max, 2)`` float, in frames.

@@ -383,6 +383,34 @@ def test_a_band_is_the_same_from_all_sides_and_holds_a_path(n: int, m: int) -> N
             assert torch.equal(inside, (places[:, None] - places).abs() <= band)
 
 
+def test_thousands_of_tiny_pairs() -> None:
+    # several are one task of the compiled loops
+    rng = torch.Generator().manual_seed(0)
+    x, y = (torch.randn(3000, size, 3, generator=rng).requires_grad_() for size in (7, 9))
+    n, m = (torch.randint(1, size + 1, (3000,), generator=rng) for size in (7, 9))
+    values = soft_dtw_sqeuclidean(x, y, 0.5, n, m)
+    of_x, of_y = torch.autograd.grad(values.sum(), (x, y))
+    costs = squared_distances(x, y).detach().requires_grad_()
+    direct = soft_dtw(costs, 0.5, n, m)
+    visits = torch.autograd.grad(direct.sum(), costs)[0]
+    paths = dtw(costs, n, m)
+    torch.testing.assert_close(direct, values)
+    for b in range(0, 3000, 331):
+        a, c = x[b, : n[b]].detach(), y[b, : m[b]].detach()
+        alone = squared_distances(a[None], c[None]).requires_grad_()
+        value = soft_dtw(alone, 0.5)
+        torch.testing.assert_close(values[b], value[0])
+        share = torch.autograd.grad(value[0], alone)[0][0]
+        torch.testing.assert_close(visits[b, : n[b], : m[b]], share)
+        pull = 2 * (share.sum(1, keepdim=True) * a - share @ c)
+        torch.testing.assert_close(of_x[b, : n[b]], pull, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(
+            of_y[b, : m[b]], 2 * (share.sum(0)[:, None] * c - share.mT @ a), rtol=1e-4, atol=1e-5
+        )
+        assert not of_x[b, n[b] :].any()
+        torch.testing.assert_close(paths.score[b], dtw(alone.detach()).score[0])
+
+
 def test_threads_change_nothing() -> None:
     cost = matrix(90, 80, batch=24).requires_grad_()
     results = []

@@ -13,7 +13,7 @@ import torch
 from numba import njit
 
 from isotone.kernels import _threads
-from isotone.kernels._threads import each_task
+from isotone.kernels._threads import each_run, each_task
 
 _ENOUGH = 10**9  # cells that are worth threads
 
@@ -45,6 +45,23 @@ def test_every_task_is_done_once(tasks: int) -> None:
     out = np.zeros(tasks)
     each_task(_square, tasks, _ENOUGH, out)
     np.testing.assert_array_equal(out, np.arange(tasks) ** 2.0)
+
+
+@pytest.mark.usefixtures("_either")
+@pytest.mark.parametrize(
+    ("parts", "cells"), [(0, 0), (7, 10**9), (1000, 1000), (1000, 10**7), (1001, 3 * 10**7)]
+)
+def test_every_part_is_in_one_run(parts: int, cells: int) -> None:
+    runs: list[range] = []
+
+    def some(task: int, run: int) -> None:
+        runs.append(range(parts)[task * run : (task + 1) * run])
+
+    each_run(some, parts, cells)
+    assert sorted(place for run in runs for place in run) == list(range(parts))
+    assert all(len(run) for run in runs)
+    # a part that is much is a task, and a million cells are few
+    assert not parts or len(runs) == {10**9: 7, 1000: 1, 10**7: 50, 3 * 10**7: 167}[cells]
 
 
 @pytest.mark.usefixtures("_either")

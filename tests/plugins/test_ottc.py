@@ -255,6 +255,24 @@ def test_optional_tokens_may_be_skipped_by_self_weights() -> None:
     optional = torch.tensor([[False, True, False]])
     weights = own_weights(emissions, labels, lengths, 0.5, optional)
     torch.testing.assert_close(weights, torch.tensor([[3.5, 0.5, 3.5]]) / 7.5)
+    # a pause that nobody makes has no share of the frames
+    weights = own_weights(emissions, labels, lengths, 0.5, optional, pauses=optional)
+    assert weights.tolist() == [[0.5, 0.0, 0.5]]
+    kept = own_weights(peaked([[1, 1, 2, 3]]), labels, lengths, 0.5, optional, pauses=optional)
+    torch.testing.assert_close(kept, torch.tensor([[2.5, 1.5, 1.5]]) / 5.5)
+
+
+@pytest.mark.parametrize("states", [1, 2])
+def test_a_pause_that_nobody_makes_is_no_target(states: int) -> None:
+    emissions = peaked([[1, 1, 1, 3, 3, 3]])
+    emissions = replace(emissions, logits=emissions.logits.repeat(1, 1, states))
+    targets = Targets.from_lists([[1, 2, 3]])
+    free = replace(targets, optional=torch.tensor([[False, True, False]]))
+    loss = OTTCLoss(beta="self", self_after=0.3, states=states)
+    loss.progress = 0.5
+    assert loss(emissions, free) < loss(emissions, targets) - 0.3
+    loss.progress = 0.1  # still uniform
+    assert torch.equal(loss(emissions, free), loss(emissions, targets))
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,8 @@ def test_frameless_share() -> None:
     paths = torch.tensor([[0, 0, 2, 2], [0, 1, -1, -2], [-1, -1, -1, -1]])
     coupling = coupling_from_paths(paths, torch.tensor([4, 3, 4]), torch.tensor([4, 2, 0]))
     assert coupling.frameless_share().tolist() == [0.5, 0.0, 0.0]
+    optional = torch.tensor([[False, True, False, False], [False, True, False, False], [True] * 4])
+    assert coupling.frameless_share(optional).tolist() == pytest.approx([1 / 3, 0.0, 0.0])
 
 
 @pytest.mark.parametrize("cost", ["sqeuclidean", "cosine", squared])

@@ -20,6 +20,7 @@ from isotone.text.tokenizer import (
     PhoneTokenizer,
     PieceTokenizer,
     Tokenizer,
+    Unit,
     build_tokenizer,
     load,
     train_pieces,
@@ -127,6 +128,30 @@ def test_places_and_owners(characters: CharacterTokenizer) -> None:
     assert [text[w.start : w.end] for w in transcript.words] == [w.text for w in transcript.words]
     assert "".join(characters.labels[t] for t in transcript.tokens) == "it's|two|well|known"
     assert transcript.token_words == (0, 0, 0, 0, None, 1, 1, 1, None, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2)
+
+
+@pytest.mark.parametrize("unit", ["characters", "pieces"])
+def test_pauses_around_words(tmp_path: Path, unit: Unit) -> None:
+    rows = [row(text) for text in TEXTS]
+    plain, paused = (build_tokenizer(unit, rows, size=40, pauses=pauses) for pauses in (False, True))
+    assert (plain.silence, paused.silence) == (None, "|" if unit == "characters" else "<sil>")
+    text = " ".join(TEXTS[0].split()[:3])
+    check_transcript(paused, text)
+    transcript = paused.encode(text)
+    silence = paused.labels.index(str(paused.silence))
+    places = [i for i, w in enumerate(transcript.token_words) if w is None]
+    assert [transcript.tokens[i] for i in places] == [silence] * 4
+    assert (places[0], places[-1]) == (0, len(transcript.tokens) - 1)
+    assert [i for i, free in enumerate(paused.optional(transcript)) if free] == places
+    spoken = [paused.labels[t] for t, w in zip(transcript.tokens, transcript.token_words) if w is not None]
+    before = plain.encode(text)
+    assert spoken == [plain.labels[t] for t, w in zip(before.tokens, before.token_words) if w is not None]
+    assert not any(plain.optional(before))
+    assert not paused.writes(silence)
+    paused.save(tmp_path)
+    again = load(tmp_path)
+    assert (again.pauses, again.silence, again.labels) == (True, paused.silence, paused.labels)
+    assert again.encode(text) == transcript
 
 
 def test_unknown_characters_are_reported(characters: CharacterTokenizer) -> None:
@@ -339,6 +364,8 @@ def test_errors(tmp_path: Path) -> None:
         load(tmp_path)
     with pytest.raises(ValueError, match="The blank '<pad>' is not among the labels"):
         CharacterTokenizer(list("abc"))
+    with pytest.raises(ValueError, match=r"The silence '\|' is not among"):
+        CharacterTokenizer(["<pad>", "a"], pauses=True)
     with pytest.raises(ValueError, match="The silence 'sil' is not among"):
         PhoneTokenizer(["<pad>", "a"], silence="sil")
     with pytest.raises(ValueError, match=r"\['a'\] are there twice"):

@@ -18,6 +18,7 @@ from isotone.corpus.timit import TimitCorpus
 from isotone.encoder import SpeechEncoder
 from isotone.text.tokenizer import CharacterTokenizer, TextError, Tokenizer, Transcript, build_tokenizer
 from isotone.training.data import Augmented, LengthBatches, Utterances
+from isotone.types import length_mask
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +108,17 @@ def test_batch(rows: object, tokenizer: Tokenizer) -> None:
 def test_tokens_without_times_have_no_durations(rows: object) -> None:
     data = Utterances(rows, CharacterTokenizer(["<pad>", "|", *"abehopst"]), 16_000)
     assert data.collate([data[0]]).targets.durations is None
+
+
+def test_pauses_may_be_left_out(rows: object) -> None:
+    labels = ["<pad>", "|", *"abehopst"]
+    data = Utterances(rows, CharacterTokenizer(labels, pauses=True), 16_000)
+    targets = data.collate([data[0], data[1]]).targets
+    assert targets.optional is not None
+    valid = length_mask(targets.lengths, targets.labels.shape[1])
+    assert torch.equal(targets.optional, valid & (targets.labels == 1))
+    assert targets.optional.sum(1).min() >= 2
+    assert Utterances(rows, CharacterTokenizer(labels), 16_000).collate([data[0]]).targets.optional is None
 
 
 def test_paths_of_a_teacher(rows: object, tokenizer: Tokenizer) -> None:

@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from isotone.text.normalize import Case, split_words
-from isotone.text.transcript import BLANK, CONFIG, Tokenizer, Transcript, Unit, read_json, write_json
+from isotone.text.transcript import (
+    BLANK,
+    CONFIG,
+    Tokenizer,
+    Transcript,
+    Unit,
+    number_of_blank,
+    read_json,
+    write_json,
+)
 
 
 class CharacterTokenizer(Tokenizer):
@@ -20,9 +29,10 @@ class CharacterTokenizer(Tokenizer):
         unknown: A label that is never used, kept because transformers asks for one.
         case: Case of the characters; None finds it from the labels.
         language: See :func:`isotone.text.normalize.split_words`.
+        pauses: Whether the delimiter stands for silence: it is put at the ends of a text as well, and needs no frames.
 
     Raises:
-        ValueError: the blank is not among the labels, or a label is there twice.
+        ValueError: the blank is not among the labels, nor the delimiter for pauses, or a label is there twice.
     """
 
     unit: Unit = "characters"
@@ -35,10 +45,10 @@ class CharacterTokenizer(Tokenizer):
         unknown: str = "<unk>",
         case: Case | None = None,
         language: str = "en",
+        *,
+        pauses: bool = False,
     ) -> None:
-        if blank not in labels:
-            raise ValueError(f"The blank {blank!r} is not among the labels {list(labels)}.")
-        super().__init__(labels, list(labels).index(blank))
+        super().__init__(labels, number_of_blank(labels, blank), delimiter if pauses else None, pauses)
         self.delimiter = delimiter
         self.unknown = unknown
         self.case: Case = case or _case_of(labels)
@@ -63,7 +73,7 @@ class CharacterTokenizer(Tokenizer):
             if known and tokens and self._space is not None:
                 tokens.append((self._space, None))
             tokens += known
-        return self._transcript(words, tokens, unknown)
+        return self._transcript(words, self._with_silences(tokens), unknown)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The words with spaces between them, in the case of the labels."""
@@ -99,18 +109,18 @@ class CharacterTokenizer(Tokenizer):
         write_json(folder / "vocab.json", self._numbers)
         write_json(folder / "tokenizer_config.json", {**config, **names_or_none})
         write_json(folder / "special_tokens_map.json", {k: v for k, v in names_or_none.items() if v})
-        write_json(folder / CONFIG, {"kind": self.unit, "case": self.case, "language": self.language})
+        own = {"kind": self.unit, "case": self.case, "language": self.language, "pauses": self.pauses}
+        write_json(folder / CONFIG, own)
 
     @classmethod
     def from_transformers(
-        cls, folder: str | Path, case: Case | None = None, language: str = "en"
+        cls, folder: str | Path, case: Case | None = None, language: str = "en", *, pauses: bool = False
     ) -> CharacterTokenizer:
         """Read the files of a ``Wav2Vec2CTCTokenizer`` or ``Wav2Vec2Processor``.
 
         Args:
             folder: The folder, with ``vocab.json``.
-            case: See :class:`CharacterTokenizer`.
-            language: See :func:`isotone.text.normalize.split_words`.
+            case, language, pauses: See :class:`CharacterTokenizer`.
 
         Raises:
             FileNotFoundError: no ``vocab.json``.
@@ -142,6 +152,7 @@ class CharacterTokenizer(Tokenizer):
             unknown=_content(config.get("unk_token")) or "<unk>",
             case=case,
             language=language,
+            pauses=pauses,
         )
 
 

@@ -12,6 +12,7 @@ from isotone.text.normalize import Case, normalize, split_words
 from isotone.text.transcript import BLANK, CONFIG, Tokenizer, Transcript, Unit, write_json
 
 _SPACE = "\u2581"  # what SentencePiece writes for the space before a word
+_SILENCE = "<sil>"
 
 
 class PieceTokenizer(Tokenizer):
@@ -21,17 +22,22 @@ class PieceTokenizer(Tokenizer):
         model: A serialised SentencePiece model.
         case: Case of the text that it was made from.
         language: See :func:`isotone.text.normalize.split_words`.
+        pauses: Put a silence, the last label, before, between and after the words; it needs no frames.
     """
 
     unit: Unit = "pieces"
 
-    def __init__(self, model: bytes, case: Case = "lower", language: str = "en") -> None:
+    def __init__(
+        self, model: bytes, case: Case = "lower", language: str = "en", pauses: bool = False
+    ) -> None:
         import sentencepiece
 
         self._model = model
         self._pieces = sentencepiece.SentencePieceProcessor(model_proto=model)
         pieces = [self._pieces.id_to_piece(i) for i in range(self._pieces.get_piece_size())]
-        super().__init__([BLANK, *(p if p != BLANK else f"{p}0" for p in pieces)], 0)
+        silence = [_SILENCE] if pauses else []
+        labels = [BLANK, *(p if p not in (BLANK, *silence) else f"{p}0" for p in pieces), *silence]
+        super().__init__(labels, 0, _SILENCE if pauses else None, pauses)
         self.case = case
         self.language = language
 
@@ -49,7 +55,7 @@ class PieceTokenizer(Tokenizer):
                     known.append(piece)
             if any(piece != _SPACE for piece in known):  # the space alone is nothing that is said
                 tokens += [(self._numbers[piece], i) for piece in known]
-        return self._transcript(words, tokens, unknown)
+        return self._transcript(words, self._with_silences(tokens), unknown)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The words with spaces between them."""
@@ -59,13 +65,14 @@ class PieceTokenizer(Tokenizer):
         """What begins with a piece that begins with a space."""
         out: list[tuple[str, int, int]] = []
         for i, number in enumerate(ids):
+            piece = self.labels[number]
             if (
                 number == self.blank
+                or piece == self.silence
                 or self._pieces.is_unknown(number - 1)
                 or self._pieces.is_control(number - 1)
             ):
                 continue
-            piece = self.labels[number]
             if out and not piece.startswith(_SPACE):
                 word, first, _ = out.pop()
                 out.append((word + piece, first, i + 1))
@@ -77,7 +84,8 @@ class PieceTokenizer(Tokenizer):
         """Write everything that :func:`load` needs."""
         with atomic_write(Path(folder) / "pieces.model", mode="wb") as file:
             file.write(self._model)
-        write_json(Path(folder) / CONFIG, {"kind": self.unit, "case": self.case, "language": self.language})
+        own = {"kind": self.unit, "case": self.case, "language": self.language, "pauses": self.pauses}
+        write_json(Path(folder) / CONFIG, own)
 
 
 def train_pieces(
@@ -87,6 +95,7 @@ def train_pieces(
     *,
     case: Case = "lower",
     language: str = "en",
+    pauses: bool = False,
 ) -> PieceTokenizer:
     """Train a SentencePiece model on texts.
 
@@ -96,6 +105,7 @@ def train_pieces(
         kind: ``"unigram"`` (Kudo, 2018) or ``"bpe"`` (Sennrich et al., 2016).
         case: Case of the pieces.
         language: See :func:`isotone.text.normalize.split_words`.
+        pauses: See :class:`PieceTokenizer`.
 
     Raises:
         ValueError: the texts are empty, or have more characters than ``size``.
@@ -124,4 +134,4 @@ def train_pieces(
         )
     except (RuntimeError, OSError) as error:
         raise ValueError(f"SentencePiece could not make {size} {kind} pieces: {error}") from None
-    return PieceTokenizer(model.getvalue(), case, language)
+    return PieceTokenizer(model.getvalue(), case, language, pauses)

@@ -14,7 +14,16 @@ from isotone.text.normalize import Case, TextError, Word, normalize, split_words
 from isotone.text.phones import SILENT
 from isotone.text.pieces import PieceTokenizer, train_pieces
 from isotone.text.pronounce import Pronouncer, load_pronouncer
-from isotone.text.transcript import BLANK, CONFIG, Tokenizer, Transcript, Unit, read_json, write_json
+from isotone.text.transcript import (
+    BLANK,
+    CONFIG,
+    Tokenizer,
+    Transcript,
+    Unit,
+    number_of_blank,
+    read_json,
+    write_json,
+)
 
 __all__ = [
     "CharacterTokenizer", "PhoneTokenizer", "PieceTokenizer", "TextError", "Tokenizer", "Transcript", "Unit",
@@ -53,15 +62,8 @@ class PhoneTokenizer(Tokenizer):
         pauses: bool = False,
         lexicon: Lexicon | None = None,
     ) -> None:
-        if pauses and silence is None:
-            raise ValueError("Pauses between words are silences: give the tokenizer the silence's label.")
-        for name, label in (("blank", blank), ("silence", silence)):
-            if label is not None and label not in labels:
-                raise ValueError(f"The {name} {label!r} is not among the labels {list(labels)}.")
-        super().__init__(labels, list(labels).index(blank))
+        super().__init__(labels, number_of_blank(labels, blank), silence, pauses)
         self.pronouncer = pronouncer
-        self.silence = silence
-        self.pauses = pauses
         self.lexicon = lexicon
 
     @property
@@ -82,14 +84,10 @@ class PhoneTokenizer(Tokenizer):
         parts = [(i, part) for i, word in enumerate(words) for part in word.normal.split()]
         phones: list[tuple[str, int | None]] = []
         for (i, _), said in zip(parts, self.pronouncer([part for _, part in parts])):
-            if self.pauses and phones and phones[-1][1] != i:
-                phones.append((str(self.silence), None))
             # the closure of a stop at a word's start is a part of the pause before it
             rest = said[1:] if self.pauses and said[0] == self.silence and len(said) > 1 else said
             phones += [(phone, i) for phone in rest]
-        if self.silence and phones:
-            phones = [(self.silence, None), *phones, (self.silence, None)]
-        return self._known(words, phones)
+        return self._known(words, phones, silences=True)
 
     def encode_row(self, row: Mapping[str, Any]) -> Transcript:
         """The labels of a row's phone tier; its text is pronounced where it has none.
@@ -154,8 +152,12 @@ class PhoneTokenizer(Tokenizer):
             )
         return self._known((), [(phone, None) for phone in phones])
 
-    def _known(self, words: Iterable[Word], phones: list[tuple[str, int | None]]) -> Transcript:
+    def _known(
+        self, words: Iterable[Word], phones: list[tuple[str, int | None]], *, silences: bool = False
+    ) -> Transcript:
         tokens = [(self._numbers[p], w) for p, w in phones if p in self._numbers]
+        if silences:
+            tokens = self._with_silences(tokens)
         return self._transcript(words, tokens, (p for p, _ in phones if p not in self._numbers))
 
 
@@ -180,8 +182,10 @@ def build_tokenizer(
         case: Case of characters and pieces.
         language: See :func:`isotone.text.normalize.split_words`.
         size, kind: Of pieces, see :func:`train_pieces`.
-        pronouncer, silence, pauses: Of phones, see :class:`PhoneTokenizer`. Where the rows have no phones, these are
-            the pronouncer's of their texts.
+        pronouncer, silence: Of phones, see :class:`PhoneTokenizer`. Where the rows have no phones, these are the
+            pronouncer's of their texts.
+        pauses: Put a silence between words, for what has no blank to give the pauses to. Characters have their
+            delimiter for it, and pieces a label of its own; both put it at the ends of a text then, too.
         lexicon: Read recognised phones as the words of the rows' texts.
 
     Raises:
@@ -195,9 +199,11 @@ def build_tokenizer(
         characters = sorted({c for text in texts for c in text if not c.isspace()})
         if not characters:
             raise ValueError("A character tokenizer needs rows with text; there is none in these.")
-        return CharacterTokenizer([BLANK, "<unk>", "|", *characters], case=case, language=language)
+        return CharacterTokenizer(
+            [BLANK, "<unk>", "|", *characters], case=case, language=language, pauses=pauses
+        )
     if unit == "pieces":
-        return train_pieces(_column(rows, "text"), size, kind, case=case, language=language)
+        return train_pieces(_column(rows, "text"), size, kind, case=case, language=language, pauses=pauses)
     raise ValueError(f"A tokenizer's unit is 'phones', 'characters' or 'pieces'; got {unit!r}.")
 
 
@@ -263,9 +269,16 @@ def load(folder: str | Path) -> Tokenizer:
             lexicon=Lexicon(words, config["silence"]) if words else None,
         )  # fmt: skip
     if kind == "characters":
-        return CharacterTokenizer.from_transformers(folder, config.get("case"), config.get("language", "en"))
+        return CharacterTokenizer.from_transformers(
+            folder, config.get("case"), config.get("language", "en"), pauses=config.get("pauses", False)
+        )
     if kind == "pieces":
-        return PieceTokenizer((folder / "pieces.model").read_bytes(), config["case"], config["language"])
+        return PieceTokenizer(
+            (folder / "pieces.model").read_bytes(),
+            config["case"],
+            config["language"],
+            config.get("pauses", False),
+        )
     raise ValueError(f"{folder / CONFIG}: a tokenizer is of phones, characters or pieces; got {kind!r}.")
 
 

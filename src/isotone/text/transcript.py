@@ -45,16 +45,26 @@ class Tokenizer(ABC):
         labels: The vocabulary; a label's number is its place.
         blank: Number of the blank label.
         unit: ``"phones"``, ``"characters"`` or ``"pieces"``.
+        silence: The label of silence, where there is one: a text begins and ends with it.
+        pauses: Whether it is between words as well. There it has frames where somebody pauses.
     """
 
     unit: Unit
 
-    def __init__(self, labels: Sequence[str], blank: int) -> None:
+    def __init__(
+        self, labels: Sequence[str], blank: int, silence: str | None = None, pauses: bool = False
+    ) -> None:
+        if pauses and silence is None:
+            raise ValueError("Pauses between words are silences: give the tokenizer the silence's label.")
+        if silence is not None and silence not in labels:
+            raise ValueError(f"The silence {silence!r} is not among the labels {list(labels)}.")
         if len(set(labels)) < len(labels):
             twice = sorted({x for x in labels if list(labels).count(x) > 1})
             raise ValueError(f"The labels of a tokenizer differ from each other; {twice} are there twice.")
         self.labels = list(labels)
         self.blank = blank
+        self.silence = silence
+        self.pauses = pauses
         self._numbers = {label: i for i, label in enumerate(labels)}
 
     def __len__(self) -> int:
@@ -96,6 +106,23 @@ class Tokenizer(ABC):
     def save(self, folder: Path) -> None:
         """Write everything that :func:`load` needs."""
 
+    def optional(self, transcript: Transcript) -> list[bool]:
+        """Which tokens need no frames: the pauses beside words."""
+        silence = self.labels.index(self.silence) if self.pauses and self.silence is not None else None
+        return [t == silence and w is None for t, w in zip(transcript.tokens, transcript.token_words)]
+
+    def _with_silences(self, tokens: list[tuple[int, int | None]]) -> list[tuple[int, int | None]]:
+        """Tokens and their words with a silence at both ends, where there is one, and with the pauses."""
+        if self.silence is None or not tokens:
+            return tokens
+        pause: tuple[int, int | None] = (self._numbers[self.silence], None)
+        out = [pause]
+        for token in tokens:
+            if self.pauses and pause not in (token, out[-1]) and token[1] != out[-1][1]:
+                out.append(pause)
+            out.append(token)
+        return [*out, pause]
+
     def _transcript(
         self, words: Iterable[Word], tokens: list[tuple[int, int | None]], unknown: Iterable[str]
     ) -> Transcript:
@@ -108,6 +135,13 @@ class Tokenizer(ABC):
             )
             raise TextError(f"The text has nothing to align: {what}. The {self.unit} are {self.labels[:40]}.")
         return Transcript(tuple(words), tuple(t for t, _ in tokens), tuple(w for _, w in tokens), dropped)
+
+
+def number_of_blank(labels: Sequence[str], blank: str) -> int:
+    """The blank's place; ValueError where it has none."""
+    if blank not in labels:
+        raise ValueError(f"The blank {blank!r} is not among the labels {list(labels)}.")
+    return list(labels).index(blank)
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from torch.utils.data import Dataset, Sampler
 from isotone import audio
 from isotone.augment import Chain
 from isotone.text.tokenizer import TextError, Tokenizer, Transcript
-from isotone.types import Targets
+from isotone.types import Targets, marks
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,10 @@ class Utterances(Dataset[Example]):
             # the teacher has a path for every utterance, of -2 alone where it could not align
             known = [torch.from_numpy(self.paths[e.row]).long() for e in examples]
             paths = torch.nn.utils.rnn.pad_sequence(known, batch_first=True, padding_value=-2)
-        targets = Targets(targets.labels, targets.lengths, durations, paths)
+        optional = None
+        if self.tokenizer.pauses:
+            optional = marks((self.tokenizer.optional(e.transcript) for e in examples), targets.labels)
+        targets = Targets(targets.labels, targets.lengths, durations, paths, optional)
         return Batch(samples, lengths, targets, [e.id for e in examples], [e.row for e in examples])
 
 
