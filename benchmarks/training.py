@@ -28,8 +28,9 @@ from isotone.model import Model, Reading
 from isotone.text.tokenizer import CharacterTokenizer
 from isotone.training.config import Recipe
 from isotone.training.data import Utterances
-from isotone.training.loop import Trainer, make_accelerator
+from isotone.training.loop import Trainer
 from isotone.training.objective import Objective
+from isotone.training.processes import make_accelerator
 
 _RATE = 16_000
 # Of English letters with spaces, and of Chinese characters.

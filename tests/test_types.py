@@ -149,3 +149,11 @@ def test_moving_keeps_what_is_not_a_tensor() -> None:
     moved = frames.to("meta")
     assert moved.values.device.type == moved.lengths.device.type == "meta"
     assert moved.grid == frames.grid
+
+
+def test_targets_without_what_may_be_skipped() -> None:
+    optional = torch.tensor([[True, False, True, False], [False, True, True, True]])
+    targets = Targets(torch.tensor([[9, 1, 9, 2], [3, 9, 7, 7]]), torch.tensor([4, 2]), optional=optional)
+    assert targets.required().tolist() == [[1, 2], [3]]
+    assert targets.required().optional is None
+    assert Targets.from_lists([[1, 2], [3]]).required().tolist() == [[1, 2], [3]]

@@ -35,6 +35,7 @@ class CTCLoss(Loss):
             otherwise.
         prior: Power a of the labels' priors (the head must track them).
         delay_penalty: :math:`\lambda`, nats a frame.
+        skip_optional: Leave out the tokens that need no frames, such as pauses: CTC has its blank for them.
 
     Raises:
         ValueError: an option outside its range.
@@ -47,6 +48,7 @@ class CTCLoss(Loss):
         zero_infinity: bool = True,
         prior: float = 0.0,
         delay_penalty: float = 0.0,
+        skip_optional: bool = False,
     ) -> None:
         super().__init__()
         if normalize not in ("tokens", "frames", "none"):
@@ -59,6 +61,7 @@ class CTCLoss(Loss):
         self.zero_infinity = zero_infinity
         self.prior = prior
         self.delay_penalty = delay_penalty
+        self.skip_optional = skip_optional
 
     def forward(self, emissions: Emissions, targets: Targets) -> Tensor:
         """The loss of each utterance.
@@ -74,6 +77,8 @@ class CTCLoss(Loss):
             ValueError: a prior is asked for, of a head that keeps none.
         """
         logits, log_norm = self._weighted(emissions)
+        if self.skip_optional:
+            targets = targets.required()
         loss = ctc(
             logits, targets.labels, emissions.lengths, targets.lengths, emissions.blank,
             zero_infinity=self.zero_infinity, log_norm=log_norm,

@@ -146,9 +146,7 @@ class Pipeline:
         heard = self._emit(ids, audio, {self.times, self.guide} - {""})
         emissions = heard[self.times]
         asked = [self._with_pauses(t) for t in transcripts]
-        targets = Targets.from_lists([list(t.tokens) for t, _ in asked])
-        optional = marks([flags for _, flags in asked], targets.labels)
-        targets = self._with_guide(ids, heard, replace(targets, optional=optional))
+        targets = self._with_guide(ids, heard, _targets(asked))
         coupling = self._run_aligner(self.aligner, ids, emissions, targets)
         texts = [spoken(t) for t in transcripts]
         return self._results(ids, audio, emissions, targets, coupling, [t for t, _ in asked], texts)
@@ -174,17 +172,17 @@ class Pipeline:
         targets, coupling = self.decoder(timing)
         tokenizer = self.model.tokenizer
         transcripts = [recognised(tokenizer, tokens) for tokens in targets.tolist()]
-        if getattr(self.aligner, "skips_optional", False):
-            targets = replace(targets, optional=marks(map(tokenizer.optional, transcripts), targets.labels))
+        texts = [tokenizer.decode(tokens) for tokens in targets.tolist()]
         if self.realigns and bool((targets.lengths > 0).any()):
+            asked = [self._with_silence(t) if tokenizer.pauses else (t, []) for t in transcripts]
             try:
-                coupling = self._realign(ids, emissions, targets)
-                timing = emissions[self.times]
+                again = _targets(asked)
+                coupling = self._realign(ids, emissions, again)
+                targets, transcripts, timing = again, [t for t, _ in asked], emissions[self.times]
             except AlignmentError as error:
                 if len(ids) > 1:
                     return [self.transcribe(name, samples) for name, samples in zip(ids, audio)]
                 log.warning("%s The times are the decoder's own.", error)
-        texts = [tokenizer.decode(tokens) for tokens in targets.tolist()]
         return self._results(ids, audio, timing, targets, coupling, transcripts, texts)
 
     def _realign(self, ids: Sequence[str], emissions: Mapping[str, Emissions], targets: Targets) -> Coupling:
@@ -333,6 +331,12 @@ class Pipeline:
                 0, _tier("words", [(transcript.words[w].text, t) for w, t in spoken.items()], duration)
             )
         return tuple(tiers)
+
+
+def _targets(asked: Sequence[tuple[Transcript, list[bool]]]) -> Targets:
+    """Transcripts, and which of their tokens may be skipped, as a batch."""
+    targets = Targets.from_lists([list(t.tokens) for t, _ in asked])
+    return replace(targets, optional=marks([flags for _, flags in asked], targets.labels))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, distributed
 
 # The mean forgets with a half-life of 34 batches; no label is rarer than this.
 _MEMORY = 0.98
@@ -16,7 +16,7 @@ def initial_prior(vocab_size: int) -> Tensor:
 
 
 def running_prior(prior: Tensor, logits: Tensor, mask: Tensor) -> Tensor:
-    """The running mean of the label posteriors, one batch on.
+    """The running mean of the label posteriors, one batch on: that of all processes which train together.
 
     Args:
         prior: ``(V,)`` the mean so far.
@@ -27,8 +27,11 @@ def running_prior(prior: Tensor, logits: Tensor, mask: Tensor) -> Tensor:
         ``(V,)``, sums to 1.
     """
     posteriors = logits.detach().float().softmax(-1) * mask[..., None]
-    mean = posteriors.sum((0, 1)) / mask.sum().clamp(min=1)
-    return torch.where(mask.any(), _MEMORY * prior + (1 - _MEMORY) * mean, prior)
+    sums = torch.cat([posteriors.sum((0, 1)), mask.sum()[None]])
+    if distributed.is_available() and distributed.is_initialized():
+        distributed.all_reduce(sums)
+    mean = sums[:-1] / sums[-1].clamp(min=1)
+    return torch.where(sums[-1] > 0, _MEMORY * prior + (1 - _MEMORY) * mean, prior)
 
 
 def log_prior(prior: Tensor) -> Tensor:

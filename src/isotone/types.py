@@ -177,6 +177,14 @@ class Targets(_Movable):
     optional: Tensor | None = None
     guide: Tensor | None = None
 
+    def required(self) -> Targets:
+        """The label sequences without the tokens that may be skipped; durations, paths and guides are not kept."""
+        if self.optional is None:
+            return Targets(self.labels, self.lengths)
+        keep = length_mask(self.lengths, self.labels.shape[1]) & ~self.optional
+        order = torch.argsort(~keep, dim=1, stable=True)
+        return Targets(self.labels.gather(1, order), keep.sum(1))
+
     def tolist(self) -> list[list[int]]:
         """The label sequences without their padding."""
         return [row[:n] for row, n in zip(self.labels.tolist(), self.lengths.tolist())]

@@ -137,6 +137,19 @@ def test_ctc_loss_normalises(rng: torch.Generator) -> None:
         CTCLoss(normalize="words")  # type: ignore[arg-type]
 
 
+def test_pauses_may_be_left_to_the_blank(rng: torch.Generator) -> None:
+    emissions = Emissions(torch.randn(2, 9, 5, generator=rng), torch.tensor([9, 7]), Grid(0.02))
+    paused = Targets.from_lists([[4, 1, 4, 2, 4], [4, 3, 4]])
+    paused = replace(paused, optional=paused.labels == 4)
+    said = Targets.from_lists([[1, 2], [3]])
+    expected = CTCLoss(normalize="none")(emissions, said)
+    torch.testing.assert_close(CTCLoss(normalize="none", skip_optional=True)(emissions, paused), expected)
+    assert (CTCLoss(normalize="none")(emissions, paused) != expected).all()
+    torch.testing.assert_close(
+        CTCLoss(skip_optional=True)(emissions, paused), expected / torch.tensor([2, 1])
+    )
+
+
 def test_an_infeasible_row_gives_zero_and_no_gradient(rng: torch.Generator) -> None:
     emissions, targets = batch(rng)
     value, gradient = value_and_gradient(CTCLoss(), emissions, targets)

@@ -7,6 +7,7 @@ import math
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,8 +26,9 @@ from isotone.text.tokenizer import build_tokenizer
 from isotone.training import checkpoint
 from isotone.training.config import RecipeError, load_recipe
 from isotone.training.data import Utterances
-from isotone.training.loop import Trainer, make_accelerator
+from isotone.training.loop import Trainer
 from isotone.training.objective import Objective
+from isotone.training.processes import _tell_deepspeed, _tell_fsdp, make_accelerator
 from isotone.types import Emissions, Targets
 
 Train = Callable[..., Path]
@@ -230,7 +232,7 @@ def test_a_term_counts_by_its_weight(tiny_recipes: Path, tmp_path: Path) -> None
 def test_frozen_for_a_while(tiny_recipes: Path, tmp_path: Path) -> None:
     seen: list[dict[str, Tensor]] = []
 
-    def evaluate(step: int) -> dict[str, float]:
+    def evaluate(step: int, _: Model) -> dict[str, float]:
         seen.append({n: p.detach().clone() for n, p in trainer.raw.model.named_parameters()})
         return {}
 
@@ -417,6 +419,41 @@ def test_a_model_is_evaluated_without_training(
     )
     with pytest.raises(RecipeError, match="init=RUN"):
         train(tiny_recipes / "joint.yaml", "train.epochs=0", f"output={tmp_path / 'none'}")
+
+
+@pytest.mark.parametrize(
+    ("stage", "settings", "precision", "config", "message"),
+    [
+        (3, {}, "no", {}, "Stage 3 of DeepSpeed spreads the weights"),
+        (2, {"freeze": [{"parameters": ["encoder.*"]}]}, "no", {}, "train.freeze takes gradients away"),
+        (2, {}, "fp16", {}, "train.precision=bf16 or no"),
+        (1, {}, "bf16", {"bf16": {"enabled": True}}, "its own configuration has neither"),
+    ],
+)
+def test_what_deepspeed_does_not_do_here(
+    stage: int, settings: dict[str, object], precision: str, config: dict[str, object], message: str
+) -> None:
+    plugin = SimpleNamespace(zero_stage=stage, deepspeed_config=config)
+    chosen = SimpleNamespace(**{"freeze": [], "batch_size": 4, "accumulate": 2, "clip": 1.0, **settings})
+    with pytest.raises(ValueError, match=message):
+        _tell_deepspeed(plugin, chosen, precision)
+
+
+def test_what_deepspeed_is_told() -> None:
+    config = {"bf16": {"enabled": "auto"}, "gradient_clipping": "auto"}
+    chosen = SimpleNamespace(freeze=[], batch_size=0, accumulate=2, clip=0.5)
+    _tell_deepspeed(SimpleNamespace(zero_stage=2, deepspeed_config=config), chosen, "bf16")
+    assert config["torch_autocast"] == {"enabled": True, "dtype": "bfloat16"}
+    assert config["train_micro_batch_size_per_gpu"] == 1
+    assert (config["gradient_accumulation_steps"], config["gradient_clipping"]) == (2, 0.5)
+
+
+def test_fsdp_is_the_second_and_keeps_float32() -> None:
+    with pytest.raises(ValueError, match="fsdp_version: 2"):
+        _tell_fsdp(SimpleNamespace(fsdp_version=1))
+    plugin = SimpleNamespace(fsdp_version=2, mixed_precision_policy="bf16")
+    _tell_fsdp(plugin)
+    assert plugin.mixed_precision_policy is None
 
 
 def test_processes_that_do_not_know_of_each_other(

@@ -134,11 +134,11 @@ def test_when_rounds_are_due(run_folder: Path, split: Utterances, tmp_path: Path
     seen = []
     for step in range(10):
         if rounds.due(step / 10):
-            rounds.align(step / 10)
+            rounds.align(step / 10, model)
             seen.append(step)
     assert seen == [3, 6]
     late = Rounds(model, split, [0.6, 0.3], tmp_path)
-    late.align(0.9)  # gone on with: the latest round alone counts
+    late.align(0.9, None)  # gone on with: the latest round alone counts
     assert not late.due(1.0)
     rounds.forget()
     assert list(tmp_path.iterdir()) == []

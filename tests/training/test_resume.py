@@ -18,6 +18,7 @@ import pytest
 import torch
 from accelerate import Accelerator
 from safetensors import SafetensorError
+from safetensors.torch import load_file
 
 from isotone.training import checkpoint
 
@@ -33,7 +34,23 @@ OPTIONS = [
 ]  # fmt: skip
 
 CHILD = """
-import sys, time
+import os, sys, time
+from accelerate import state
+
+# accelerate has these for accelerators alone; torch and DeepSpeed have them for the CPU as well
+if "ACCELERATE_USE_DEEPSPEED" in os.environ:
+    state.PartialState._prepare_backend = lambda self, *_: ("gloo", state.DistributedType.MULTI_CPU)
+if "ACCELERATE_USE_FSDP" in os.environ:
+    init = state.AcceleratorState.__init__
+
+    def spread(self, *args, fsdp_plugin=None, **options):
+        init(self, *args, fsdp_plugin=fsdp_plugin, **options)
+        if fsdp_plugin is not None:
+            self.distributed_type, self.fsdp_plugin = state.DistributedType.FSDP, fsdp_plugin
+            state.PartialState._shared_state["distributed_type"] = self.distributed_type
+
+    state.AcceleratorState.__init__ = spread
+
 from isotone import audio
 from isotone.training.config import load_recipe
 from isotone.training.run import run
@@ -47,6 +64,26 @@ def slowly(*args, **options):
 audio.load = slowly
 run(load_recipe(sys.argv[1], sys.argv[2:]))
 """
+
+
+#: Ways to share the work, and a file by which a checkpoint shows which it was.
+SHARED = {
+    "whole weights": {"ACCELERATE_USE_CPU": "true"},
+    "FSDP": {
+        "ACCELERATE_USE_CPU": "true",
+        "ACCELERATE_USE_FSDP": "true",
+        "FSDP_VERSION": "2",
+        "FSDP_RESHARD_AFTER_FORWARD": "true",
+        "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
+        "FSDP_TRANSFORMER_CLS_TO_WRAP": "Wav2Vec2BertEncoderLayer",
+    },
+    "DeepSpeed": {
+        "DS_ACCELERATOR": "cpu",
+        "ACCELERATE_USE_DEEPSPEED": "true",
+        "ACCELERATE_DEEPSPEED_ZERO_STAGE": "2",
+    },
+}
+MARK = {"whole weights": "model.safetensors", "FSDP": "pytorch_model_fsdp_0", "DeepSpeed": "zero_to_fp32.py"}
 
 
 def start(
@@ -194,15 +231,25 @@ def test_a_full_disk_leaves_the_checkpoint_before(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_two_processes(tiny_recipes: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", SHARED)
+def test_two_processes(tiny_recipes: Path, tmp_path: Path, way: str) -> None:
     """Each takes a half of every batch, together they make the steps of one that takes all; both stop if one must."""
     options = [
         "train.steps=6",
         "train.batch_size=2",
+        "train.average=0.9",
+        "train.freeze=[{parameters: ['heads.ottc.weights.*'], start: 0.75}]",
         "heads.ctc.dropout=0",
+        "heads.ottc.dropout=0",
+        "heads.ottc.track_prior=true",
         "encoder.source.conformer_conv_dropout=0",
         "objective.consistency={head: ctc, weight: 0.2, loss: {name: consistency}}",
+        "objective.ottc.loss={name: ottc, beta: self, prior: 0.5}",
+        "realign={after: [0.5], head: ottc, aligner: {name: segmental}}",
     ]
+    if way == "DeepSpeed":
+        pytest.importorskip("deepspeed")
+        options = [option for option in options if "train.freeze" not in option]
     folder, alone = tmp_path / "two", tmp_path / "one"
 
     def pair() -> list[subprocess.Popen[str]]:
@@ -213,8 +260,8 @@ def test_two_processes(tiny_recipes: Path, tmp_path: Path) -> None:
             {"RANK": str(r), "LOCAL_RANK": str(r), "WORLD_SIZE": "2", "MASTER_PORT": str(port)}
             for r in (0, 1)
         )
-        common = {"MASTER_ADDR": "127.0.0.1", "ACCELERATE_USE_CPU": "true", "LOCAL_WORLD_SIZE": "2"}
-        return [start(tiny_recipes / "ctc.yaml", folder, options, {**common, **rank}) for rank in ranks]
+        common = {"MASTER_ADDR": "127.0.0.1", "LOCAL_WORLD_SIZE": "2", **SHARED[way]}
+        return [start(tiny_recipes / "joint.yaml", folder, options, {**common, **rank}) for rank in ranks]
 
     for ends in (True, False):
         processes = pair()
@@ -228,7 +275,9 @@ def test_two_processes(tiny_recipes: Path, tmp_path: Path) -> None:
                 process.kill()
         assert [process.returncode for process in processes] == [0, 0], words
         assert (folder / "result.json").is_file() is not ends
-    process = start(tiny_recipes / "ctc.yaml", alone, [*options, "train.batch_size=4"])
+    kinds = {path.name for path in (folder / "checkpoints").glob("*/*")}
+    assert kinds & {"model.safetensors", "pytorch_model_fsdp_0", "zero_to_fp32.py"} == {MARK[way]}
+    process = start(tiny_recipes / "joint.yaml", alone, [*options, "train.batch_size=4"])
     assert process.wait(timeout=180) == 0
     assert [(r["step"], r.get("epoch")) for r in rows(folder)] == [
         (r["step"], r.get("epoch")) for r in rows(alone)
@@ -236,3 +285,8 @@ def test_two_processes(tiny_recipes: Path, tmp_path: Path) -> None:
     for two, one in zip(rows(folder), rows(alone)):
         for name in {"loss", "grad_norm", "lr", "dev_error_rate"} & one.keys():
             assert one[name] == pytest.approx(two[name], rel=1e-4)
+    weights = [load_file(run / "model" / "model.safetensors") for run in (folder, alone)]
+    assert weights[0].keys() == weights[1].keys()
+    weights[0].pop("heads.ottc.weights.3.bias")  # added to all frames alike: its gradient is rounding alone
+    for name, value in weights[0].items():
+        torch.testing.assert_close(value, weights[1][name], rtol=1e-3, atol=1e-4)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -15,63 +14,25 @@ from types import FrameType
 from typing import Any, NoReturn
 
 import torch
-from accelerate import Accelerator, DistributedDataParallelKwargs
-from accelerate.utils import DistributedType, GradientAccumulationPlugin, set_seed
-from omegaconf import OmegaConf
+from accelerate import Accelerator
+from accelerate.utils import set_seed
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch.utils.data import DataLoader
 
 from isotone.augment import Chain
+from isotone.model import Model
 from isotone.training import checkpoint
 from isotone.training.data import Augmented, Batch, LengthBatches, Utterances
 from isotone.training.objective import Objective
 from isotone.training.optim import Average, Frozen, make_optimizer, make_schedule
 from isotone.training.teacher import Rounds
+from isotone.training.whole import Whole, full
 
 log = logging.getLogger(__name__)
 
 
 class Preempted(SystemExit):
     """Training was asked to stop (SIGTERM), saved, and can be resumed by the same command; exit code 0."""
-
-
-def make_accelerator(recipe: Any, folder: Path) -> Accelerator:
-    """The accelerator of a run: precision, accumulation, trackers.
-
-    Raises:
-        ValueError: a way of sharing the work that training here does not know: sharded weights (FSDP, DeepSpeed's
-            stage 3), whose model no process has whole; or processes that do not know of each other.
-    """
-    settings = recipe.train
-    trackers = [t for t in settings.trackers if t != "none"]
-    accelerator = Accelerator(
-        mixed_precision={"False": "no"}.get(
-            settings.precision, settings.precision
-        ),  # a plain no in YAML is false
-        gradient_accumulation_plugin=GradientAccumulationPlugin(
-            num_steps=settings.accumulate, sync_with_dataloader=False, adjust_scheduler=False
-        ),
-        log_with=trackers or None,
-        project_dir=str(folder),
-        step_scheduler_with_optimizer=False,
-        kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
-    )
-    world = int(os.environ.get("WORLD_SIZE", "1"))
-    if world > accelerator.num_processes:
-        raise ValueError(
-            f"This is one of {world} processes, and accelerate trains them as if each were alone (it has no FSDP on "
-            "CPU, for instance): change `accelerate config`."
-        )
-    stage = accelerator.state.deepspeed_plugin.zero_stage if accelerator.state.deepspeed_plugin else 0
-    if accelerator.distributed_type == DistributedType.FSDP or stage == 3:
-        raise ValueError(
-            "The model's weights would be spread over the processes (FSDP, or stage 3 of DeepSpeed), and none of them "
-            "could evaluate or save it: use plain data parallelism, or DeepSpeed's stage 1 or 2."
-        )
-    if trackers:
-        flat = {k: str(v) for k, v in _flatten(OmegaConf.to_container(recipe, resolve=True))}
-        accelerator.init_trackers("logs", config=flat)
-    return accelerator
 
 
 class Trainer:
@@ -82,8 +43,8 @@ class Trainer:
         data: The training split.
         recipe: The configuration, of :class:`isotone.training.config.Recipe`.
         folder: Run folder: ``metrics.jsonl``, ``checkpoints`` and tracker logs go there.
-        evaluate: Called with the step at every evaluation, on the main process; gives metrics to record.
-        accelerator: From :func:`make_accelerator`; its training is ended by whoever made it.
+        evaluate: Called with the step and the model at every evaluation, on the main process; gives metrics to record.
+        accelerator: From :func:`isotone.training.processes.make_accelerator`; its training is ended by whoever made it.
         rounds: When the model aligns the training split itself. Default: never.
 
     Raises:
@@ -96,7 +57,7 @@ class Trainer:
         data: Utterances,
         recipe: Any,
         folder: Path,
-        evaluate: Callable[[int], dict[str, float]] | None,
+        evaluate: Callable[[int, Model], dict[str, float]] | None,
         accelerator: Accelerator,
         rounds: Rounds | None = None,
     ) -> None:
@@ -122,9 +83,11 @@ class Trainer:
         self.steps = settings.steps or max(1, settings.epochs * batches // settings.accumulate)
         optimizer = make_optimizer(objective, settings)
         self.schedule = make_schedule(optimizer, settings, self.steps)
-        self.frozen = Frozen(objective, settings.freeze)
         self.raw = objective
+        self.whole = Whole(objective.model, accelerator)
         self.objective, self.optimizer = accelerator.prepare(objective, optimizer)
+        # spread weights are other parameters than those they were
+        self.frozen = Frozen(objective, settings.freeze)
         accelerator.register_for_checkpointing(self.schedule)
         self.average = Average(objective, settings.average) if settings.average else None
         if self.average:
@@ -133,8 +96,11 @@ class Trainer:
         self.step = self.epoch = self.batch = 0
         self._stop = False
 
-    def fit(self) -> None:
+    def fit(self) -> Model | None:
         """Train from the newest checkpoint, or from the start, to the last step; averaged weights are the model's then.
+
+        Returns:
+            The model; None on a process that has a part of its weights only, and is not the main one.
 
         Raises:
             Preempted: SIGTERM arrived; a checkpoint was written first.
@@ -158,14 +124,16 @@ class Trainer:
                 self._after_step(folder)
         if self.average:
             self.average.swap()
+        with self.whole() as model:
+            return model
 
     def _realigned(self) -> bool:
         """Whether this step begins with alignments that the one before did not have."""
         progress = self.step / self.steps
         if self.rounds is None or not self.rounds.due(progress):
             return False
-        with self.accelerator.main_process_first():  # one process aligns, the others read what it wrote
-            self.rounds.align(progress)
+        with self.whole() as model, self.accelerator.main_process_first():
+            self.rounds.align(progress, model)  # one process aligns, the others read what it wrote
         return True
 
     def _one_step(self, batches: Iterator[Batch]) -> None:
@@ -179,11 +147,12 @@ class Trainer:
         for _ in range(self.settings.accumulate):
             batch = next(batches)
             with self.accelerator.accumulate(self.objective):
-                total, parts = self.objective(
-                    batch.audio.to(self.accelerator.device),
-                    batch.lengths.to(self.accelerator.device),
-                    batch.targets.to(self.accelerator.device),
-                )
+                with self.accelerator.autocast():
+                    total, parts = self.objective(
+                        batch.audio.to(self.accelerator.device),
+                        batch.lengths.to(self.accelerator.device),
+                        batch.targets.to(self.accelerator.device),
+                    )
                 count = self._count(total)
                 # so that averaging gradients over processes gives the mean over all utterances
                 loss = total.sum() * self.accelerator.num_processes / count
@@ -193,9 +162,8 @@ class Trainer:
                 self.accelerator.backward(loss)
                 self.frozen.apply(self.step / self.steps)
                 if self.accelerator.sync_gradients:
-                    norm = float(
-                        self.accelerator.clip_grad_norm_(self.objective.parameters(), self.settings.clip)
-                    )
+                    length = self.accelerator.clip_grad_norm_(self.objective.parameters(), self.settings.clip)
+                    norm = float(full(length))
                     # with fp16 such steps are left out, and the loss is scaled by less
                     if not math.isfinite(norm) and self.accelerator.mixed_precision != "fp16":
                         self._diverged("gradient", norm, batch.ids)
@@ -236,9 +204,9 @@ class Trainer:
         every = self.settings.evaluate_every or self.per_epoch
         last = self.step == self.steps
         if self.evaluate and (last or self.step % every == 0):
-            with self.average.applied() if self.average else nullcontext():
-                if self.accelerator.is_main_process:
-                    self._record({"step": self.step, **self.evaluate(self.step)})
+            with self.average.applied() if self.average else nullcontext(), self.whole() as model:
+                if self.accelerator.is_main_process and model is not None:
+                    self._record({"step": self.step, **self.evaluate(self.step, model)})
             self.accelerator.wait_for_everyone()
         stop = self._stopping()
         if last or stop or self.step % (self.settings.save_every or self.per_epoch) == 0:
@@ -324,11 +292,3 @@ def _truncate(path: Path, step: int) -> None:
     temporary = path.with_suffix(".tmp")
     temporary.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
     temporary.replace(path)
-
-
-def _flatten(tree: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(tree, dict):
-        for key, value in tree.items():
-            yield from _flatten(value, f"{prefix}{key}.")
-    else:
-        yield prefix[:-1], tree

@@ -26,8 +26,9 @@ from isotone.training import checkpoint
 from isotone.training.assess import assess, snapshot
 from isotone.training.config import RecipeError, experiments, load_recipe
 from isotone.training.data import Utterances
-from isotone.training.loop import Trainer, make_accelerator
+from isotone.training.loop import Trainer
 from isotone.training.objective import Objective
+from isotone.training.processes import make_accelerator
 from isotone.training.teacher import Rounds, teacher_paths
 
 log = logging.getLogger(__name__)
@@ -102,15 +103,14 @@ def _run(recipe: DictConfig, folder: Path, accelerator: Accelerator) -> None:
     data = {n: Utterances(rows, tokenizer, rate, longest.get(n, 0.0), frames) for n, rows in splits.items()}
     if accelerator.is_main_process:
         _report_skipped(folder, [*damaged, *(row for part in data.values() for row in part.skipped)])
+    done: Model | None = model
     if trains:
-        _fit(recipe, model, data["train"], data.get("dev"), folder, accelerator)
-    else:
-        model.to(accelerator.device)
-    if accelerator.is_main_process:
-        model.eval().save(folder / "model")
+        done = _fit(recipe, model, data["train"], data.get("dev"), folder, accelerator)
+    if accelerator.is_main_process and done is not None:
+        done.to(accelerator.device).eval().save(folder / "model")
         for name, place in {"test": folder, **_further_tests(recipe, folder)}.items():
             if data.get(name):
-                assess(model, data[name], place, seed=recipe.seed)
+                assess(done, data[name], place, seed=recipe.seed)
         write_card(folder)
     accelerator.wait_for_everyone()
 
@@ -122,7 +122,7 @@ def _fit(
     dev: Utterances | None,
     folder: Path,
     accelerator: Accelerator,
-) -> None:
+) -> Model | None:
     objective = Objective(model, _plain(recipe.objective))
     if (recipe.teacher or recipe.realign.after) and not Chain(recipe.train.augment).keeps_length:
         raise RecipeError(
@@ -136,11 +136,11 @@ def _fit(
                 recipe.realign.head, _plain(recipe.realign.aligner),
             )  # fmt: skip
 
-    def evaluate(step: int) -> dict[str, float]:
+    def evaluate(step: int, model: Model) -> dict[str, float]:
         assert dev is not None
         return snapshot(model, dev, folder / "snapshots", step, recipe.train)
 
-    Trainer(
+    return Trainer(
         objective, train, recipe, folder, evaluate if dev else None, accelerator,
         _rounds(recipe, model, train, folder, accelerator),
     ).fit()  # fmt: skip

@@ -111,7 +111,7 @@ class Rounds:
     Before the first round, utterances have the paths that were there, such as a teacher's, or empty ones.
 
     Args:
-        model: The model in training.
+        model: The model in training, which tells whether there is such a head.
         data: The training split, whose ``paths`` are set.
         after: Shares of training, 0 to 1, at which the split is aligned.
         folder: Run folder.
@@ -134,7 +134,7 @@ class Rounds:
             raise ValueError(f"realign.after expects shares of training from 0 to 1; got {list(after)}.")
         if head:
             _check_head(model, head)
-        self.model, self.data, self.folder = model, data, folder
+        self.data, self.folder = data, folder
         self.after = sorted(after)
         self.head, self.aligner = head, aligner
         self.share: float | None = None
@@ -145,11 +145,14 @@ class Rounds:
         """Whether another round's alignments are wanted at this share of training."""
         return self._latest(progress) != self.share
 
-    def align(self, progress: float) -> None:
-        """Give the split the alignments of the latest round."""
+    def align(self, progress: float, model: Model | None) -> None:
+        """Give the split the alignments of the latest round; without a model, those that another process wrote."""
         self.share = self._latest(progress)
         cache = self.folder / f"realigned-{self.share:.4f}.npz"
-        self.data.paths = aligned_paths(self.model, self.data, cache, self.head, self.aligner)
+        if model is None:
+            self.data.paths = _read(cache)
+        else:
+            self.data.paths = aligned_paths(model, self.data, cache, self.head, self.aligner)
 
     def forget(self) -> None:
         """Remove the rounds of a run that was begun in this folder and left nothing to go on from."""
