@@ -16,6 +16,7 @@ from isotone_ottc.states import check_states, label_count, merge_states, spell_s
 from isotone_ottc.weights import (
     own_weights,
     path_frames,
+    required_count,
     spread_optional,
     spread_weights,
     token_weights,
@@ -99,7 +100,8 @@ class OTTCLoss(Loss):
         self.network = DurationNetwork(network_labels) if beta == "network" else None
 
     def forward(self, emissions: Emissions, targets: Targets) -> Tensor:
-        """The loss of each utterance ``(B,)``, nats; 0 where frames are fewer than labels, or no labels.
+        """The loss of each utterance ``(B,)``, nats; 0 where frames are fewer than labels, optional ones aside, or no
+        labels.
 
         Raises:
             ValueError: the targets lack the durations or paths that ``beta`` asks for; the labels are too many for
@@ -108,9 +110,8 @@ class OTTCLoss(Loss):
         frames = emissions.lengths
         along_path = self.path_after is not None and self.progress >= self.path_after
         labels, lengths, origin, given = self._labels(emissions, targets)
-        required = lengths
         optional = spread_optional(targets.optional, origin, inserted=False) if given is None else None
-        pauses = optional
+        required, pauses = required_count(lengths, optional, labels.shape[1]), optional
         beta, extra = given, None
         if along_path or (self.beta == "self" and self.progress >= self.self_after):
             beta = None

@@ -273,6 +273,9 @@ def test_a_pause_that_nobody_makes_is_no_target(states: int) -> None:
     assert loss(emissions, free) < loss(emissions, targets) - 0.3
     loss.progress = 0.1  # still uniform
     assert torch.equal(loss(emissions, free), loss(emissions, targets))
+    # nor does it need a frame
+    short = replace(emissions, lengths=torch.tensor([2]))
+    assert loss(short, targets) == 0 < loss(short, free)
 
 
 @pytest.mark.parametrize(

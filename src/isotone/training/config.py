@@ -161,7 +161,8 @@ class Recipe:
     Attributes:
         data: The corpus: ``name`` and its options (``root`` ...).
         splits: The corpus's splits.
-        tokens: The unit the model writes (``unit``: phones, characters or pieces) and its options.
+        tokens: The unit the model writes (``unit``: phones, characters or pieces) and its options, see
+            :func:`isotone.text.tokenizer.build_tokenizer`.
         encoder: ``name`` and options of the encoder.
         heads: Heads by name, each with ``name`` (of the head class) and options.
         objective: Terms by name.
