@@ -229,6 +229,24 @@ def test_a_term_counts_by_its_weight(tiny_recipes: Path, tmp_path: Path) -> None
         Objective(trainer.raw.model, {"x": {"head": "otc", "loss": {"name": "ctc"}, "weight": 1.0}})
 
 
+def test_a_head_that_is_clipped_apart_is_nothing_to_the_others(tiny_recipes: Path, tmp_path: Path) -> None:
+    """However large its gradients are, if no parameter is shared."""
+
+    def trained(name: str, *options: str) -> dict[str, Tensor]:
+        steps = ["train.steps=4", "heads.ctc.dropout=0", "heads.ottc.dropout=0", f"output={tmp_path / name}"]
+        trainer = parts(tiny_recipes / "joint.yaml", *steps, *options)
+        trainer.fit()
+        state = trainer.raw.model.state_dict()
+        return {n: v for n, v in state.items() if n.startswith("heads.ctc.")}
+
+    loud = "objective.ottc.weight=1000"
+    apart = "train.clip_apart=['heads.ottc.*']"
+    quiet, mixed = trained("quiet", apart), trained("mixed", loud)
+    alone = trained("alone", apart, loud)
+    assert all(torch.equal(alone[name], value) for name, value in quiet.items())
+    assert not all(torch.equal(mixed[name], value) for name, value in quiet.items())
+
+
 def test_frozen_for_a_while(tiny_recipes: Path, tmp_path: Path) -> None:
     seen: list[dict[str, Tensor]] = []
 
@@ -426,6 +444,7 @@ def test_a_model_is_evaluated_without_training(
     [
         (3, {}, "no", {}, "Stage 3 of DeepSpeed spreads the weights"),
         (2, {"freeze": [{"parameters": ["encoder.*"]}]}, "no", {}, "train.freeze takes gradients away"),
+        (2, {"clip_apart": ["heads.ottc.*"]}, "no", {}, "DeepSpeed clips all gradients together"),
         (2, {}, "fp16", {}, "train.precision=bf16 or no"),
         (1, {}, "bf16", {"bf16": {"enabled": True}}, "its own configuration has neither"),
     ],
@@ -434,14 +453,14 @@ def test_what_deepspeed_does_not_do_here(
     stage: int, settings: dict[str, object], precision: str, config: dict[str, object], message: str
 ) -> None:
     plugin = SimpleNamespace(zero_stage=stage, deepspeed_config=config)
-    chosen = SimpleNamespace(**{"freeze": [], "batch_size": 4, "accumulate": 2, "clip": 1.0, **settings})
+    chosen = SimpleNamespace(**{"freeze": [], "clip_apart": [], **settings})
     with pytest.raises(ValueError, match=message):
         _tell_deepspeed(plugin, chosen, precision)
 
 
 def test_what_deepspeed_is_told() -> None:
     config = {"bf16": {"enabled": "auto"}, "gradient_clipping": "auto"}
-    chosen = SimpleNamespace(freeze=[], batch_size=0, accumulate=2, clip=0.5)
+    chosen = SimpleNamespace(freeze=[], clip_apart=[], batch_size=0, accumulate=2, clip=0.5)
     _tell_deepspeed(SimpleNamespace(zero_stage=2, deepspeed_config=config), chosen, "bf16")
     assert config["torch_autocast"] == {"enabled": True, "dtype": "bfloat16"}
     assert config["train_micro_batch_size_per_gpu"] == 1

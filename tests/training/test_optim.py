@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from isotone.training.config import Freeze, Group, Training
-from isotone.training.optim import Average, Frozen, make_optimizer, make_schedule
+from isotone.training.optim import Average, Frozen, clip_groups, make_optimizer, make_schedule
 
 
 def module() -> nn.ModuleDict:
@@ -21,6 +21,22 @@ def settings_of(module_: nn.Module, settings: Training) -> dict[str, tuple[float
     names = {id(p): n for n, p in module_.named_parameters()}
     groups = make_optimizer(module_, settings).param_groups
     return {names[id(p)]: (g["lr"], g["weight_decay"]) for g in groups for p in g["params"]}
+
+
+def test_gradients_that_are_clipped_apart() -> None:
+    whole = module()
+    whole["model"]["norm"].weight.requires_grad_(False)
+    names = {id(p): n.removeprefix("model.") for n, p in whole.named_parameters()}
+
+    def groups(*patterns: str) -> list[list[str]]:
+        return [[names[id(p)] for p in group] for group in clip_groups(whole, patterns)]
+
+    everything = ["encoder.weight", "encoder.bias", "head.weight", "head.bias", "norm.bias"]
+    assert groups() == [everything]
+    assert groups("head.*") == [[*everything[:2], "norm.bias"], ["head.weight", "head.bias"]]
+    assert groups("head.*", "*") == [["head.weight", "head.bias"], [*everything[:2], "norm.bias"]]
+    with pytest.raises(ValueError, match=r"'hed\.\*' of train\.clip_apart"):
+        groups("hed.*")
 
 
 def test_groups_and_decay() -> None:

@@ -239,6 +239,7 @@ def test_two_processes(tiny_recipes: Path, tmp_path: Path, way: str) -> None:
         "train.batch_size=2",
         "train.average=0.9",
         "train.freeze=[{parameters: ['heads.ottc.weights.*'], start: 0.75}]",
+        "train.clip_apart=['heads.ottc.*']",
         "heads.ctc.dropout=0",
         "heads.ottc.dropout=0",
         "heads.ottc.track_prior=true",
@@ -249,7 +250,7 @@ def test_two_processes(tiny_recipes: Path, tmp_path: Path, way: str) -> None:
     ]
     if way == "DeepSpeed":
         pytest.importorskip("deepspeed")
-        options = [option for option in options if "train.freeze" not in option]
+        options = [option for option in options if "train.freeze" not in option and "apart" not in option]
     folder, alone = tmp_path / "two", tmp_path / "one"
 
     def pair() -> list[subprocess.Popen[str]]:

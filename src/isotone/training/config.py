@@ -90,6 +90,8 @@ class Training:
             ``[{name: speed, factor: [0.9, 1.1]}]``, in their order. Default: none.
         lr, warmup_steps, warmup_share: Peak learning rate; linear warm-up by steps or by share, then linear decay to 0.
         weight_decay, clip: AdamW's decay (matrices only) and the largest gradient norm.
+        clip_apart: Patterns of parameters whose gradients are clipped by a norm of their own, such as ``heads.ottc.*``
+            of a head on the input features: large gradients of it then do not hold up the encoder.
         precision: ``no``, ``fp16`` or ``bf16``.
         average: Decay of a moving average of the weights, such as 0.999, which is what is evaluated and kept. 0: none.
         groups, freeze: See :class:`Group` and :class:`Freeze`.
@@ -113,6 +115,7 @@ class Training:
     warmup_share: float = 0.0
     weight_decay: float = 0.01
     clip: float = 1.0
+    clip_apart: list[str] = field(default_factory=list)
     precision: str = "no"
     average: float = 0.0
     groups: list[Group] = field(default_factory=list)

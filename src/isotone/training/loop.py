@@ -24,7 +24,7 @@ from isotone.model import Model
 from isotone.training import checkpoint
 from isotone.training.data import Augmented, Batch, LengthBatches, Utterances
 from isotone.training.objective import Objective
-from isotone.training.optim import Average, Frozen, make_optimizer, make_schedule
+from isotone.training.optim import Average, Frozen, clip_groups, make_optimizer, make_schedule
 from isotone.training.teacher import Rounds
 from isotone.training.whole import Whole, full
 
@@ -88,6 +88,7 @@ class Trainer:
         self.objective, self.optimizer = accelerator.prepare(objective, optimizer)
         # spread weights are other parameters than those they were
         self.frozen = Frozen(objective, settings.freeze)
+        self.clipped = clip_groups(objective, settings.clip_apart)
         accelerator.register_for_checkpointing(self.schedule)
         self.average = Average(objective, settings.average) if settings.average else None
         if self.average:
@@ -162,8 +163,7 @@ class Trainer:
                 self.accelerator.backward(loss)
                 self.frozen.apply(self.step / self.steps)
                 if self.accelerator.sync_gradients:
-                    length = self.accelerator.clip_grad_norm_(self.objective.parameters(), self.settings.clip)
-                    norm = float(full(length))
+                    norm = self._clip()
                     # with fp16 such steps are left out, and the loss is scaled by less
                     if not math.isfinite(norm) and self.accelerator.mixed_precision != "fp16":
                         self._diverged("gradient", norm, batch.ids)
@@ -186,6 +186,16 @@ class Trainer:
                 "utterances_per_s": utterances / (time.perf_counter() - started),
             }
         )
+
+    def _clip(self) -> float:
+        """Clip the gradients; their norm before that."""
+        first, *others = self.clipped
+        clip = self.accelerator.clip_grad_norm_
+        norms = []
+        for group in (first if others else list(self.objective.parameters()), *others):
+            norms.append(float(full(clip(group, self.settings.clip))))
+            clip = torch.nn.utils.clip_grad_norm_  # what accelerate does before, it does once
+        return math.hypot(*norms)
 
     def _diverged(self, what: str, value: float, ids: list[str]) -> NoReturn:
         raise FloatingPointError(

@@ -72,6 +72,22 @@ def make_schedule(optimizer: Any, settings: Any, steps: int) -> LambdaLR:
     return LambdaLR(optimizer, factor)
 
 
+def clip_groups(module: nn.Module, apart: Sequence[str]) -> list[list[nn.Parameter]]:
+    """The parameters whose gradients are clipped together: those of each pattern, and before them all others.
+
+    Raises:
+        ValueError: a pattern matches no parameter that is left.
+    """
+    left = {name: p for name, p in module.named_parameters() if p.requires_grad}
+    groups = []
+    for pattern in apart:
+        found = [name for name in left if _matches(name, pattern)]
+        if not found:
+            raise ValueError(f"No trained parameter matches {pattern!r} of train.clip_apart.")
+        groups.append([left.pop(name) for name in found])
+    return [group for group in (list(left.values()), *groups) if group]
+
+
 class Frozen:
     """Which parameters rest at a point of the training.
 
