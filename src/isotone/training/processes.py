@@ -62,7 +62,9 @@ def _tell_deepspeed(plugin: Any, settings: Any, precision: str) -> None:
             "train.freeze takes gradients away, which DeepSpeed has used by then: train without, or with FSDP."
         )
     if settings.clip_apart:
-        raise ValueError("DeepSpeed clips all gradients together: train without train.clip_apart, or with FSDP.")
+        raise ValueError(
+            "DeepSpeed clips all gradients together: train without train.clip_apart, or with FSDP."
+        )
     config = plugin.deepspeed_config
     if precision == "fp16" or any(_enabled(config.get(name)) for name in ("bf16", "fp16")):
         raise ValueError(
