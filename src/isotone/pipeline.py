@@ -259,18 +259,13 @@ class Pipeline:
         transcript, optional = self._with_silence(transcript)
         return stars.with_extra_speech(transcript, optional) if self.extra_speech else (transcript, optional)
 
-    def _silence(self) -> int | None:
-        """Label number of the silence, where the vocabulary has one."""
-        label = self.model.tokenizer.silence
-        return None if label is None else self.model.tokenizer.labels.index(label)
-
     def _with_silence(self, transcript: Transcript) -> tuple[Transcript, list[bool]]:
         """The transcript with a silence that may be skipped between words, and which tokens may be skipped.
 
         Silences inside words (closures of stops) stay as they are, and where one begins or ends a word none is put
         beside it. Phones without words are taken as they are given.
         """
-        silence = self._silence()
+        silence = self.model.tokenizer.silence_number
         if silence is None or not transcript.words or not getattr(self.aligner, "skips_optional", False):
             return transcript, [False] * len(transcript.tokens)
         pause = (silence, None, True)
@@ -301,7 +296,8 @@ class Pipeline:
         texts: Sequence[str],
     ) -> list[Result]:
         spans = coupling.spans()
-        scores = score(timing, targets, coupling, self._silence(), self.star_cost)
+        silence = self.model.tokenizer.silence_number
+        scores = score(timing, targets, coupling, silence, self.star_cost)
         blanks = blank_frames(timing, delimiter_number(self.model.tokenizer))
         out = []
         for i, name in enumerate(ids):

@@ -103,7 +103,7 @@ def _merge(alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor) -> tuple[Tensor, T
     return torch.from_numpy(mass), torch.from_numpy(source), torch.from_numpy(target)
 
 
-def _merged(alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _fake_merge(alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     shape = (len(alpha), max(1, alpha.shape[1] + beta.shape[1] - 1))
     return alpha.new_empty(shape), n.new_empty(shape), m.new_empty(shape)
 
@@ -116,7 +116,7 @@ def _pull(alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor, grad: Tensor) -> tu
     return torch.from_numpy(grads[0]).to(alpha.dtype), torch.from_numpy(grads[1]).to(beta.dtype)
 
 
-def _pulled(alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+def _fake_pull(alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
     return torch.empty_like(alpha), torch.empty_like(beta)
 
 
@@ -127,7 +127,7 @@ def _softmax(logits: Tensor, lengths: Tensor) -> Tensor:
     return out
 
 
-def _softmaxed(logits: Tensor, lengths: Tensor) -> Tensor:
+def _fake_softmax(logits: Tensor, lengths: Tensor) -> Tensor:
     return torch.empty_like(logits, memory_format=torch.contiguous_format)
 
 
@@ -151,10 +151,10 @@ def _softmax_backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
     return pulled - weights * pulled.sum(1, keepdim=True), None
 
 
-_pull_operation = Operation("couple_backward", _pull, _pulled)
-_merge_operation = differentiable(Operation("couple", _merge, _merged), _keep_weights, _merge_backward)
+_pull_operation = Operation("couple_backward", _pull, _fake_pull)
+_merge_operation = differentiable(Operation("couple", _merge, _fake_merge), _keep_weights, _merge_backward)
 _softmax_operation = differentiable(
-    Operation("frame_weights", _softmax, _softmaxed), _keep_softmax, _softmax_backward
+    Operation("frame_weights", _softmax, _fake_softmax), _keep_softmax, _softmax_backward
 )
 
 

@@ -106,16 +106,24 @@ class Tokenizer(ABC):
     def save(self, folder: Path) -> None:
         """Write everything that :func:`load` needs."""
 
+    @property
+    def silence_number(self) -> int | None:
+        """Label number of the silence, where there is one."""
+        return None if self.silence is None else self._numbers[self.silence]
+
     def optional(self, transcript: Transcript) -> list[bool]:
         """Which tokens need no frames: the pauses beside words."""
-        silence = self.labels.index(self.silence) if self.pauses and self.silence is not None else None
-        return [t == silence and w is None for t, w in zip(transcript.tokens, transcript.token_words)]
+        silence = self.silence_number
+        return [
+            self.pauses and t == silence and w is None
+            for t, w in zip(transcript.tokens, transcript.token_words)
+        ]
 
     def _with_silences(self, tokens: list[tuple[int, int | None]]) -> list[tuple[int, int | None]]:
         """Tokens and their words with a silence at both ends, where there is one, and with the pauses."""
-        if self.silence is None or not tokens:
+        if self.silence_number is None or not tokens:
             return tokens
-        pause: tuple[int, int | None] = (self._numbers[self.silence], None)
+        pause: tuple[int, int | None] = (self.silence_number, None)
         out = [pause]
         for token in tokens:
             if self.pauses and pause not in (token, out[-1]) and token[1] != out[-1][1]:

@@ -189,10 +189,9 @@ class Trainer:
 
     def _clip(self) -> float:
         """Clip the gradients; their norm before that."""
-        first, *others = self.clipped
         clip = self.accelerator.clip_grad_norm_
         norms = []
-        for group in (first if others else list(self.objective.parameters()), *others):
+        for group in self.clipped:
             norms.append(float(full(clip(group, self.settings.clip))))
             clip = torch.nn.utils.clip_grad_norm_  # what accelerate does before, it does once
         return math.hypot(*norms)
