@@ -99,6 +99,25 @@ def test_only_the_heads_that_are_asked_for(folders: dict[str, Path]) -> None:
     assert torch.equal(emissions(model, {"ctc"})["ctc"].logits, both["ctc"].logits)
 
 
+def test_further_heads_draw_random_numbers_of_their_own(folders: dict[str, Path]) -> None:
+    model = Model.load(folders["characters"]).train()
+    model.encoder.eval()
+    model.heads["ctc"].eval()
+
+    def logits(progress: float) -> torch.Tensor:
+        model.heads["ottc"].progress = progress
+        return emissions(model)["ottc"].logits
+
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    first = logits(0.1)
+    assert torch.equal(torch.get_rng_state(), before)  # none was taken from the stream, and yet
+    assert not torch.equal(logits(0.2), first)
+    assert torch.equal(logits(0.1), first)
+    torch.rand(1)
+    assert not torch.equal(logits(0.1), first)
+
+
 def test_damaged_folders(folders: dict[str, Path], tmp_path: Path) -> None:
     source = folders["phones"]
 

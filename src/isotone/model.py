@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
@@ -99,17 +102,27 @@ class Model(nn.Module):
     ) -> dict[str, Emissions]:
         """Emissions of every head (or of those named), by name.
 
+        In training every head but the first has random numbers of its own: one head more changes nothing of those
+        before it, unless they learn something together.
+
         Args:
             audio: ``(B, N)`` float32 at ``encoder.sample_rate``.
             lengths: ``(B,)`` int64, samples.
             only: Heads to run; all by default.
             statistics: ``encoder.statistics`` of the recording that the audio is a part of, where it is one.
         """
-        wanted = {name: head for name, head in self.heads.items() if only is None or name in only}
+        wanted: dict[str, Any] = {
+            name: head for name, head in self.heads.items() if only is None or name in only
+        }
         hidden = any(head.reads != "features" for head in wanted.values())
         options = {} if statistics is None else {"statistics": statistics}
         encoded = self.encoder(audio, lengths, hidden, **options)
-        return {name: head(encoded.read(head.reads)) for name, head in wanted.items()}
+        emissions: dict[str, Emissions] = {}
+        for name, head in wanted.items():
+            apart = self.training and bool(emissions)
+            with _own_randomness(audio.device, head.progress) if apart else nullcontext():
+                emissions[name] = head(encoded.read(head.reads))
+        return emissions
 
     def save(self, folder: Path | str) -> None:
         """Write the model as a folder (configuration, tokenizer, weights as safetensors), whole or not at all."""
@@ -221,6 +234,19 @@ def _from_hub(repository: str) -> Path | None:
     except (EntryNotFoundError, RepositoryNotFoundError, HFValidationError):
         return None
     return Path(snapshot_download(repository))
+
+
+@contextmanager
+def _own_randomness(device: torch.device, progress: float) -> Iterator[None]:
+    """Random numbers that follow from the stream's state and the progress, and take none from the stream."""
+    here: Any = torch.get_device_module(device)
+    cpu = device.type == "cpu"
+    with torch.random.fork_rng([] if cpu else [device], device_type=device.type):
+        state = torch.get_rng_state() if cpu else here.get_rng_state(device)
+        digest = hashlib.blake2b(state.numpy().tobytes() + repr(progress).encode(), digest_size=7)
+        seed = torch.default_generator.manual_seed if cpu else here.manual_seed
+        seed(int.from_bytes(digest.digest()))
+        yield
 
 
 def _head(spec: Mapping[str, Any], encoder: Encoder, tokenizer: Tokenizer) -> Head:

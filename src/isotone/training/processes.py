@@ -63,7 +63,7 @@ def _tell_deepspeed(plugin: Any, settings: Any, precision: str) -> None:
         )
     if settings.clip_apart:
         raise ValueError(
-            "DeepSpeed clips all gradients together: train without train.clip_apart, or with FSDP."
+            "DeepSpeed clips all gradients together: train with train.clip_apart=[], or with FSDP."
         )
     config = plugin.deepspeed_config
     if precision == "fp16" or any(_enabled(config.get(name)) for name in ("bf16", "fp16")):
