@@ -170,7 +170,7 @@ def card(name: str, config: Mapping[Any, Any], model: Mapping[str, Any], result:
     train = config["train"]
     length = f"{train['steps']} steps" if train["steps"] else f"{train['epochs']} epochs"
     encoder = config["encoder"].get("source") or config["encoder"]["name"]
-    head_of = {k: v for k, v in model["reading"].items() if k in ("text", "times", "guide") and v}
+    head_of = {k: v for k, v in model["reading"].items() if k in ("text", "times", "guide", "rescore") and v}
     lines = [
         "---",
         "library_name: isotone",
@@ -212,12 +212,16 @@ def card(name: str, config: Mapping[Any, Any], model: Mapping[str, Any], result:
     return "\n".join(lines) + "\n"
 
 
-def _reading(reading: Mapping[str, str], heads: Mapping[str, Any]) -> str:
-    sources = [
-        f"{what} from `{head}` ({heads[head]['name']})" for what, head in reading.items() if what != "guide"
-    ]
+def _reading(reading: Mapping[str, Any], heads: Mapping[str, Any]) -> str:
+    sources = {
+        what: f"{what} from `{head}` ({heads[head]['name']})"
+        for what, head in reading.items()
+        if what in ("text", "times")
+    }
+    if "rescore" in reading:
+        sources["text"] += ", both heads choosing among its hypotheses,"
     guided = f", tokens near where `{reading['guide']}` hears them" if "guide" in reading else ""
-    return f"It reads {' and '.join(sources)}{guided}."
+    return f"It reads {' and '.join(sources.values())}{guided}."
 
 
 def _term(name: str, term: Mapping[str, Any]) -> str:

@@ -139,7 +139,9 @@ class Aligner(Protocol):
 class Decoder(Protocol):
     """Recognition: the tokens, and which frames carry them.
 
-    A decoder that has a method ``use_tokenizer(tokenizer)`` is told by it, before it decodes, what the labels are.
+    A decoder that has a method ``use_tokenizer(tokenizer)`` is told by it, before it decodes, what the labels are. One
+    that has ``nbest(emissions, count)``, for every row a list of (labels, nats) with the best first, can be rescored by
+    another head (:mod:`isotone.rescoring`).
     """
 
     def __call__(self, emissions: Emissions) -> tuple[Targets, Coupling]:

@@ -42,6 +42,10 @@ class Reading:
         guide: Name of a head that says where, about, each token is, for an aligner that can be guided: where text and
             recording differ, a head of narrow view gets lost sooner than one that hears the whole. Empty: none.
         guide_aligner: Aligner of the guide: name and options.
+        rescore: Weight of the timing head in the choice of the text: among the decoder's hypotheses (it must give
+            several) the one that the text head finds likely and the timing head can place well, see
+            :func:`isotone.rescoring.choose`. 0: the decoder alone.
+        hypotheses: How many there are to choose from, at most.
     """
 
     text: str
@@ -50,6 +54,8 @@ class Reading:
     aligner: dict[str, Any] = field(default_factory=dict)
     guide: str = ""
     guide_aligner: dict[str, Any] = field(default_factory=dict)
+    rescore: float = 0.0
+    hypotheses: int = 32
 
 
 class Model(nn.Module):
@@ -90,6 +96,13 @@ class Model(nn.Module):
                 raise ModelError(
                     f"Text or times are read from a head {name!r}; the model has {list(self.heads)}."
                 )
+        if reading.rescore < 0 or reading.hypotheses < 1:
+            raise ModelError(
+                f"reading.rescore is a weight of 0 or more; got {reading.rescore}. It chooses among one of "
+                f"reading.hypotheses or more; got {reading.hypotheses}."
+            )
+        if reading.rescore and not reading.times:
+            raise ModelError("reading.rescore is the weight of another head, and reading.times names none.")
         if reading.guide and not reading.guide_aligner:
             raise ModelError(f"The guide {reading.guide!r} needs an aligner: guide_aligner: {{name: ctc}}.")
 

@@ -18,7 +18,8 @@ from isotone.interfaces import Aligner, Decoder
 from isotone.model import Model
 from isotone.registries import aligners, decoders
 from isotone.registry import nearest
-from isotone.scores import Scores, row_of, score
+from isotone.rescoring import choose, path_scores
+from isotone.scores import Scores, rows_of, score
 from isotone.text.tokenizer import Tokenizer, Transcript, Word
 from isotone.types import Coupling, Emissions, Targets, length_mask, marks
 from isotone.windows import Windows, emit
@@ -53,7 +54,8 @@ class Pipeline:
     Args:
         model: What hears.
         aligner: Name or specification of an aligner, in place of the model's own.
-        decoder: Name or specification of a decoder, in place of the model's own.
+        decoder: Name or specification of a decoder, in place of the model's own. One that gives a single hypothesis,
+            such as ``ctc-greedy``, is not rescored.
         times: Head the times are read from, in place of the model's own. With either of the two, recognised
             text is aligned too, where the model alone would take the decoder's times.
         device: Where the model runs.
@@ -68,7 +70,8 @@ class Pipeline:
 
     Raises:
         LookupError: no such aligner, decoder or head.
-        ValueError: extra speech, with an aligner that cannot leave tokens out; or a star's cost below 0.
+        ValueError: extra speech, with an aligner that cannot leave tokens out; a star's cost below 0; or a model whose
+            text is rescored, with a decoder of its own that gives one hypothesis.
     """
 
     def __init__(
@@ -91,6 +94,14 @@ class Pipeline:
         self.decoder: Decoder = decoders.create(decoder or reading.decoder)
         if hasattr(self.decoder, "use_tokenizer"):
             self.decoder.use_tokenizer(model.tokenizer)
+        self.rescorer: Aligner | None = None
+        if reading.rescore and hasattr(self.decoder, "nbest"):
+            self.rescorer = aligners.create(reading.aligner)
+        elif reading.rescore and decoder is None:
+            raise ValueError(
+                f"reading.rescore chooses among hypotheses, and {type(self.decoder).__name__} gives one: take ctc-beam, "
+                "or reading.rescore=0."
+            )
         self.times = times or reading.times or reading.text
         self.realigns = bool(times or aligner or reading.times)
         if self.times not in model.heads:
@@ -166,15 +177,15 @@ class Pipeline:
         """Recognition of several utterances at once; see :meth:`transcribe`."""
         if len(ids) > 1 and self._cuts(audio):
             return [self.transcribe(*one) for one in zip(ids, audio)]
-        emissions = self._emit(ids, audio, {self.model.reading.text, self.times, self.guide} - {""})
         reading = self.model.reading
+        rescorer = None if self._cuts(audio) else self.rescorer
+        heads = {reading.text, self.times, self.guide, reading.times if rescorer else ""}
+        emissions = self._emit(ids, audio, heads - {""})
         timing = emissions[reading.text]
-        targets, coupling = self.decoder(timing)
-        tokenizer = self.model.tokenizer
-        transcripts = [recognised(tokenizer, tokens) for tokens in targets.tolist()]
-        texts = [tokenizer.decode(tokens) for tokens in targets.tolist()]
+        targets, coupling = (self._rescored(emissions, rescorer), None) if rescorer else self.decoder(timing)
+        transcripts, texts = self._read(targets)
         if self.realigns and bool((targets.lengths > 0).any()):
-            asked = [self._with_silence(t) if tokenizer.pauses else (t, []) for t in transcripts]
+            asked = [self._beside_words(t, self.aligner) for t in transcripts]
             try:
                 again = _targets(asked)
                 coupling = self._realign(ids, emissions, again)
@@ -183,7 +194,33 @@ class Pipeline:
                 if len(ids) > 1:
                     return [self.transcribe(name, samples) for name, samples in zip(ids, audio)]
                 log.warning("%s The times are the decoder's own.", error)
+        if coupling is None:  # of what was chosen there are no times; of the decoder's own there are
+            targets, coupling = self.decoder(timing)
+            transcripts, texts = self._read(targets)
         return self._results(ids, audio, timing, targets, coupling, transcripts, texts)
+
+    def _rescored(self, emissions: Mapping[str, Emissions], rescorer: Aligner) -> Targets:
+        """The text that both heads agree on, see :mod:`isotone.rescoring`. The aligner of another call has no say."""
+        reading = self.model.reading
+        nbest = self.decoder.nbest  # type: ignore[attr-defined]
+        chosen = []
+        for i, hypotheses in enumerate(nbest(emissions[reading.text], reading.hypotheses)):
+            timing = rows_of(emissions[reading.times], slice(i, i + 1))
+
+            def place(rows: Sequence[Sequence[int]], timing: Emissions = timing) -> np.ndarray:
+                transcripts = [recognised(self.model.tokenizer, row) for row in rows]
+                return path_scores(
+                    rescorer, timing, _targets([self._beside_words(t, rescorer) for t in transcripts])
+                )
+
+            chosen.append(list(choose(hypotheses, place, reading.rescore)))
+        return Targets.from_lists(chosen)
+
+    def _read(self, targets: Targets) -> tuple[list[Transcript], list[str]]:
+        """Recognised labels as transcripts and as text."""
+        tokenizer = self.model.tokenizer
+        rows = targets.tolist()
+        return [recognised(tokenizer, row) for row in rows], [tokenizer.decode(row) for row in rows]
 
     def _realign(self, ids: Sequence[str], emissions: Mapping[str, Emissions], targets: Targets) -> Coupling:
         """Times of the decoded tokens from the timing head; rows without tokens stay empty."""
@@ -209,7 +246,7 @@ class Pipeline:
             one = slice(i, i + 1)
             try:
                 placed = self._run_aligner(
-                    self.guide_aligner, [name], row_of(heard, one), row_of(targets, one)
+                    self.guide_aligner, [name], rows_of(heard, one), rows_of(targets, one)
                 ).hard()
             except AlignmentError as error:
                 log.debug("%s It has no guide.", error)
@@ -232,7 +269,7 @@ class Pipeline:
                 raise AlignmentError(f"{ids[0]}: {str(error).removeprefix('Row 0: ')}") from error
             for i, name in enumerate(ids):  # one at a time, to say which it is
                 one = slice(i, i + 1)
-                self._run_aligner(aligner, [name], row_of(emissions, one), row_of(targets, one))
+                self._run_aligner(aligner, [name], rows_of(emissions, one), rows_of(targets, one))
             raise
 
     def _cuts(self, audio: Sequence[np.ndarray]) -> bool:
@@ -256,17 +293,23 @@ class Pipeline:
 
     def _with_pauses(self, transcript: Transcript) -> tuple[Transcript, list[bool]]:
         """The transcript with what may lie between words, and which tokens may be skipped."""
-        transcript, optional = self._with_silence(transcript)
+        transcript, optional = self._with_silence(transcript, self.aligner)
         return stars.with_extra_speech(transcript, optional) if self.extra_speech else (transcript, optional)
 
-    def _with_silence(self, transcript: Transcript) -> tuple[Transcript, list[bool]]:
+    def _beside_words(self, transcript: Transcript, aligner: Aligner) -> tuple[Transcript, list[bool]]:
+        """What was recognised with the silences that the model has a label for, and which tokens may be skipped."""
+        if self.model.tokenizer.pauses:
+            return self._with_silence(transcript, aligner)
+        return transcript, [False] * len(transcript.tokens)
+
+    def _with_silence(self, transcript: Transcript, aligner: Aligner) -> tuple[Transcript, list[bool]]:
         """The transcript with a silence that may be skipped between words, and which tokens may be skipped.
 
         Silences inside words (closures of stops) stay as they are, and where one begins or ends a word none is put
         beside it. Phones without words are taken as they are given.
         """
         silence = self.model.tokenizer.silence_number
-        if silence is None or not transcript.words or not getattr(self.aligner, "skips_optional", False):
+        if silence is None or not transcript.words or not getattr(aligner, "skips_optional", False):
             return transcript, [False] * len(transcript.tokens)
         pause = (silence, None, True)
         rows: list[tuple[int, int | None, bool]] = []

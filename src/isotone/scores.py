@@ -153,7 +153,7 @@ def _confidence(log_probs: Tensor, paths: Tensor, targets: Targets, emissions: E
     if len(paths) == 1:
         return _confidence_in_pieces(log_probs, paths, targets, emissions)
     rows = [slice(i, i + 1) for i in range(len(paths))]
-    parts = (_confidence(log_probs[r], paths[r], row_of(targets, r), row_of(emissions, r)) for r in rows)
+    parts = (_confidence(log_probs[r], paths[r], rows_of(targets, r), rows_of(emissions, r)) for r in rows)
     return torch.cat(list(parts))
 
 
@@ -203,8 +203,8 @@ def _fit(log_probs: Tensor, silent: Tensor, paths: Tensor, targets: Targets, sta
     return (of_tokens + between) / counted.sum(1).clamp(min=1)
 
 
-def row_of(batch: Batch, row: slice) -> Batch:
-    """One utterance of a batch (a slice of size one), as a batch."""
+def rows_of(batch: Batch, rows: slice | list[int]) -> Batch:
+    """Some utterances of a batch, as a batch."""
     values = ((f.name, getattr(batch, f.name)) for f in fields(batch) if f.name != "log_prior")
-    tensors: dict[str, Any] = {name: v[row] for name, v in values if isinstance(v, Tensor)}
+    tensors: dict[str, Any] = {name: v[rows] for name, v in values if isinstance(v, Tensor)}
     return replace(batch, **tensors)

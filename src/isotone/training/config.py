@@ -139,6 +139,8 @@ class ReadingConfig:
     aligner: dict[str, Any] = MISSING
     guide: str = ""
     guide_aligner: dict[str, Any] = field(default_factory=dict)
+    rescore: float = 0.0
+    hypotheses: int = 32
 
 
 @dataclass

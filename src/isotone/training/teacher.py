@@ -17,7 +17,7 @@ from isotone.interfaces import Aligner
 from isotone.model import Model
 from isotone.registries import aligners
 from isotone.registry import nearest
-from isotone.scores import PADDING, hard_paths, row_of
+from isotone.scores import PADDING, hard_paths, rows_of
 from isotone.training.data import Utterances
 from isotone.types import Emissions, Targets
 
@@ -182,7 +182,7 @@ def _paths(align: Aligner, emissions: Emissions, targets: Targets) -> Tensor:
         if len(emissions.lengths) == 1:
             return torch.full((1, size), PADDING)
     rows = [slice(i, i + 1) for i in range(len(emissions.lengths))]
-    return torch.cat([_paths(align, row_of(emissions, row), row_of(targets, row)) for row in rows])
+    return torch.cat([_paths(align, rows_of(emissions, row), rows_of(targets, row)) for row in rows])
 
 
 def _read(cache: Path) -> dict[int, np.ndarray]:
