@@ -99,8 +99,8 @@ class Pipeline:
             self.rescorer = aligners.create(reading.aligner)
         elif reading.rescore and decoder is None:
             raise ValueError(
-                f"reading.rescore chooses among hypotheses, and {type(self.decoder).__name__} gives one: take ctc-beam, "
-                "or reading.rescore=0."
+                f"reading.rescore chooses among hypotheses, and {type(self.decoder).__name__} gives one: take "
+                "ctc-beam, or reading.rescore=0."
             )
         self.times = times or reading.times or reading.text
         self.realigns = bool(times or aligner or reading.times)
