@@ -252,14 +252,16 @@ def _from_hub(repository: str) -> Path | None:
 @contextmanager
 def _own_randomness(device: torch.device, progress: float) -> Iterator[None]:
     """Random numbers that follow from the stream's state and the progress, and take none from the stream."""
-    here: Any = torch.get_device_module(device)
-    cpu = device.type == "cpu"
-    with torch.random.fork_rng([] if cpu else [device], device_type=device.type):
-        state = torch.get_rng_state() if cpu else here.get_rng_state(device)
-        digest = hashlib.blake2b(state.numpy().tobytes() + repr(progress).encode(), digest_size=7)
-        seed = torch.default_generator.manual_seed if cpu else here.manual_seed
-        seed(int.from_bytes(digest.digest()))
+    # what every device has by these names, with no device to name: the one in use is meant
+    here: Any = torch if device.type == "cpu" else torch.get_device_module(device)
+    seed = torch.default_generator.manual_seed if device.type == "cpu" else here.manual_seed
+    state = here.get_rng_state()
+    digest = hashlib.blake2b(state.numpy().tobytes() + repr(progress).encode(), digest_size=7)
+    seed(int.from_bytes(digest.digest()))
+    try:
         yield
+    finally:
+        here.set_rng_state(state)
 
 
 def _head(spec: Mapping[str, Any], encoder: Encoder, tokenizer: Tokenizer) -> Head:
