@@ -170,7 +170,6 @@ def card(name: str, config: Mapping[Any, Any], model: Mapping[str, Any], result:
     train = config["train"]
     length = f"{train['steps']} steps" if train["steps"] else f"{train['epochs']} epochs"
     encoder = config["encoder"].get("source") or config["encoder"]["name"]
-    head_of = {k: v for k, v in model["reading"].items() if k in ("text", "times", "guide", "rescore") and v}
     lines = [
         "---",
         "library_name: isotone",
@@ -194,7 +193,8 @@ def card(name: str, config: Mapping[Any, Any], model: Mapping[str, Any], result:
         "isotone transcribe speech.wav --model MODEL --format srt",
         "```",
         "",
-        "MODEL is this repository's id or a folder with its files. " + _reading(head_of, model["heads"]),
+        "MODEL is this repository's id or a folder with its files. "
+        + _reading(model["reading"], model["heads"]),
         "",
         "## Training",
         "",
@@ -215,12 +215,12 @@ def card(name: str, config: Mapping[Any, Any], model: Mapping[str, Any], result:
 def _reading(reading: Mapping[str, Any], heads: Mapping[str, Any]) -> str:
     sources = {
         what: f"{what} from `{head}` ({heads[head]['name']})"
-        for what, head in reading.items()
-        if what in ("text", "times")
+        for what in ("text", "times")
+        if (head := reading.get(what))
     }
-    if "rescore" in reading:
+    if reading.get("rescore"):
         sources["text"] += ", both heads choosing among its hypotheses,"
-    guided = f", tokens near where `{reading['guide']}` hears them" if "guide" in reading else ""
+    guided = f", tokens near where `{guide}` hears them" if (guide := reading.get("guide")) else ""
     return f"It reads {' and '.join(sources.values())}{guided}."
 
 
