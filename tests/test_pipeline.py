@@ -17,7 +17,8 @@ from isotone.alignment import Alignment, AlignmentError
 from isotone.encoder import SpeechEncoder
 from isotone.kernels import coupling_from_paths
 from isotone.model import Model, ModelError, Reading
-from isotone.pipeline import Pipeline, Result, _on_grid, blank_frames, delimiter_number
+from isotone.pipeline import Pipeline, _on_grid
+from isotone.result import Result, blank_frames
 from isotone.scores import token_scores
 from isotone.text.normalize import Word
 from isotone.text.tokenizer import CharacterTokenizer, PhoneTokenizer, Transcript
@@ -467,9 +468,9 @@ def test_blank_frames() -> None:
     assert blank_frames(emissions).tolist() == [2, 1]
     assert blank_frames(emissions, 2).tolist() == [4, 2]
     assert blank_frames(Emissions(logits, torch.tensor([5, 3]), Grid(0.02), blank=1)).tolist() == [1, 1]
-    assert delimiter_number(CharacterTokenizer(CHARACTERS)) == 2
-    assert delimiter_number(CharacterTokenizer(["<pad>", "a"])) is None
-    assert delimiter_number(PhoneTokenizer(PHONES)) is None
+    assert CharacterTokenizer(CHARACTERS).delimiter_number == 2
+    assert CharacterTokenizer(["<pad>", "a"]).delimiter_number is None
+    assert PhoneTokenizer(PHONES).delimiter_number is None
 
 
 def test_blank_and_delimiter_frames_of_a_result(characters: Pipeline) -> None:

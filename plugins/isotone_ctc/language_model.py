@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from isotone.pipeline import delimiter_number
 from isotone.text.ngram import arpa_words
 from isotone.text.normalize import TextError
 from isotone.text.tokenizer import Tokenizer
@@ -73,7 +72,7 @@ class LanguageModelSearch:
                 f"No language model {model}: `isotone lm TEXT --out lm.arpa` makes one of text."
             )
         self.size, self.blank = len(tokenizer), tokenizer.blank
-        self.delimiter: int | None = delimiter_number(tokenizer)
+        self.delimiter: int | None = tokenizer.delimiter_number
         self.unit: ModelUnit = unit or ("tokens" if self.delimiter is None else "words")
         self.prune = _PRUNE[self.unit] if prune is None else prune
         self._library = _library("")

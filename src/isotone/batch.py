@@ -25,9 +25,10 @@ from isotone.files import atomic_write, check_folder, check_target
 from isotone.inputs import find_audio, ids_of, place, read_text, readable, sibling, transcript_path
 from isotone.interfaces import Format
 from isotone.model import Model, check_source
-from isotone.pipeline import Pipeline, Result
+from isotone.pipeline import Pipeline
 from isotone.registries import aligners
 from isotone.registries import formats as format_registry
+from isotone.result import Result
 from isotone.stars import STAR_COST
 from isotone.text.normalize import normalize
 from isotone.text.phones import PHONE_CLASSES, PHONES_61, PhoneSet, fold

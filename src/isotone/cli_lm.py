@@ -60,10 +60,9 @@ def lm(
 
 def _sentences(files: Iterable[Path], tokenizer: Tokenizer | None, tokens: bool) -> Iterable[list[str]]:
     """The lines of text files as words, or as a tokenizer's words or labels; what it cannot encode is left out."""
-    from isotone.pipeline import delimiter_number
     from isotone.text.tokenizer import TextError
 
-    of_words = tokenizer is not None and not tokens and delimiter_number(tokenizer) is not None
+    of_words = tokenizer is not None and not tokens and tokenizer.delimiter_number is not None
     for path in files:
         try:
             text = path.read_text(encoding="utf-8-sig")

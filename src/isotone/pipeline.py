@@ -3,49 +3,27 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from isotone import stars
-from isotone.alignment import Alignment, AlignmentError, Tier, tier_from_spans
-from isotone.corpus import SILENCE
+from isotone.alignment import AlignmentError
 from isotone.interfaces import Aligner, Decoder
 from isotone.model import Model
 from isotone.registries import aligners, decoders
 from isotone.registry import nearest
 from isotone.rescoring import choose, path_scores
-from isotone.scores import Scores, rows_of, score
-from isotone.text.tokenizer import Tokenizer, Transcript, Word
+from isotone.result import Result, results
+from isotone.scores import rows_of
+from isotone.text.tokenizer import Transcript
 from isotone.types import Coupling, Emissions, Targets, length_mask, marks
 from isotone.windows import Windows, emit
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Result:
-    """What came of one utterance.
-
-    Attributes:
-        alignment: Tiers of words (where the text has words) and of the model's tokens.
-        text: The recognised text, or the given one.
-        frames: Frames of the head the times were read from.
-        blank_frames: Of these, the frames whose most likely label is the blank or the word delimiter.
-        score: How well the text fits the audio, nats a token, 0 at best: see :class:`isotone.scores.Scores`.
-        frameless: Share of the tokens that have no frame of their own, 0 to 1.
-    """
-
-    alignment: Alignment
-    text: str
-    frames: int
-    blank_frames: int
-    score: float
-    frameless: float = 0.0
 
 
 class Pipeline:
@@ -159,7 +137,7 @@ class Pipeline:
         asked = [self._with_pauses(t) for t in transcripts]
         targets = self._with_guide(ids, heard, _targets(asked))
         coupling = self._run_aligner(self.aligner, ids, emissions, targets)
-        texts = [spoken(t) for t in transcripts]
+        texts = [" ".join(word.text for word in t.words) for t in transcripts]
         return self._results(ids, audio, emissions, targets, coupling, [t for t, _ in asked], texts)
 
     def transcribe(self, id: str, audio: np.ndarray) -> Result:
@@ -185,7 +163,7 @@ class Pipeline:
         targets, coupling = (self._rescored(emissions, rescorer), None) if rescorer else self.decoder(timing)
         transcripts, texts = self._read(targets)
         if self.realigns and bool((targets.lengths > 0).any()):
-            asked = [self._beside_words(t, self.aligner) for t in transcripts]
+            asked = [self._recognised(t, self.aligner) for t in transcripts]
             try:
                 again = _targets(asked)
                 coupling = self._realign(ids, emissions, again)
@@ -201,17 +179,15 @@ class Pipeline:
 
     def _rescored(self, emissions: Mapping[str, Emissions], rescorer: Aligner) -> Targets:
         """The text that both heads agree on, see :mod:`isotone.rescoring`. The aligner of another call has no say."""
-        reading = self.model.reading
+        reading, tokenizer = self.model.reading, self.model.tokenizer
         nbest = self.decoder.nbest  # type: ignore[attr-defined]
         chosen = []
         for i, hypotheses in enumerate(nbest(emissions[reading.text], reading.hypotheses)):
             timing = rows_of(emissions[reading.times], slice(i, i + 1))
 
             def place(rows: Sequence[Sequence[int]], timing: Emissions = timing) -> np.ndarray:
-                transcripts = [recognised(self.model.tokenizer, row) for row in rows]
-                return path_scores(
-                    rescorer, timing, _targets([self._beside_words(t, rescorer) for t in transcripts])
-                )
+                asked = [self._recognised(tokenizer.recognised(row), rescorer) for row in rows]
+                return path_scores(rescorer, timing, _targets(asked))
 
             chosen.append(list(choose(hypotheses, place, reading.rescore)))
         return Targets.from_lists(chosen)
@@ -220,7 +196,7 @@ class Pipeline:
         """Recognised labels as transcripts and as text."""
         tokenizer = self.model.tokenizer
         rows = targets.tolist()
-        return [recognised(tokenizer, row) for row in rows], [tokenizer.decode(row) for row in rows]
+        return [tokenizer.recognised(row) for row in rows], [tokenizer.decode(row) for row in rows]
 
     def _realign(self, ids: Sequence[str], emissions: Mapping[str, Emissions], targets: Targets) -> Coupling:
         """Times of the decoded tokens from the timing head; rows without tokens stay empty."""
@@ -292,41 +268,21 @@ class Pipeline:
         return {name: e.to("cpu") for name, e in out.items()}
 
     def _with_pauses(self, transcript: Transcript) -> tuple[Transcript, list[bool]]:
-        """The transcript with what may lie between words, and which tokens may be skipped."""
-        transcript, optional = self._with_silence(transcript, self.aligner)
+        """A given text with what may lie between words, and which tokens may be skipped."""
+        transcript, optional = self._beside_words(transcript, self.aligner)
         return stars.with_extra_speech(transcript, optional) if self.extra_speech else (transcript, optional)
 
-    def _beside_words(self, transcript: Transcript, aligner: Aligner) -> tuple[Transcript, list[bool]]:
-        """What was recognised with the silences that the model has a label for, and which tokens may be skipped."""
-        if self.model.tokenizer.pauses:
-            return self._with_silence(transcript, aligner)
+    def _recognised(self, transcript: Transcript, aligner: Aligner) -> tuple[Transcript, list[bool]]:
+        """A recognised text with the silences that the model has learned between words."""
+        return self._beside_words(transcript, aligner, self.model.tokenizer.pauses)
+
+    def _beside_words(
+        self, transcript: Transcript, aligner: Aligner, wanted: bool = True
+    ) -> tuple[Transcript, list[bool]]:
+        """The transcript with silences where they are wanted and may be skipped, and which tokens may be skipped."""
+        if wanted and getattr(aligner, "skips_optional", False):
+            return self.model.tokenizer.with_pauses(transcript)
         return transcript, [False] * len(transcript.tokens)
-
-    def _with_silence(self, transcript: Transcript, aligner: Aligner) -> tuple[Transcript, list[bool]]:
-        """The transcript with a silence that may be skipped between words, and which tokens may be skipped.
-
-        Silences inside words (closures of stops) stay as they are, and where one begins or ends a word none is put
-        beside it. Phones without words are taken as they are given.
-        """
-        silence = self.model.tokenizer.silence_number
-        if silence is None or not transcript.words or not getattr(aligner, "skips_optional", False):
-            return transcript, [False] * len(transcript.tokens)
-        pause = (silence, None, True)
-        rows: list[tuple[int, int | None, bool]] = []
-        before: int | None = -1
-        for token, owner in [*zip(transcript.tokens, transcript.token_words), (silence, None)]:
-            begins = token != silence and owner != before
-            if (begins or (token == silence and owner is None)) and not (rows and rows[-1][0] == silence):
-                rows.append(pause)
-            if token != silence or owner is not None:
-                if token == silence and rows and rows[-1] == pause:
-                    rows.pop()
-                rows.append((token, owner, False))
-            before = owner
-        with_silence = replace(
-            transcript, tokens=tuple(t for t, _, _ in rows), token_words=tuple(o for _, o, _ in rows)
-        )
-        return with_silence, [optional for _, _, optional in rows]
 
     def _results(
         self,
@@ -338,38 +294,9 @@ class Pipeline:
         transcripts: Sequence[Transcript],
         texts: Sequence[str],
     ) -> list[Result]:
-        spans = coupling.spans()
-        silence = self.model.tokenizer.silence_number
-        scores = score(timing, targets, coupling, silence, self.star_cost)
-        blanks = blank_frames(timing, delimiter_number(self.model.tokenizer))
-        out = []
-        for i, name in enumerate(ids):
-            duration = len(audio[i]) / self.model.encoder.sample_rate
-            times = [(timing.grid.seconds(s), timing.grid.seconds(e)) for s, e in spans[i].tolist()]
-            tokens = _placed(transcripts[i], times, scores, i)
-            fit = float(scores.fit[i])
-            alignment = Alignment(name, duration, self._tiers(duration, transcripts[i], tokens), fit)
-            frames, blank = int(timing.lengths[i]), int(blanks[i])
-            frameless = float(scores.frameless[i])
-            out.append(Result(alignment, texts[i], frames, blank, fit, frameless))
-        return out
-
-    def _tiers(self, duration: float, transcript: Transcript, tokens: Sequence[_Token]) -> tuple[Tier, ...]:
+        seconds = [len(samples) / self.model.encoder.sample_rate for samples in audio]
         tokenizer = self.model.tokenizer
-        # silences, and what writes nothing: stars, delimiters between words, labels like <unk>
-        hidden = {t for t in set(transcript.tokens) if t < 0 or tokenizer.labels[t] in SILENCE}
-        hidden |= {t for t in set(transcript.tokens) - hidden if not tokenizer.writes(t)}
-        seen = [(tokenizer.labels[t.number], [t]) for t in tokens if t.number not in hidden]
-        tiers = [_tier(tokenizer.unit, seen, duration)]
-        if transcript.words or tokenizer.has_words:
-            spoken: dict[int, list[_Token]] = {}  # the words in order of their first tokens
-            for token in tokens:
-                if token.word is not None:
-                    spoken.setdefault(token.word, []).append(token)
-            tiers.insert(
-                0, _tier("words", [(transcript.words[w].text, t) for w, t in spoken.items()], duration)
-            )
-        return tuple(tiers)
+        return results(ids, seconds, texts, transcripts, tokenizer, timing, targets, coupling, self.star_cost)
 
 
 def _targets(asked: Sequence[tuple[Transcript, list[bool]]]) -> Targets:
@@ -378,78 +305,9 @@ def _targets(asked: Sequence[tuple[Transcript, list[bool]]]) -> Targets:
     return replace(targets, optional=marks([flags for _, flags in asked], targets.labels))
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
-    """A token of a transcript that has a place: its label number, its word, times, and scores with their weight."""
-
-    number: int
-    word: int | None
-    start: float
-    end: float
-    weight: float
-    log_prob: float
-    confidence: float
-
-
-def _placed(
-    transcript: Transcript, times: list[tuple[float, float]], scores: Scores, row: int
-) -> list[_Token]:
-    """The tokens that have a place, in order."""
-    numbers = (x[row].tolist() for x in (scores.weight, scores.log_prob, scores.confidence))
-    rows = zip(transcript.tokens, transcript.token_words, times, *numbers)
-    return [_Token(t, word, start, end, *own) for t, word, (start, end), *own in rows if end > start]
-
-
-def _tier(name: str, groups: Sequence[tuple[str, list[_Token]]], duration: float) -> Tier:
-    """A tier with a segment for every group of tokens; its scores are means over the frames. Stars have none."""
-    spans, confidences = [], []
-    for label, tokens in groups:
-        starred = tokens[0].number < 0
-        weight = sum(t.weight for t in tokens)
-        log_prob = sum(t.weight * t.log_prob for t in tokens) / weight
-        confidence = sum(t.weight * t.confidence for t in tokens) / weight
-        spans.append((label, tokens[0].start, tokens[-1].end, None if starred else log_prob))
-        confidences.append(None if starred or math.isnan(confidence) else min(1.0, confidence))
-    tier = tier_from_spans(name, spans, duration)
-    return Tier(name, tuple(replace(s, confidence=c) for s, c in zip(tier, confidences)))
-
-
-def recognised(tokenizer: Tokenizer, tokens: Sequence[int]) -> Transcript:
-    """Recognised tokens as a transcript whose source is the words with spaces between them."""
-    words: list[Word] = []
-    owners: list[int | None] = [None] * len(tokens)
-    place = 0
-    for number, (label, first, last) in enumerate(tokenizer.words(tokens)):
-        words.append(Word(label, label, place, place + len(label)))
-        owners[first:last] = [number] * (last - first)
-        place += len(label) + 1
-    return Transcript(tuple(words), tuple(tokens), tuple(owners))
-
-
 def _on_grid(tokens: Tensor, heard: Emissions, timing: Emissions) -> Tensor:
     """Tokens of one head's frames on those of another, which overlap them most: ``(B, T)``, -2 past the end."""
     times = timing.grid.offset_s + (torch.arange(timing.logits.shape[1]) + 0.5) * timing.grid.hop_s
     frames = ((times - heard.grid.offset_s) / heard.grid.hop_s).floor().long().expand(len(tokens), -1)
     moved = tokens.gather(1, frames.clamp(min=0).minimum(heard.lengths[:, None] - 1).clamp(min=0))
     return torch.where(length_mask(timing.lengths, moved.shape[1]), moved, -2)
-
-
-def spoken(transcript: Transcript) -> str:
-    """The words of a transcript as they were given."""
-    return " ".join(word.text for word in transcript.words)
-
-
-def delimiter_number(tokenizer: Tokenizer) -> int | None:
-    """Label number of the word delimiter, where the vocabulary has one."""
-    label = getattr(tokenizer, "delimiter", None)
-    return tokenizer.labels.index(label) if label in tokenizer.labels else None
-
-
-def blank_frames(emissions: Emissions, delimiter: int | None = None) -> Tensor:
-    """Frames whose most likely label is the blank or the word delimiter: ``(B,)`` int64."""
-    best = emissions.logits.argmax(-1)
-    blank = best == emissions.blank
-    if delimiter is not None:
-        blank |= best == delimiter
-    frames = torch.arange(best.shape[1]) < emissions.lengths[:, None]
-    return (blank & frames).sum(1)

@@ -57,6 +57,11 @@ class CharacterTokenizer(Tokenizer):
         special = {blank, delimiter, unknown}
         self._characters = {c: i for c, i in self._numbers.items() if len(c) == 1 and c not in special}
 
+    @property
+    def delimiter_number(self) -> int | None:
+        """See :attr:`Tokenizer.delimiter_number`."""
+        return self._space
+
     def encode(self, text: str) -> Transcript:
         """The characters of a text's words, with delimiters; raises as :meth:`Tokenizer.encode`."""
         words = split_words(text, case=self.case, language=self.language)

@@ -20,6 +20,7 @@ from isotone.text.transcript import (
     Tokenizer,
     Transcript,
     Unit,
+    joined,
     number_of_blank,
     read_json,
     write_json,
@@ -112,7 +113,7 @@ class PhoneTokenizer(Tokenizer):
             phones.append((label, word if word >= 0 and middle < spans["end"][word] else None))
         kept = [(label, word) for label, word in phones if label in self._numbers or label not in SILENT]
         try:
-            return self._known(_joined(spans["label"]), kept)
+            return self._known(joined(spans["label"]), kept)
         except TextError as error:
             raise TextError(f"Utterance {row['id']!r}: {error}") from None
 
@@ -280,12 +281,3 @@ def load(folder: str | Path) -> Tokenizer:
             config.get("pauses", False),
         )
     raise ValueError(f"{folder / CONFIG}: a tokenizer is of phones, characters or pieces; got {kind!r}.")
-
-
-def _joined(labels: Sequence[str]) -> tuple[Word, ...]:
-    """Words of a tier, as if the source were its labels with spaces between them."""
-    words, place = [], 0
-    for label in labels:
-        words.append(Word(label, label, place, place + len(label)))
-        place += len(label) + 1
-    return tuple(words)

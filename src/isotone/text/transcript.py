@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -98,6 +98,14 @@ class Tokenizer(ABC):
     def words(self, ids: Sequence[int]) -> list[tuple[str, int, int]]:
         """Words of recognised labels: (word, number of its first label in ``ids``, one past its last)."""
 
+    def recognised(self, ids: Sequence[int]) -> Transcript:
+        """Recognised labels as a transcript, whose source is the words with spaces between them."""
+        found = self.words(ids)
+        owners: list[int | None] = [None] * len(ids)
+        for number, (_, first, last) in enumerate(found):
+            owners[first:last] = [number] * (last - first)
+        return Transcript(joined([label for label, _, _ in found]), tuple(ids), tuple(owners))
+
     def writes(self, number: int) -> bool:
         """Whether a label is a part of what is written, as a delimiter between words is not."""
         return bool(self.decode([number]))
@@ -111,6 +119,11 @@ class Tokenizer(ABC):
         """Label number of the silence, where there is one."""
         return None if self.silence is None else self._numbers[self.silence]
 
+    @property
+    def delimiter_number(self) -> int | None:
+        """Label number of the delimiter between words, where there is one."""
+        return None
+
     def optional(self, transcript: Transcript) -> list[bool]:
         """Which tokens need no frames: the pauses beside words."""
         silence = self.silence_number
@@ -118,6 +131,32 @@ class Tokenizer(ABC):
             self.pauses and t == silence and w is None
             for t, w in zip(transcript.tokens, transcript.token_words)
         ]
+
+    def with_pauses(self, transcript: Transcript) -> tuple[Transcript, list[bool]]:
+        """The transcript with a silence that may be skipped between words, and which tokens may be skipped.
+
+        Silences inside words (closures of stops) stay as they are, and where one begins or ends a word none is put
+        beside it. Labels without words are taken as they are given, and all of them where there is no silence.
+        """
+        silence = self.silence_number
+        if silence is None or not transcript.words:
+            return transcript, [False] * len(transcript.tokens)
+        pause = (silence, None, True)
+        rows: list[tuple[int, int | None, bool]] = []
+        before: int | None = -1
+        for token, owner in [*zip(transcript.tokens, transcript.token_words), (silence, None)]:
+            begins = token != silence and owner != before
+            if (begins or (token == silence and owner is None)) and not (rows and rows[-1][0] == silence):
+                rows.append(pause)
+            if token != silence or owner is not None:
+                if token == silence and rows and rows[-1] == pause:
+                    rows.pop()
+                rows.append((token, owner, False))
+            before = owner
+        paused = replace(
+            transcript, tokens=tuple(t for t, _, _ in rows), token_words=tuple(o for _, o, _ in rows)
+        )
+        return paused, [optional for _, _, optional in rows]
 
     def _with_silences(self, tokens: list[tuple[int, int | None]]) -> list[tuple[int, int | None]]:
         """Tokens and their words with a silence at both ends, where there is one, and with the pauses."""
@@ -143,6 +182,15 @@ class Tokenizer(ABC):
             )
             raise TextError(f"The text has nothing to align: {what}. The {self.unit} are {self.labels[:40]}.")
         return Transcript(tuple(words), tuple(t for t, _ in tokens), tuple(w for _, w in tokens), dropped)
+
+
+def joined(labels: Sequence[str]) -> tuple[Word, ...]:
+    """Words of a tier, as if the source were its labels with spaces between them."""
+    words, place = [], 0
+    for label in labels:
+        words.append(Word(label, label, place, place + len(label)))
+        place += len(label) + 1
+    return tuple(words)
 
 
 def number_of_blank(labels: Sequence[str], blank: str) -> int:

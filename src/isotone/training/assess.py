@@ -19,8 +19,9 @@ from isotone.corpus import reference
 from isotone.evaluation import Report, score
 from isotone.files import atomic_write
 from isotone.model import Model
-from isotone.pipeline import Pipeline, Result
+from isotone.pipeline import Pipeline
 from isotone.registries import formats
+from isotone.result import Result
 from isotone.training.data import Batch, Utterances
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,138 @@
+"""What an alignment is to its reader: tiers with times in seconds, scores, and counts of frames."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from isotone.alignment import Alignment, Tier, tier_from_spans
+from isotone.corpus import SILENCE
+from isotone.scores import Scores, score
+from isotone.stars import STAR_COST
+from isotone.text.tokenizer import Tokenizer, Transcript
+from isotone.types import Coupling, Emissions, Targets
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one utterance.
+
+    Attributes:
+        alignment: Tiers of words (where the text has words) and of the model's tokens.
+        text: The recognised text, or the given one.
+        frames: Frames of the head the times were read from.
+        blank_frames: Of these, the frames whose most likely label is the blank or the word delimiter.
+        score: How well the text fits the audio, nats a token, 0 at best: see :class:`isotone.scores.Scores`.
+        frameless: Share of the tokens that have no frame of their own, 0 to 1.
+    """
+
+    alignment: Alignment
+    text: str
+    frames: int
+    blank_frames: int
+    score: float
+    frameless: float = 0.0
+
+
+def results(
+    ids: Sequence[str],
+    seconds: Sequence[float],
+    texts: Sequence[str],
+    transcripts: Sequence[Transcript],
+    tokenizer: Tokenizer,
+    emissions: Emissions,
+    targets: Targets,
+    coupling: Coupling,
+    star_cost: float = STAR_COST,
+) -> list[Result]:
+    """The results of a batch.
+
+    Args:
+        ids: Utterance ids.
+        seconds: How long each recording is.
+        texts: What each result gives as its text.
+        transcripts: The words that the tokens belong to.
+        tokenizer: Whose labels the tokens are.
+        emissions: Of the head that the times were read from.
+        targets: ``(B, U)`` tokens as they were aligned.
+        coupling: Frames to tokens.
+        star_cost: See :func:`isotone.stars.with_star`.
+    """
+    spans = coupling.spans()
+    scores = score(emissions, targets, coupling, tokenizer.silence_number, star_cost)
+    blanks = blank_frames(emissions, tokenizer.delimiter_number)
+    out = []
+    for i, name in enumerate(ids):
+        times = [(emissions.grid.seconds(s), emissions.grid.seconds(e)) for s, e in spans[i].tolist()]
+        tiers = _tiers(seconds[i], tokenizer, transcripts[i], _placed(transcripts[i], times, scores, i))
+        fit, frameless = float(scores.fit[i]), float(scores.frameless[i])
+        alignment = Alignment(name, seconds[i], tiers, fit)
+        out.append(Result(alignment, texts[i], int(emissions.lengths[i]), int(blanks[i]), fit, frameless))
+    return out
+
+
+def _tiers(
+    duration: float, tokenizer: Tokenizer, transcript: Transcript, tokens: Sequence[_Token]
+) -> tuple[Tier, ...]:
+    # silences, and what writes nothing: stars, delimiters between words, labels like <unk>
+    hidden = {t for t in set(transcript.tokens) if t < 0 or tokenizer.labels[t] in SILENCE}
+    hidden |= {t for t in set(transcript.tokens) - hidden if not tokenizer.writes(t)}
+    seen = [(tokenizer.labels[t.number], [t]) for t in tokens if t.number not in hidden]
+    own = _tier(tokenizer.unit, seen, duration)
+    if not (transcript.words or tokenizer.has_words):
+        return (own,)
+    words: dict[int, list[_Token]] = {}  # in order of their first tokens
+    for token in tokens:
+        if token.word is not None:
+            words.setdefault(token.word, []).append(token)
+    return _tier("words", [(transcript.words[w].text, t) for w, t in words.items()], duration), own
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """A token of a transcript that has a place: its label number, its word, times, and scores with their weight."""
+
+    number: int
+    word: int | None
+    start: float
+    end: float
+    weight: float
+    log_prob: float
+    confidence: float
+
+
+def _placed(
+    transcript: Transcript, times: list[tuple[float, float]], scores: Scores, row: int
+) -> list[_Token]:
+    """The tokens that have a place, in order."""
+    numbers = (x[row].tolist() for x in (scores.weight, scores.log_prob, scores.confidence))
+    rows = zip(transcript.tokens, transcript.token_words, times, *numbers)
+    return [_Token(t, word, start, end, *own) for t, word, (start, end), *own in rows if end > start]
+
+
+def _tier(name: str, groups: Sequence[tuple[str, list[_Token]]], duration: float) -> Tier:
+    """A tier with a segment for every group of tokens; its scores are means over the frames. Stars have none."""
+    spans, confidences = [], []
+    for label, tokens in groups:
+        starred = tokens[0].number < 0
+        weight = sum(t.weight for t in tokens)
+        log_prob = sum(t.weight * t.log_prob for t in tokens) / weight
+        confidence = sum(t.weight * t.confidence for t in tokens) / weight
+        spans.append((label, tokens[0].start, tokens[-1].end, None if starred else log_prob))
+        confidences.append(None if starred or math.isnan(confidence) else min(1.0, confidence))
+    tier = tier_from_spans(name, spans, duration)
+    return Tier(name, tuple(replace(s, confidence=c) for s, c in zip(tier, confidences)))
+
+
+def blank_frames(emissions: Emissions, delimiter: int | None = None) -> Tensor:
+    """Frames whose most likely label is the blank or the word delimiter: ``(B,)`` int64."""
+    best = emissions.logits.argmax(-1)
+    blank = best == emissions.blank
+    if delimiter is not None:
+        blank |= best == delimiter
+    frames = torch.arange(best.shape[1]) < emissions.lengths[:, None]
+    return (blank & frames).sum(1)
