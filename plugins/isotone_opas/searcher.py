@@ -9,7 +9,8 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from isotone.search.searcher import MOST_QUERY_WINDOWS, Searcher
+from isotone.interfaces import Searcher
+from isotone.search.searcher import MOST_QUERY_WINDOWS
 from isotone_opas.model import CONFIG, OPAS, WEIGHTS
 
 
@@ -20,7 +21,7 @@ class OPASSearcher(Searcher):
         model: The model, in evaluation mode.
         sample_rate: Hz of the audio that it was trained with. A window has as many samples as the model takes; 1 s
             where it takes any.
-        fingerprint, source: See :class:`isotone.search.searcher.Searcher`.
+        fingerprint, source: See :class:`isotone.interfaces.Searcher`.
     """
 
     name = "opas"
@@ -40,7 +41,7 @@ class OPASSearcher(Searcher):
 
     @classmethod
     def load(cls, folder: Path, *, sample_rate: int) -> Self | None:
-        """See :meth:`isotone.search.searcher.Searcher.load`."""
+        """See :meth:`isotone.interfaces.Searcher.load`."""
         if not (folder / CONFIG).is_file():
             return None
         model = OPAS.load(folder)
@@ -52,10 +53,10 @@ class OPASSearcher(Searcher):
 
     @torch.no_grad()
     def vectors(self, windows: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """See :meth:`isotone.search.searcher.Searcher.vectors`."""
+        """See :meth:`isotone.interfaces.Searcher.vectors`."""
         return self.model.embed(windows, lengths)
 
     @torch.no_grad()
     def score(self, query: Tensor, items: Tensor, lengths: Tensor) -> Tensor:
-        """See :meth:`isotone.search.searcher.Searcher.score`; in (0, 1)."""
+        """See :meth:`isotone.interfaces.Searcher.score`; in (0, 1)."""
         return self.model.score_all(query[None], items, None, lengths)[0]

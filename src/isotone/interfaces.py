@@ -235,6 +235,49 @@ class Index(ABC):
         """
 
 
+class Searcher(ABC):
+    """Windows of audio to vectors, and vectors of a query and of corpus items to scores.
+
+    A corpus item is a row of up to :attr:`item_windows` windows, each :attr:`hop_s` after the last; the windows of a
+    query follow each other without overlap.
+
+    Attributes:
+        name: The name it is registered under.
+        sample_rate: Hz of the audio it takes.
+        window_s, hop_s: Length of a window, and from one to the next within an item, in seconds.
+        item_windows: n, the most windows of a corpus item.
+        query_windows: m, the most windows of a query.
+        size: d, numbers of a vector.
+        contextual: Whether a window's vector depends on the other windows of its item.
+        fingerprint: Of everything that vectors depend on; those of another mean nothing here.
+        source: Where the model was loaded from; empty where there is none.
+    """
+
+    name: ClassVar[str]
+    sample_rate: int
+    window_s: float
+    hop_s: float
+    item_windows: int
+    query_windows: int
+    size: int
+    contextual: bool
+    fingerprint: str
+    source: str = ""
+
+    @classmethod
+    @abstractmethod
+    def load(cls, folder: Path, *, sample_rate: int) -> Self | None:
+        """The model that is saved in a folder; None where the folder holds another kind of model."""
+
+    @abstractmethod
+    def vectors(self, windows: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """``(B, n, samples)`` windows with lengths ``(B,)`` to ``(B, n, d)``: rows of norm 1, or 0 for silence."""
+
+    @abstractmethod
+    def score(self, query: Tensor, items: Tensor, lengths: Tensor) -> Tensor:
+        """How well items ``(C, n, d)`` fit a query ``(m, d)``: ``(C,)``, higher is better; lengths ``(C,)`` >= m."""
+
+
 class Corpus(ABC):
     """A collection of recordings with transcripts, and times where it has them."""
 
@@ -273,4 +316,5 @@ class Format(ABC):
 
 __all__ = [
     "Aligner", "Corpus", "Decoder", "Encoder", "Format", "Head", "Index", "Loss", "Relaxation", "Scheduled",
+    "Searcher",
 ]  # fmt: skip

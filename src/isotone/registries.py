@@ -8,7 +8,6 @@ from isotone.registry import Registry
 
 if TYPE_CHECKING:
     from isotone import interfaces as api
-    from isotone.search.searcher import Searcher
 
 encoders: Registry[api.Encoder] = Registry("encoder", "isotone.encoders")
 heads: Registry[api.Head] = Registry("head", "isotone.heads")
@@ -17,7 +16,7 @@ aligners: Registry[api.Aligner] = Registry("aligner", "isotone.aligners")
 decoders: Registry[api.Decoder] = Registry("decoder", "isotone.decoders")
 relaxations: Registry[api.Relaxation] = Registry("relaxation", "isotone.relaxations")
 indexes: Registry[api.Index] = Registry("index", "isotone.indexes")
-searchers: Registry[Searcher] = Registry("searcher", "isotone.searchers")
+searchers: Registry[api.Searcher] = Registry("searcher", "isotone.searchers")
 corpora: Registry[api.Corpus] = Registry("corpus", "isotone.corpora")
 formats: Registry[api.Format] = Registry("format", "isotone.formats")
 

@@ -19,8 +19,8 @@ from isotone import audio as sound
 from isotone.batch import explain
 from isotone.files import atomic_write
 from isotone.inputs import find_audio, ids_of, place, readable
+from isotone.interfaces import Searcher
 from isotone.search import store
-from isotone.search.searcher import Searcher
 from isotone.search.windows import cut_windows, item_spans
 
 log = logging.getLogger(__name__)

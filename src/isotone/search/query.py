@@ -15,9 +15,10 @@ from torch import Tensor
 from isotone import format as files
 from isotone.alignment import Alignment, Segment, Tier
 from isotone.files import atomic_write
+from isotone.interfaces import Searcher
 from isotone.registries import formats as format_registry
 from isotone.search.codes import scan
-from isotone.search.searcher import Searcher, best_selection
+from isotone.search.searcher import best_selection
 from isotone.search.store import SearchIndex
 from isotone.search.windows import cut_windows, spread
 

@@ -1,16 +1,16 @@
-"""What turns audio into vectors and compares them: the protocol, and the search model that needs no training."""
+"""The model of a search: one that a run saved, or one that needs no training."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Self
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from isotone.frontend import LogMel
+from isotone.interfaces import Searcher
 from isotone.kernels.assignment import ordered_assignment
 from isotone.registries import searchers
 
@@ -20,49 +20,6 @@ MOST_QUERY_WINDOWS = 16
 _SILENT = 1e-4
 # Energies further below a window's loudest are not heard: nats of power, 35 dB.
 _RANGE = 8.0
-
-
-class Searcher(ABC):
-    """Windows of audio to vectors, and vectors of a query and of corpus items to scores.
-
-    A corpus item is a row of up to :attr:`item_windows` windows, each :attr:`hop_s` after the last; the windows of a
-    query follow each other without overlap.
-
-    Attributes:
-        name: The name it is registered under.
-        sample_rate: Hz of the audio it takes.
-        window_s, hop_s: Length of a window, and from one to the next within an item, in seconds.
-        item_windows: n, the most windows of a corpus item.
-        query_windows: m, the most windows of a query.
-        size: d, numbers of a vector.
-        contextual: Whether a window's vector depends on the other windows of its item.
-        fingerprint: Of everything that vectors depend on; those of another mean nothing here.
-        source: Where the model was loaded from; empty where there is none.
-    """
-
-    name: ClassVar[str]
-    sample_rate: int
-    window_s: float
-    hop_s: float
-    item_windows: int
-    query_windows: int
-    size: int
-    contextual: bool
-    fingerprint: str
-    source: str = ""
-
-    @classmethod
-    @abstractmethod
-    def load(cls, folder: Path, *, sample_rate: int) -> Self | None:
-        """The model that is saved in a folder; None where the folder holds another kind of model."""
-
-    @abstractmethod
-    def vectors(self, windows: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """``(B, n, samples)`` windows with lengths ``(B,)`` to ``(B, n, d)``: rows of norm 1, or 0 for silence."""
-
-    @abstractmethod
-    def score(self, query: Tensor, items: Tensor, lengths: Tensor) -> Tensor:
-        """How well items ``(C, n, d)`` fit a query ``(m, d)``: ``(C,)``, higher is better; lengths ``(C,)`` >= m."""
 
 
 def open_searcher(model: Path | str | None = None, *, sample_rate: int = 16_000) -> Searcher:

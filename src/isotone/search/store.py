@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from isotone.files import atomic_write
+from isotone.interfaces import Searcher
 from isotone.search.codes import encode, fit_centroids
-from isotone.search.searcher import Searcher
 
 #: Of the folder's layout; readers refuse others.
 VERSION = 1
