@@ -9,6 +9,8 @@ from itertools import combinations, groupby, pairwise, product
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from isotone_ctc.beam import BeamCTC
 from isotone_ottc.align import SegmentalViterbi, Transport
 from test_pipeline import model_of_characters, noise
@@ -17,8 +19,9 @@ from torch import Tensor
 from isotone import rescoring
 from isotone.model import Model, ModelError
 from isotone.pipeline import Pipeline
-from isotone.rescoring import choose, path_scores
+from isotone.rescoring import choose, path_scores, rescored, stretches
 from isotone.types import Emissions, Grid, Targets
+from isotone.windows import Windows
 
 FRAMES, LABELS = 5, 3  # label 0 is the blank
 
@@ -110,6 +113,61 @@ def test_an_aligner_that_does_not_score() -> None:
     assert np.isfinite(path_scores(Transport(), weights, Targets.from_lists([[1, 2], [1]]))).all()
 
 
+@given(silent=st.lists(st.booleans(), max_size=60), most=st.integers(2, 20))
+def test_stretches_are_cut_within_their_longest_pauses(silent: list[bool], most: int) -> None:
+    best = torch.tensor([[int(not s) for s in silent]], dtype=torch.long)
+    heard = Emissions(torch.nn.functional.one_hot(best, 2).float(), torch.tensor([len(silent)]), Grid(0.5))
+    found = stretches(heard, most / 2)
+    assert [t for part in found for t in range(part.start, part.stop)] == list(range(len(silent)))
+    for part in found:
+        assert part.stop - part.start <= most
+        if part.stop == len(silent):
+            continue
+        low, high = part.start + most // 2, part.start + most
+        runs = [list(run) for s, run in groupby(range(low, high), lambda t: silent[t]) if s]
+        if runs:
+            longest = max(runs, key=len)
+            assert part.stop in (longest[len(longest) // 2], longest[(len(longest) - 1) // 2])
+        else:
+            assert part.stop == high
+
+
+def test_a_long_recording_is_chosen_stretch_by_stretch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two heads on different grids; rows of different lengths."""
+    text = replace(emissions(0, 40), lengths=torch.tensor([40]), grid=Grid(0.02, 0.01))
+    timing = replace(emissions(1, 80), grid=Grid(0.01), weight_logits=torch.zeros(1, 80))
+    texts = replace(text, logits=torch.cat([text.logits] * 2), lengths=torch.tensor([40, 9]))
+    timings = replace(
+        timing, logits=torch.cat([timing.logits] * 2), lengths=torch.tensor([80, 18]),
+        weight_logits=torch.zeros(2, 80),
+    )  # fmt: skip
+    monkeypatch.setattr(rescoring, "STRETCH_S", 0.3)
+    decoder = BeamCTC()
+
+    def place(heard: Emissions, rows: list[tuple[int, ...]]) -> np.ndarray:
+        return path_scores(SegmentalViterbi(), heard, Targets.from_lists([list(r) for r in rows]))
+
+    def alone(part: slice, row: int) -> list[int]:
+        own = replace(text, logits=text.logits[:, part], lengths=torch.tensor([part.stop - part.start]))
+        # frame t of the text ends where frame 2 t + 1 of the other head begins
+        first = 2 * part.start + 1 if part.start else 0
+        last = 2 * part.stop + 1 if part.stop < texts.lengths[row] else int(timings.lengths[row])
+        heard = Emissions(
+            timing.logits[:, first:last], torch.tensor([last - first]), timing.grid,
+            weight_logits=torch.zeros(1, last - first),
+        )  # fmt: skip
+        return list(choose(decoder.nbest(own, 16)[0], lambda rows: place(heard, rows), 2.0))  # type: ignore[arg-type]
+
+    found = rescored(texts, timings, lambda heard: decoder.nbest(heard, 16), place, 2.0)  # type: ignore[arg-type]
+    parts = stretches(text, 0.3)
+    assert len(parts) > 2
+    assert found == [[label for part in parts for label in alone(part, 0)], alone(slice(0, 9), 1)]
+    monkeypatch.setattr(rescoring, "STRETCH_S", 0.9)
+    assert rescored(text, timing, lambda heard: decoder.nbest(heard, 16), place, 2.0) == [
+        alone(slice(0, 40), 0)
+    ]  # type: ignore[arg-type]
+
+
 def model(rescore: float = 0.5, **reading: object) -> Model:
     made = model_of_characters()
     made.reading = replace(
@@ -147,6 +205,17 @@ def test_the_pipeline_writes_what_both_heads_agree_on() -> None:
         greedy.transcribe("a", samples[0]).text
         == Pipeline(model_of_characters()).transcribe("a", samples[0]).text
     )
+
+
+def test_audio_in_windows_is_rescored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rescoring, "STRETCH_S", 0.5)
+    windows, samples = Windows(1.0, 0.5), noise(4.0)
+    both, alone = (Pipeline(model(w), windows=windows) for w in (20.0, 0.0))
+    assert windows.cut(4.0)
+    heard = both._emit(["a"], [samples], {"ctc", "ottc"})
+    labels = both._rescored(heard, both.rescorer).tolist()[0]  # type: ignore[arg-type]
+    assert both.transcribe("a", samples).text == both.model.tokenizer.decode(labels)
+    assert both.transcribe("a", samples).text != alone.transcribe("a", samples).text
 
 
 def test_a_text_without_times_is_the_decoders(caplog: pytest.LogCaptureFixture) -> None:

@@ -16,7 +16,7 @@ from isotone.interfaces import Aligner, Decoder
 from isotone.model import Model
 from isotone.registries import aligners, decoders
 from isotone.registry import nearest
-from isotone.rescoring import choose, path_scores
+from isotone.rescoring import path_scores, rescored
 from isotone.result import Result, results
 from isotone.scores import rows_of
 from isotone.text.tokenizer import Transcript
@@ -156,11 +156,13 @@ class Pipeline:
         if len(ids) > 1 and self._cuts(audio):
             return [self.transcribe(*one) for one in zip(ids, audio)]
         reading = self.model.reading
-        rescorer = None if self._cuts(audio) else self.rescorer
-        heads = {reading.text, self.times, self.guide, reading.times if rescorer else ""}
+        heads = {reading.text, self.times, self.guide, reading.times if self.rescorer else ""}
         emissions = self._emit(ids, audio, heads - {""})
         timing = emissions[reading.text]
-        targets, coupling = (self._rescored(emissions, rescorer), None) if rescorer else self.decoder(timing)
+        if self.rescorer:
+            targets, coupling = self._rescored(emissions, self.rescorer), None
+        else:
+            targets, coupling = self.decoder(timing)
         transcripts, texts = self._read(targets)
         if self.realigns and bool((targets.lengths > 0).any()):
             asked = [self._recognised(t, self.aligner) for t in transcripts]
@@ -180,17 +182,16 @@ class Pipeline:
     def _rescored(self, emissions: Mapping[str, Emissions], rescorer: Aligner) -> Targets:
         """The text that both heads agree on, see :mod:`isotone.rescoring`. The aligner of another call has no say."""
         reading, tokenizer = self.model.reading, self.model.tokenizer
-        nbest = self.decoder.nbest  # type: ignore[attr-defined]
-        chosen = []
-        for i, hypotheses in enumerate(nbest(emissions[reading.text], reading.hypotheses)):
-            timing = rows_of(emissions[reading.times], slice(i, i + 1))
 
-            def place(rows: Sequence[Sequence[int]], timing: Emissions = timing) -> np.ndarray:
-                asked = [self._recognised(tokenizer.recognised(row), rescorer) for row in rows]
-                return path_scores(rescorer, timing, _targets(asked))
+        def nbest(heard: Emissions) -> list[list[tuple[list[int], float]]]:
+            return self.decoder.nbest(heard, reading.hypotheses)  # type: ignore[attr-defined]
 
-            chosen.append(list(choose(hypotheses, place, reading.rescore)))
-        return Targets.from_lists(chosen)
+        def place(timing: Emissions, rows: Sequence[Sequence[int]]) -> np.ndarray:
+            asked = [self._recognised(tokenizer.recognised(row), rescorer) for row in rows]
+            return path_scores(rescorer, timing, _targets(asked))
+
+        text, timing = emissions[reading.text], emissions[reading.times]
+        return Targets.from_lists(rescored(text, timing, nbest, place, reading.rescore))
 
     def _read(self, targets: Targets) -> tuple[list[Transcript], list[str]]:
         """Recognised labels as transcripts and as text."""

@@ -3,16 +3,82 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
+import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from isotone.alignment import AlignmentError
 from isotone.interfaces import Aligner
 from isotone.scores import rows_of
 from isotone.types import Emissions, Targets
 
+#: Seconds of audio whose text is chosen as one, at most.
+STRETCH_S = 20.0
+
 #: Frames times labels of the copies of an utterance that are aligned at once: 64 MB of float32.
 _AT_ONCE = 2**24
+
+
+def rescored(
+    text: Emissions,
+    timing: Emissions,
+    nbest: Callable[[Emissions], Sequence[Sequence[tuple[Sequence[int], float]]]],
+    place: Callable[[Emissions, Sequence[Sequence[int]]], np.ndarray],
+    weight: float,
+) -> list[list[int]]:
+    """The labels of every utterance that both heads agree on; those of long ones stretch by stretch.
+
+    Args:
+        text: Emissions of the head that proposes.
+        timing: Those of the head that has a say, of the same utterances.
+        nbest: Hypotheses of every row of emissions, see :func:`choose`.
+        place: The scores of label sequences through emissions of one row, see :func:`choose`.
+        weight: See :func:`choose`.
+    """
+    rows = range(len(text.lengths))
+    parts = [(i, part) for i in rows for part in stretches(rows_of(text, [i]), STRETCH_S)]
+    out: list[list[int]] = [[] for _ in rows]
+    for (i, part), hypotheses in zip(parts, nbest(_cut(text, parts))):
+        ends = [round(timing.grid.frames(text.grid.seconds(frame))) for frame in (part.start, part.stop)]
+        first = max(0, ends[0]) if part.start else 0
+        last = ends[1] if part.stop < text.lengths[i] else int(timing.lengths[i])
+        heard = _cut(timing, [(i, slice(first, last))])
+        out[i] += choose(hypotheses, partial(place, heard), weight)
+    return out
+
+
+def stretches(emissions: Emissions, seconds: float) -> list[slice]:
+    """The frames of one utterance in stretches of at most so many seconds, each cut within its longest pause.
+
+    A pause is a run of frames whose most likely label is the blank. It is looked for in the last half of what could be
+    the stretch; where there is none, the stretch ends at its longest.
+    """
+    total, most = int(emissions.lengths[0]), max(2, round(seconds / emissions.grid.hop_s))
+    silent = (emissions.logits[0, :total].argmax(-1) == emissions.blank).numpy()
+    out, start = [], 0
+    while total - start > most:
+        low = start + most // 2
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], silent[low : start + most], [False]])))
+        begins, ends = low + edges[::2], low + edges[1::2]
+        longest = int((ends - begins).argmax()) if len(begins) else None
+        stop = start + most if longest is None else int(begins[longest] + ends[longest]) // 2
+        out.append(slice(start, stop))
+        start = stop
+    return [*out, slice(start, total)]
+
+
+def _cut(emissions: Emissions, parts: Sequence[tuple[int, slice]]) -> Emissions:
+    """Some frames of some rows, as rows."""
+    weights = emissions.weight_logits
+    return replace(
+        emissions,
+        logits=pad_sequence([emissions.logits[i, part] for i, part in parts], batch_first=True),
+        lengths=torch.tensor([part.stop - part.start for _, part in parts]),
+        weight_logits=None if weights is None else pad_sequence([weights[i, p] for i, p in parts], True),
+    )
 
 
 def choose(

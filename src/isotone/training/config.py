@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -247,6 +248,34 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> DictConfig:
     if missing:
         raise RecipeError(f"{path}: no value for {', '.join(missing)}. Give it as {missing[0]}=VALUE.")
     return cast(DictConfig, recipe)
+
+
+def differences(path: Path, recipe: DictConfig) -> list[str]:
+    """What a recipe says otherwise than a run's ``config.yaml``, but for where its output goes.
+
+    Settings that the file does not have, as of a run from before there were such, have their defaults.
+
+    Returns:
+        Lines such as ``train.steps is 600 there, 1000 here``, sorted; nothing where both are alike.
+    """
+    before: Any = OmegaConf.load(path)
+    with contextlib.suppress(OmegaConfBaseException):  # it has settings that there are no longer
+        before = OmegaConf.merge(OmegaConf.structured(Recipe), before)
+    there, here = (dict(_leaves(OmegaConf.to_container(r, resolve=True))) for r in (before, recipe))
+    return [
+        f"{key} is {there.get(key, 'nothing')} there, {here.get(key, 'nothing')} here"
+        for key in sorted({*there, *here} - {"output"})
+        if there.get(key) != here.get(key)
+    ]
+
+
+def _leaves(values: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted keys and values; a list is a value."""
+    for key, value in values.items():
+        if isinstance(value, dict) and value:
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
 
 
 def experiments(folder: Path) -> list[str]:

@@ -24,7 +24,7 @@ from isotone.text.pronounce import load_pronouncer
 from isotone.text.tokenizer import Tokenizer, build_tokenizer
 from isotone.training import checkpoint
 from isotone.training.assess import assess, snapshot
-from isotone.training.config import RecipeError, experiments, load_recipe
+from isotone.training.config import RecipeError, differences, experiments, load_recipe
 from isotone.training.data import Utterances
 from isotone.training.loop import Trainer
 from isotone.training.objective import Objective
@@ -192,18 +192,16 @@ def _tokenizer(recipe: DictConfig, rows: Any, folder: Path, accelerator: Acceler
 
 def _claim(folder: Path, recipe: DictConfig) -> None:
     """Write the resolved configuration, or see that the run found here has the same."""
-    text = OmegaConf.to_yaml(recipe, resolve=True)
     path = folder / "config.yaml"
-    if path.is_file() and checkpoint.find(folder / "checkpoints"):  # before that there is nothing to lose
-        before, after = _plain(OmegaConf.load(path)), _plain(OmegaConf.create(text))
-        # a folder may be moved, or be called by another name
-        if changed := sorted(k for k in {*before, *after} - {"output"} if before.get(k) != after.get(k)):
-            raise RecipeError(
-                f"{folder} holds a run with other settings ({', '.join(changed)}). "
-                "Choose another folder with output=..., or remove this one."
-            )
+    begun = path.is_file() and checkpoint.find(folder / "checkpoints")  # before that there is nothing to lose
+    if begun and (changed := differences(path, recipe)):
+        more = f"; and {len(changed) - 5} more" if len(changed) > 5 else ""
+        raise RecipeError(
+            f"{folder} holds a run with other settings: {'; '.join(changed[:5])}{more}. "
+            "Choose another folder with output=..., or remove this one."
+        )
     with atomic_write(path) as file:
-        file.write(text)
+        file.write(OmegaConf.to_yaml(recipe, resolve=True))
 
 
 def _copy_weights(start: Model, model: Model) -> None:
