@@ -44,7 +44,7 @@ class Reading:
         guide_aligner: Aligner of the guide: name and options.
         rescore: Weight of the timing head in the choice of the text: among the decoder's hypotheses (it must give
             several) the one that the text head finds likely and the timing head can place well, see
-            :func:`isotone.rescoring.choose`. 0: the decoder alone.
+            :func:`isotone.rescoring.rescored`. 0: the decoder alone.
         hypotheses: How many there are to choose from, at most.
     """
 
