@@ -16,7 +16,7 @@ from isotone.scores import rows_of
 from isotone.types import Emissions, Targets
 
 #: Seconds of audio whose text is chosen as one, at most. The hypotheses of a long recording differ in a few places
-#: only: of recordings of a minute (synthetic speech, one voice each; CTC 6.1 % errors, 5.9 by its beam) 5.9 % were wrong
+#: only: of recordings of a minute (synthetic speech, one voice each; CTC 6.1 % errors, 5.9 by its beam) 5.9 % was wrong
 #: when chosen whole, 5.8 in stretches of 30 s, 5.5 of 10 s, 5.4 of 2 to 5 s; as 21 recordings each, 5.4.
 STRETCH_S = 8.0
 
