@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -72,6 +73,10 @@ def one_pass(model: Model, audio: np.ndarray) -> dict[str, Emissions]:
         return model(torch.from_numpy(audio)[None], torch.tensor([len(audio)]))
 
 
+#: All that is heard counts for the normalisation, as in one pass.
+all_is_lively = patch("isotone.activity._RANGE_DB", -1.0)  # hypothesis has no monkeypatch of its own
+
+
 @pytest.mark.parametrize("name", MODELS)
 @settings(max_examples=12, deadline=None)
 @given(
@@ -86,7 +91,8 @@ def test_windows_give_what_one_pass_gives(
     model, audio = MODELS[name], speechlike(samples, seed)
     shares: list[float] = []
     whole = one_pass(model, audio)
-    joined = emit(model, audio, set(model.heads), Windows(window_s, context_s), shares.append)
+    with all_is_lively:
+        joined = emit(model, audio, set(model.heads), Windows(window_s, context_s), shares.append)
     assert joined.keys() == whole.keys()
     for head, expected in whole.items():
         got = joined[head]
@@ -103,7 +109,7 @@ def test_windows_give_what_one_pass_gives(
 
 
 def test_normalised_by_itself_a_window_differs() -> None:
-    """So the test above would see statistics that are not the whole recording's."""
+    """So the test above would see statistics that are others."""
     model, audio = MODELS["log-mel"], speechlike(64_000)
     whole = one_pass(model, audio)["ottc"].logits[:, :50]
     assert (one_pass(model, audio[:20_000])["ottc"].logits[:, :50] - whole).abs().max() > 0.1
@@ -127,6 +133,27 @@ def test_no_frame_has_no_statistics() -> None:
     assert MODELS["log-mel"].encoder.statistics(torch.zeros(300)) is None
 
 
+@pytest.mark.parametrize("name", ["log-mel", "wave"])
+def test_what_is_far_away_has_no_part_in_the_normalisation(name: str) -> None:
+    """Half a minute of silence, of steady noise, of somebody louder: the first windows stay as they were."""
+    model, rng = MODELS[name], np.random.default_rng(1)
+    near, far = speechlike(16_000 * 14), 16_000 * 30
+    windows, kept = (
+        Windows(2.0, 1.0),
+        round(3.5 / 0.02),
+    )  # ten seconds about the window are within the fourteen
+
+    def first(after: np.ndarray) -> torch.Tensor:
+        audio = np.concatenate([near, after.astype(np.float32)])
+        return emit(model, audio, {"ottc"}, windows)["ottc"].logits[:, :kept]
+
+    alone = first(near[:0])
+    for after in (np.zeros(far), rng.normal(0, 0.01, far), 5 * speechlike(far, 2) + 0.1):
+        torch.testing.assert_close(first(after), alone, rtol=1e-4, atol=1e-4)
+    whole = one_pass(model, np.concatenate([near, np.zeros(far, np.float32)]))["ottc"].logits[:, :kept]
+    assert (whole - alone).abs().max() > 0.1
+
+
 def test_what_cannot_be_cut() -> None:
     audio = speechlike(40_000)
     with pytest.raises(ValueError, match="more context"):
@@ -137,11 +164,12 @@ def test_what_cannot_be_cut() -> None:
         Windows(-1.0)
     with pytest.raises(ValueError, match="0 or more"):
         Windows(30.0, float("nan"))
-    assert [Windows(30, 2).cut(s) for s in (31.9, 32.1)] == [False, True]
+    assert [Windows(15).cut(s) for s in (29.9, 30.1)] == [False, True]
     assert not Windows(0).cut(1e9)
 
 
-def test_a_pipeline_cuts_long_audio_alone_and_in_a_batch() -> None:
+def test_a_pipeline_cuts_long_audio_alone_and_in_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isotone.activity._RANGE_DB", -1.0)
     model = MODELS["log-mel"]
     whole = Pipeline(model, windows=Windows(0))
     shares: list[float] = []
@@ -161,9 +189,15 @@ def test_a_pipeline_cuts_long_audio_alone_and_in_a_batch() -> None:
 
 
 def test_full_attention_agrees_within_a_frame(
-    tiny_recipes: Path, timit_root: Path, train: Callable[..., Path], tmp_path: Path
+    tiny_recipes: Path,
+    timit_root: Path,
+    train: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A transformer sees its window and not the whole; what it has learned to hear does not move."""
+    monkeypatch.setattr("isotone.activity._RANGE_DB", -1.0)
+    monkeypatch.setattr("isotone.windows._NORMALISED_S", 1e6)
     options = [f"output={tmp_path}", "train.steps=150", "train.lr=3.0e-3", "train.evaluate_every=150"]
     model = Model.load(train(tiny_recipes / "ctc.yaml", *options))
     clips = sorted(timit_root.rglob("*.WAV")) * 2

@@ -28,8 +28,8 @@ Device_ = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps ...")]
 Window_ = Annotated[
     float,
     typer.Option(
-        help="Seconds of the windows in which longer audio is encoded, each with 2 s more on both sides that are "
-        "dropped: memory does not grow with the audio's length. 0: all at once."
+        help="Seconds of the windows in which audio of more than two of them is encoded, each with 2 s more on both "
+        "sides that are dropped: memory does not grow with the audio's length. 0: all at once."
     ),
 ]
 Guide_ = Annotated[
@@ -60,7 +60,7 @@ def align(
     format: Format_ = ["textgrid"],  # noqa: B006 - typer copies it
     out_dir: OutOption = Path("alignments"),
     device: Device_ = "cpu",
-    window: Window_ = 30.0,
+    window: Window_ = 15.0,
     guide: Guide_ = True,
     extra_speech: Annotated[
         bool,
@@ -134,7 +134,7 @@ def transcribe(
     format: Format_ = ["textgrid"],  # noqa: B006
     out_dir: OutOption = Path("transcripts"),
     device: Device_ = "cpu",
-    window: Window_ = 30.0,
+    window: Window_ = 15.0,
     guide: Guide_ = True,
 ) -> None:
     """Recognise speech, with the time of every word and phone; the text alone is printed, and in transcripts.jsonl.
@@ -191,7 +191,7 @@ def score_check(
     aligner: Annotated[str | None, typer.Option(help="Aligner, instead of the model's own.")] = None,
     times: Times_ = None,
     device: Device_ = "cpu",
-    window: Window_ = 30.0,
+    window: Window_ = 15.0,
     guide: Guide_ = True,
     seed: Annotated[int, typer.Option(help="Of the shuffle of the transcripts.")] = 0,
     json_file: Annotated[

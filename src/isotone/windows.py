@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from isotone.activity import Lively
 from isotone.model import Model
 from isotone.types import Emissions
+
+# Seconds of lively audio at least that a window is normalised by.
+_NORMALISED_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -23,34 +26,36 @@ class Windows:
     """How long audio is cut into windows.
 
     A window keeps the frames of ``window_s`` seconds and is encoded with ``context_s`` seconds more on both sides,
-    whose frames are dropped. Windows begin on the frame grid of the whole, and normalisation over the recording
-    (of log-mel bands, of samples) is that of the whole recording, computed once. So heads and encoders that see no
-    further than the context give what one pass over everything gives. Attention over the whole utterance sees one
-    window instead; an encoder whose front end has group normalisation (wav2vec2-base) normalises every window by
-    itself.
+    whose frames are dropped. Windows begin on the frame grid of the whole. So heads and encoders that see no further
+    than the context give what one pass over everything gives, but for the normalisation (of log-mel bands, of samples):
+    that is over what is lively (:mod:`isotone.activity`) in the window and its context, and near it where that is
+    little.
+    Long silence, other voices and other microphones elsewhere in the recording have no part in it. Attention over the
+    whole utterance sees one window; an encoder whose front end has group normalisation (wav2vec2-base) normalises every
+    window by itself.
 
     Attributes:
-        window_s: Seconds of frames that a window keeps; 0 encodes everything at once. Encoders are trained on
-            utterances of some seconds, and attention costs the square of the length: 30 s is used everywhere.
+        window_s: Seconds of frames that a window keeps. Audio of up to twice as much is encoded at once, as utterances
+            are in training; with 0 all is.
         context_s: Seconds on each side whose frames are dropped.
 
     Raises:
         ValueError: a time that is negative or not finite.
     """
 
-    window_s: float = 30.0
+    window_s: float = 15.0
     context_s: float = 2.0
 
     def __post_init__(self) -> None:
         if not (0 <= self.window_s < np.inf and 0 <= self.context_s < np.inf):
             raise ValueError(
-                "Windows expect seconds of 0 or more, such as 30 with a context of 2; "
+                "Windows expect seconds of 0 or more, such as 15 with a context of 2; "
                 f"got {self.window_s} and {self.context_s}."
             )
 
     def cut(self, seconds: float) -> bool:
         """Whether audio of this length is encoded in more than one window."""
-        return 0 < self.window_s < seconds - self.context_s
+        return 0 < 2 * self.window_s < seconds
 
 
 def emit(
@@ -75,12 +80,11 @@ def emit(
     Raises:
         ValueError: the context is shorter than what a single frame sees, or frames are no whole number of samples.
     """
-    samples = torch.from_numpy(audio)
+    samples = torch.from_numpy(audio).to(next(model.parameters()).device)
+    lively = Lively(audio, model.encoder.sample_rate)
     parts: dict[str, list[Emissions]] = {name: [] for name in heads}
     with torch.inference_mode():
-        device = next(model.parameters()).device
-        statistics = model.encoder.statistics(samples.to(device))
-        for done, out in _each_window(model, samples.to(device), heads, windows, statistics):
+        for done, out in _each_window(model, samples, heads, windows, lively):
             for name, emissions in out.items():
                 parts[name].append(emissions.to("cpu"))
             progress(done)
@@ -88,7 +92,7 @@ def emit(
 
 
 def _each_window(
-    model: Model, samples: torch.Tensor, heads: set[str], windows: Windows, statistics: Any
+    model: Model, samples: torch.Tensor, heads: set[str], windows: Windows, lively: Lively
 ) -> Iterator[tuple[float, dict[str, Emissions]]]:
     """The frames that each window keeps, and the share of the samples up to its end."""
     rate, total = model.encoder.sample_rate, len(samples)
@@ -97,6 +101,8 @@ def _each_window(
     while stop < total:
         end = min(total, start + window + context)
         part = samples[first:end]
+        heard = torch.cat([samples[near] for near in lively.near(first, end, _NORMALISED_S)])
+        statistics = model.encoder.statistics(heard)
         out = model(part[None], torch.tensor([len(part)], device=part.device), heads, statistics)
         hops = {name: _hop(emissions, rate) for name, emissions in out.items()}
         hop = max(hops.values())
