@@ -17,6 +17,8 @@ import isotone.format
 from isotone.corpus.timit import TimitCorpus
 from isotone.model import Model
 from isotone.training.config import RecipeError, load_recipe
+from isotone.training.objective import Objective
+from isotone.types import Targets
 
 RECIPES = Path(__file__).parents[2] / "recipes" / "timit"
 PLAIN = {name: OmegaConf.load(path) for name, path in sorted({
@@ -49,15 +51,15 @@ def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def experiment(
     tmp_path_factory: pytest.TempPathFactory, timit_root: Path, pretrained: Path, train: Callable[..., Path]
 ) -> Run:
-    """Run an experiment, once; those that need a teacher get the run of ``ctc``."""
+    """Run an experiment, once; those that need a teacher or a start get the run of ``ctc``, which lies beside them."""
     folder = tmp_path_factory.mktemp("experiments")
 
     def go(name: str) -> Path:
         if (folder / name).exists():
             return folder / name
         overrides = [f"data.root={timit_root}", f"encoder.source={pretrained}", f"output={folder / name}"]
-        if name in LEARNERS:
-            overrides.append(f"teacher={go('ctc')}")
+        if name in (*LEARNERS, "timing"):
+            go("ctc")
         return train(RECIPES / f"{name}.yaml", *overrides, *SHORT)
 
     return go
@@ -78,7 +80,7 @@ def test_experiment(name: str, experiment: Run, timit_root: Path) -> None:
     folder = experiment(name)
     rows = lines(folder / "metrics.jsonl")
     recipe = OmegaConf.load(folder / "config.yaml")
-    terms = set(recipe.objective)
+    terms = {name for name, term in recipe.objective.items() if term.weight}
     assert [row["step"] for row in rows if "loss" in row] == [1, 2, 3]
     assert all(row[term] > 0 for row in rows if "loss" in row for term in terms)
     assert [row["step"] for row in rows if "dev_error_rate" in row] == [2, 3]
@@ -100,6 +102,23 @@ def test_experiment(name: str, experiment: Run, timit_root: Path) -> None:
         {p for row in TimitCorpus(timit_root).load("train") for p in row["phones"]["label"]}
     )
     assert (folder / "teacher_paths.npz").is_file() == (name in LEARNERS)
+
+
+def test_a_timing_head_leaves_the_model_as_it_is(experiment: Run) -> None:
+    before, after = (Model.load(experiment(name)).state_dict() for name in ("ctc", "timing"))
+    assert all(torch.equal(after[name], value) for name, value in before.items())
+    fresh = [name for name in after if name not in before]
+    assert all(name.startswith("heads.ottc.") for name in fresh)
+    folder = experiment("timing")
+    model = Model.load(folder)
+    objective = Objective(model, OmegaConf.to_container(OmegaConf.load(folder / "config.yaml").objective))  # type: ignore[arg-type]
+    layers = []
+    model.encoder.model.encoder.register_forward_hook(lambda *_: layers.append(1))
+    targets = Targets.from_lists([[1, 2]])
+    loss, parts = objective(torch.randn(1, 16_000), torch.tensor([16_000]), targets)
+    assert set(parts) == {"ottc"}
+    assert torch.equal(loss, parts["ottc"])
+    assert not layers, "no layer of the encoder is computed"
 
 
 def test_pretrained_weights_are_used_and_the_front_end_rests(experiment: Run, pretrained: Path) -> None:

@@ -234,6 +234,8 @@ def test_a_term_counts_by_its_weight(tiny_recipes: Path, tmp_path: Path) -> None
         assert row["loss"] == pytest.approx(row["ctc"] + 0.25 * row["ottc"], rel=1e-5)
     with pytest.raises(ValueError, match=r"term 'x' names a head 'otc'; the model has: ctc, ottc"):
         Objective(trainer.raw.model, {"x": {"head": "otc", "loss": {"name": "ctc"}, "weight": 1.0}})
+    with pytest.raises(ValueError, match="a term whose weight is not 0"):
+        Objective(trainer.raw.model, {"x": {"head": "ctc", "loss": {"name": "ctc"}, "weight": 0.0}})
 
 
 def test_a_head_that_is_clipped_apart_is_nothing_to_the_others(tiny_recipes: Path, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ class Term:
     Attributes:
         head: Name of the head whose emissions it judges.
         loss: The loss: ``name`` and its options.
-        weight: Factor in the sum.
+        weight: Factor in the sum; 0 leaves it out.
     """
 
     head: str = MISSING

@@ -20,27 +20,31 @@ class Objective(nn.Module):
 
     Args:
         model: Encoder and heads.
-        terms: Term name to ``head``, ``loss`` (``name`` and options) and ``weight``.
+        terms: Term name to ``head``, ``loss`` (``name`` and options) and ``weight``. One of weight 0 is left out, and
+            what nothing else needs is not computed.
 
     Attributes:
         views: How often the model sees every utterance of a batch: the most that a loss asks for, see
             :class:`isotone.interfaces.Loss`.
 
     Raises:
-        ValueError: a term names a head that the model does not have, or two losses ask for different numbers of views
-            above one.
+        ValueError: a term names a head that the model does not have, all weights are 0, or two losses ask for different
+            numbers of views above one.
     """
 
     def __init__(self, model: Model, terms: Mapping[str, Any]) -> None:
         super().__init__()
         self.model = model
+        for name, term in terms.items():
+            if term["head"] not in model.heads:
+                raise ValueError(
+                    f"Objective term {name!r} names a head {term['head']!r}; the model has: {', '.join(model.heads)}."
+                )
+        terms = {name: term for name, term in terms.items() if term["weight"]}
+        if not terms:
+            raise ValueError("An objective needs a term whose weight is not 0.")
         self.heads = {name: str(term["head"]) for name, term in terms.items()}
         self.weights = {name: float(term["weight"]) for name, term in terms.items()}
-        for name, head in self.heads.items():
-            if head not in model.heads:
-                raise ValueError(
-                    f"Objective term {name!r} names a head {head!r}; the model has: {', '.join(model.heads)}."
-                )
         built = {name: losses.create(term["loss"]) for name, term in terms.items()}
         self.losses = nn.ModuleDict(built)
         self._views = {name: loss.views for name, loss in built.items()}
