@@ -51,12 +51,12 @@ class Encoder(nn.Module, ABC):
             audio: ``(B, N)`` float32 samples in [-1, 1]; padding is never read.
             lengths: ``(B,)`` int64, samples.
             hidden: Whether hidden states are wanted. Without them an encoder leaves its layers out.
-            statistics: What :meth:`statistics` says of the recording that the audio is a part of; by default
-                every row is normalised by itself. An encoder that does not have :meth:`statistics` is not asked.
+            statistics: What :meth:`statistics` says of what lies around the audio in its recording; by default every
+                row is normalised by itself.
         """
 
     def statistics(self, audio: Tensor) -> Statistics | None:
-        """What the samples ``(N,)`` of a whole recording are normalised by; None where nothing is."""
+        """What a part of a recording is normalised by, where these are the samples ``(N,)`` around it; None: by itself."""
         return None
 
     @abstractmethod

@@ -122,7 +122,7 @@ class Model(nn.Module):
             audio: ``(B, N)`` float32 at ``encoder.sample_rate``.
             lengths: ``(B,)`` int64, samples.
             only: Heads to run; all by default.
-            statistics: ``encoder.statistics`` of the recording that the audio is a part of, where it is one.
+            statistics: ``encoder.statistics`` of what lies around the audio, where it is a part of a recording.
         """
         wanted: dict[str, Any] = {
             name: head for name, head in self.heads.items() if only is None or name in only

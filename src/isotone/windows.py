@@ -29,10 +29,9 @@ class Windows:
     whose frames are dropped. Windows begin on the frame grid of the whole. So heads and encoders that see no further
     than the context give what one pass over everything gives, but for the normalisation (of log-mel bands, of samples):
     that is over what is lively (:mod:`isotone.activity`) in the window and its context, and near it where that is
-    little.
-    Long silence, other voices and other microphones elsewhere in the recording have no part in it. Attention over the
-    whole utterance sees one window; an encoder whose front end has group normalisation (wav2vec2-base) normalises every
-    window by itself.
+    little. Long silence, other voices and other microphones elsewhere in the recording have no part in it. Attention
+    over the whole utterance sees one window; an encoder whose front end has group normalisation (wav2vec2-base)
+    normalises every window by itself.
 
     Attributes:
         window_s: Seconds of frames that a window keeps. Audio of up to twice as much is encoded at once, as utterances
