@@ -52,11 +52,11 @@ class Encoder(nn.Module, ABC):
             lengths: ``(B,)`` int64, samples.
             hidden: Whether hidden states are wanted. Without them an encoder leaves its layers out.
             statistics: What :meth:`statistics` says of what lies around the audio in its recording; by default every
-                row is normalised by itself.
+                row is normalised by itself. An encoder that has none is not given any.
         """
 
     def statistics(self, audio: Tensor) -> Statistics | None:
-        """What a part of a recording is normalised by, where these are the samples ``(N,)`` around it; None: by itself."""
+        """What a part of a recording is normalised by, from the samples ``(N,)`` around it; None: by itself."""
         return None
 
     @abstractmethod
