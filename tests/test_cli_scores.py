@@ -11,7 +11,7 @@ from tiny_models import error_of, isotone, save_noise
 from isotone import format as files
 from isotone import formats
 from isotone.alignment import Alignment, Segment, Tier
-from isotone.batch import evaluate_files
+from isotone.evaluation.files import evaluate_files
 
 # evaluate
 

@@ -108,8 +108,8 @@ def evaluate(
 
     Example: isotone evaluate runs/timit/joint /corpora/TIMIT/TEST --phones 39 --json scores.json
     """
-    from isotone.batch import evaluate_files
     from isotone.evaluation import table
+    from isotone.evaluation.files import evaluate_files
     from isotone.evaluation.tables import comparison_markdown
 
     with explained():

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +10,18 @@ from typing import Any
 
 from isotone.alignment import Alignment
 from isotone.corpus import SILENCE
+from isotone.evaluation.comparison import Comparison, compare
+from isotone.evaluation.ids import key, match_ids
 from isotone.evaluation.report import Report
 from isotone.evaluation.scoring import score
 from isotone.evaluation.tracks import Relabel
-from isotone.files import atomic_write
-from isotone.format import FormatError, ManyUtterances, file_name, read, read_folder
+from isotone.files import atomic_write, check_target
+from isotone.format import FormatError, ManyUtterances, read, read_folder
 from isotone.format.reading import decode
+from isotone.inputs import place
 from isotone.registries import formats
+from isotone.text.normalize import normalize
+from isotone.text.phones import PHONE_CLASSES, PHONES_61, PhoneSet, fold
 
 #: What a run writes: alignments in a folder, and a line of JSON an utterance.
 RUN_ALIGNMENTS, RUN_PREDICTIONS = "alignments", "predictions.jsonl"
@@ -119,7 +122,7 @@ def evaluate_paths(
         missing_hyp=tuple(sorted(set(references) - {b for _, b in matches})),
         missing_ref=tuple(sorted(set(predicted) - {a for a, _ in matches})),
         skipped=tuple(skipped),
-        renamed=tuple((a, b) for a, b in matches if _key(a) != _key(b)),
+        renamed=tuple((a, b) for a, b in matches if key(a) != key(b)),
     )
     if out is not None:
         with atomic_write(out) as file:
@@ -191,58 +194,73 @@ def _blank_counts(hyp: Path, pairs: list[tuple[Alignment, Alignment]]) -> dict[s
     """The blank counts of a run by reference id; ``None`` where there are none."""
     if not (hyp / RUN_PREDICTIONS).is_file():
         return None
-    counts = {_key(id): count for id, count in read_blank_counts(hyp / RUN_PREDICTIONS).items()}
-    found = {r.id: counts[_key(h.id)] for h, r in pairs if _key(h.id) in counts}
+    counts = {key(id): count for id, count in read_blank_counts(hyp / RUN_PREDICTIONS).items()}
+    found = {r.id: counts[key(h.id)] for h, r in pairs if key(h.id) in counts}
     return found or None
-
-
-def match_ids(hyp: Iterable[str], ref: Iterable[str]) -> list[tuple[str, str]]:
-    """Which ids of two sides mean the same utterance: see :func:`evaluate_paths`.
-
-    Returns:
-        Pairs of ids, sorted.
-
-    Raises:
-        ValueError: two ids of a side differ only in case.
-    """
-    a, b = _by_key(hyp), _by_key(ref)
-    matches = [(a.pop(key), b.pop(key)) for key in sorted(a.keys() & b.keys())]
-    for id_a, id_b in _match_endings(a.values(), b.values()):
-        matches.append((id_a, id_b))
-        del a[_key(id_a)], b[_key(id_b)]
-    matches += [(id_a, id_b) for id_b, id_a in _match_endings(b.values(), a.values())]
-    return sorted(matches)
-
-
-def _match_endings(short: Iterable[str], long: Iterable[str]) -> list[tuple[str, str]]:
-    """Pairs of ids of which the first is how the second ends, where each has one such partner only."""
-    endings: dict[tuple[str, ...], list[str]] = {}
-    for id in long:
-        parts = _parts(id)
-        for k in range(len(parts)):
-            endings.setdefault(parts[k:], []).append(id)
-    found = [(id, endings.get(_parts(id), [])) for id in short]
-    claims = Counter(id for _, partners in found for id in partners)
-    return [(id, partners[0]) for id, partners in found if len(partners) == 1 and claims[partners[0]] == 1]
-
-
-def _by_key(ids: Iterable[str]) -> dict[str, str]:
-    out: dict[str, str] = {}
-    for id in ids:
-        if out.setdefault(_key(id), id) != id:
-            raise ValueError(f"Two alignments on one side have one id: {out[_key(id)]!r} and {id!r}.")
-    return out
-
-
-def _key(id: str) -> str:
-    # what an id is called once it was written to a file
-    return file_name(id).casefold()
-
-
-def _parts(id: str) -> tuple[str, ...]:
-    return tuple(part for part in re.split(r"[/_\-]+", id.casefold()) if part)
 
 
 def _some(ids: Iterable[str]) -> str:
     names = sorted(map(repr, ids))
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "") or "none"
+
+
+def _plain_word(label: str) -> str:
+    """A word without case and punctuation; silence, and what is nothing without them, as it is."""
+    return label if label in SILENCE else normalize(label) or label
+
+
+def evaluate_files(
+    hyp: Path,
+    ref: Path,
+    *,
+    tier: str = "phones",
+    collar_s: float | None = None,
+    strict: bool = True,
+    against: Path | None = None,
+    phones: PhoneSet | None = None,
+    as_written: bool = False,
+    json_file: Path | None = None,
+) -> tuple[dict[str, Evaluation], Comparison | None]:
+    """Score files against files, and two hypotheses against each other.
+
+    Args:
+        hyp, ref: See :func:`evaluate_paths`.
+        tier, collar_s, strict: See :func:`isotone.evaluation.score`.
+        against: A second hypothesis.
+        phones: TIMIT phone set that labels of larger sets are folded to, on both sides; None leaves them.
+        as_written: Compare words with their case, punctuation and digits; otherwise "Year." is "year".
+        json_file: Where everything is written as JSON.
+
+    Returns:
+        Evaluations by the name of the hypothesis, and the paired comparison where there are two.
+
+    Raises:
+        ValueError: both hypotheses are one, or there is no such phone set. Also what ``evaluate_paths`` raises.
+    """
+    if json_file is not None:
+        check_target(json_file)
+    if against is not None and place(against) == place(hyp):
+        raise ValueError(
+            f"--against {against} is the hypothesis itself: give another one to compare it with."
+        )
+    options: dict[str, Any] = {"tier": tier, "collar_s": collar_s, "strict": strict}
+    options["classes"] = PHONE_CLASSES if tier == "phones" else None
+    if phones is not None:
+        # a phone that the smaller set does not have (q) is as silent as its closures are
+        options["relabel"] = {p: "".join(fold([p], phones)) for p in PHONES_61}
+    elif tier == "words" and not as_written:
+        options["relabel"] = _plain_word
+    names = [hyp.resolve().name] if against is None else [str(hyp), str(against)]
+    found = {
+        name: evaluate_paths(path, ref, **options)
+        for name, path in zip(names, [p for p in (hyp, against) if p])
+    }
+    first, *second = (e.report for e in found.values())
+    comparison = compare(first, second[0]) if second else None
+    if json_file is not None:
+        whole: dict[str, Any] = {name: json.loads(e.to_json()) for name, e in found.items()}
+        if comparison is not None:
+            whole["comparison"] = comparison.rows()
+        with atomic_write(json_file) as file:
+            json.dump(whole, file, indent=1, ensure_ascii=False, allow_nan=False)
+    return found, comparison
