@@ -13,6 +13,7 @@ from isotone.alignment import Tier, tier_from_spans
 from isotone.audio import info
 from isotone.corpus import SILENCE
 from isotone.corpus.rows import Part, RowCorpus, recording_row
+from isotone.tier_names import find_tier
 
 AUDIO_SUFFIXES = frozenset(
     {".wav", ".flac", ".ogg", ".opus", ".oga", ".mp3", ".aiff", ".aif", ".sph", ".au", ".w64", ".caf"}
@@ -25,15 +26,12 @@ SPLIT_FOLDERS = {
     "train": "train", "training": "train", "dev": "dev", "valid": "dev", "validation": "dev", "test": "test",
 }  # fmt: skip
 
-#: Names of TextGrid tiers that are read, in lower case.
-TIERS = {"word": "words", "words": "words", "phone": "phones", "phones": "phones"}
-
 
 class FolderCorpus(RowCorpus):
     """Recordings with a ``.txt``, ``.lab`` or ``.TextGrid`` of the same name beside each, in nested folders.
 
-    A TextGrid gives times from its tiers ``words`` and ``phones`` (in either case; others are ignored), and
-    the text where there is no text file. An utterance's id is its path below the root without the file's
+    A TextGrid gives times from its tiers ``words`` and ``phones`` (by any name that :func:`isotone.tier_names.find_tier`
+    knows; others are ignored), and the text where there is no text file. An utterance's id is its path below the root without the file's
     ending, and its speaker the folder that it is in.
 
     The splits are the folders ``train``, ``dev`` (or ``valid``, ``validation``) and ``test`` directly below
@@ -139,12 +137,12 @@ def _read_textgrid(path: Path, duration: float) -> dict[str, Tier]:
 
     try:
         alignment = formats.build("textgrid").loads(decode(path.read_bytes()), path.stem)
+        found = {name: find_tier(alignment, name) for name in ("words", "phones")}
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     tiers: dict[str, Tier] = {}
-    for tier in alignment.tiers:
-        name = TIERS.get(tier.name.strip().lower())
-        if name is None or name in tiers:
+    for name, tier in found.items():
+        if tier is None:
             continue
         segments = [s for s in tier if s.label.strip() and not (name == "words" and s.label in SILENCE)]
         if segments and segments[-1].start >= duration:

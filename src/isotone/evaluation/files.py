@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,17 +14,16 @@ from isotone.evaluation.comparison import Comparison, compare
 from isotone.evaluation.ids import key, match_ids
 from isotone.evaluation.report import Report
 from isotone.evaluation.scoring import score
+from isotone.evaluation.sides import check_speaker, describe_lack, describe_nothing, read_side, with_tier
 from isotone.evaluation.tracks import Relabel
 from isotone.files import atomic_write, check_target
-from isotone.format import FormatError, ManyUtterances, read, read_folder
-from isotone.format.reading import decode
 from isotone.inputs import place
-from isotone.registries import formats
 from isotone.text.normalize import normalize
 from isotone.text.phones import PHONE_CLASSES, PHONES_61, PhoneSet, fold
+from isotone.tier_names import standard_name
 
-#: What a run writes: alignments in a folder, and a line of JSON an utterance.
-RUN_ALIGNMENTS, RUN_PREDICTIONS = "alignments", "predictions.jsonl"
+#: What a run writes beside its alignments: a line of JSON per utterance.
+RUN_PREDICTIONS = "predictions.jsonl"
 
 
 @dataclass(frozen=True)
@@ -37,6 +36,7 @@ class Evaluation:
         missing_ref: Predictions without a reference.
         skipped: (id or path, why) of files that could not be read and pairs without the tier.
         renamed: (id of the prediction, id of the reference) of the pairs whose ids differ by more than case.
+        foreign: Paths of tables and texts that are no alignments, and were left alone.
     """
 
     report: Report
@@ -44,6 +44,7 @@ class Evaluation:
     missing_ref: tuple[str, ...]
     skipped: tuple[tuple[str, str], ...]
     renamed: tuple[tuple[str, str], ...]
+    foreign: tuple[str, ...] = ()
 
     def to_json(self, per_utterance: bool = True) -> str:
         """The report as JSON text, with what it does not cover."""
@@ -52,6 +53,7 @@ class Evaluation:
             "missing_ref": list(self.missing_ref),
             "skipped": [{"file": name, "reason": reason} for name, reason in self.skipped],
             "renamed": [{"hyp": hyp, "ref": ref} for hyp, ref in self.renamed],
+            "foreign": list(self.foreign),
         }
         out = {**uncovered, **self.report.to_dict(per_utterance)}
         return json.dumps(out, indent=1, ensure_ascii=False, allow_nan=False)
@@ -82,7 +84,8 @@ def evaluate_paths(
         hyp: A file, a folder of them, or the folder of a run: its ``alignments`` are read, and the blank
             frames of ``predictions.jsonl``, for the peakiness.
         ref: A file or a folder of them.
-        tier: Name of the tier to compare.
+        tier: Name of the tier to compare, as :func:`isotone.tier_names.find_tier` takes it: of an utterance's files
+            one that has it is read.
         collar_s, strict, seed, silence, relabel, classes, tolerance_s, resamples: As in
             :func:`isotone.evaluation.scoring.score`.
         out: Where to write the result as JSON.
@@ -93,76 +96,40 @@ def evaluate_paths(
             broken ``predictions.jsonl``.
     """
     hyp, ref = Path(hyp), Path(ref)
-    predicted, unread_hyp = read_alignments(hyp, tier)
-    references, unread_ref = read_alignments(ref, tier)
-    skipped = [(str(path), str(error)) for path, error in (*unread_hyp, *unread_ref)]
-    if hyp.is_file() and ref.is_file() and len(predicted) == len(references) == 1:
-        matches = list(zip(predicted, references))
+    sides = predicted, references = read_side(hyp, tier), read_side(ref, tier)
+    check_speaker(sides, tier)
+    skipped = [(str(path), str(error)) for side in sides for path, error in side.errors]
+    if hyp.is_file() and ref.is_file() and len(predicted.alignments) == len(references.alignments) == 1:
+        matches = list(zip(predicted.alignments, references.alignments))
     else:
-        matches = match_ids(predicted, references)
+        matches = match_ids(predicted.alignments, references.alignments)
     pairs = []
     for a, b in matches:
-        sides = (("prediction", predicted[a]), ("reference", references[b]))
-        if lacking := [side for side, alignment in sides if not alignment.has(tier)]:
-            skipped.append((b, f"The {' and the '.join(lacking)} has no tier {tier!r}."))
-        else:
-            pairs.append((predicted[a], references[b]))
+        found, wanted = with_tier(predicted.alignments[a], tier), with_tier(references.alignments[b], tier)
+        if found and wanted:
+            pairs.append((found, wanted))
+            continue
+        lacks = [describe_lack("prediction", predicted, a, tier)] if found is None else []
+        lacks += [describe_lack("reference", references, b, tier)] if wanted is None else []
+        skipped.append((b, f"{'; '.join(lacks)}."))
     if not pairs:
-        raise ValueError(
-            f"{hyp} and {ref} share no utterance with a tier {tier!r}: "
-            f"ids {_some(predicted)} and {_some(references)}"
-            f"{''.join(f'; {name}: {why}' for name, why in skipped[:3])}."
-        )
+        raise ValueError(describe_nothing((hyp, ref), sides, tier, matches))
     report = score(
-        pairs, tier, collar_s, strict, _blank_counts(hyp, pairs), seed,
+        pairs, standard_name(tier), collar_s, strict, _blank_counts(hyp, pairs), seed,
         silence=silence, relabel=relabel, classes=classes, tolerance_s=tolerance_s, resamples=resamples,
     )  # fmt: skip
     evaluation = Evaluation(
         report,
-        missing_hyp=tuple(sorted(set(references) - {b for _, b in matches})),
-        missing_ref=tuple(sorted(set(predicted) - {a for a, _ in matches})),
+        missing_hyp=tuple(sorted(set(references.alignments) - {b for _, b in matches})),
+        missing_ref=tuple(sorted(set(predicted.alignments) - {a for a, _ in matches})),
         skipped=tuple(skipped),
+        foreign=tuple(str(path) for side in sides for path, _ in side.foreign),
         renamed=tuple((a, b) for a, b in matches if key(a) != key(b)),
     )
     if out is not None:
         with atomic_write(out) as file:
             file.write(evaluation.to_json() + "\n")
     return evaluation
-
-
-def read_alignments(
-    path: Path, tier: str = "phones"
-) -> tuple[dict[str, Alignment], list[tuple[Path, Exception]]]:
-    """The alignments of a file, a folder or a run, by id, and the files that could not be read.
-
-    Args:
-        path: Where they are. A CTM file may hold many.
-        tier: What the one tier of a single CTM file, which does not say, is called.
-
-    Raises:
-        FileNotFoundError: there is nothing of that name.
-    """
-    if is_run(path):
-        path = path / RUN_ALIGNMENTS
-    if path.is_dir():
-        found, errors = read_folder(path)
-        return found, list(errors)
-    if not path.exists():
-        raise FileNotFoundError(f"Expected a file or a folder of alignments; there is no {path}.")
-    if path.suffix.lower() == ".ctm":
-        ctm = formats.build("ctm", tier=tier)
-        if isinstance(ctm, ManyUtterances):
-            try:
-                return {a.id: a for a in ctm.loads_all(decode(path.read_bytes()))}, []
-            except FormatError as error:
-                raise FormatError(f"{path}: {error}") from error
-    alignment = read(path)
-    return {alignment.id: alignment}, []
-
-
-def is_run(path: Path) -> bool:
-    """Whether a folder was written by a run."""
-    return (path / RUN_ALIGNMENTS).is_dir()
 
 
 def read_blank_counts(path: Path) -> dict[str, tuple[int, int]]:
@@ -197,11 +164,6 @@ def _blank_counts(hyp: Path, pairs: list[tuple[Alignment, Alignment]]) -> dict[s
     counts = {key(id): count for id, count in read_blank_counts(hyp / RUN_PREDICTIONS).items()}
     found = {r.id: counts[key(h.id)] for h, r in pairs if key(h.id) in counts}
     return found or None
-
-
-def _some(ids: Iterable[str]) -> str:
-    names = sorted(map(repr, ids))
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "") or "none"
 
 
 def _plain_word(label: str) -> str:
@@ -243,12 +205,13 @@ def evaluate_files(
         raise ValueError(
             f"--against {against} is the hypothesis itself: give another one to compare it with."
         )
+    kind = standard_name(tier)
     options: dict[str, Any] = {"tier": tier, "collar_s": collar_s, "strict": strict}
-    options["classes"] = PHONE_CLASSES if tier == "phones" else None
+    options["classes"] = PHONE_CLASSES if kind == "phones" else None
     if phones is not None:
         # a phone that the smaller set does not have (q) is as silent as its closures are
         options["relabel"] = {p: "".join(fold([p], phones)) for p in PHONES_61}
-    elif tier == "words" and not as_written:
+    elif kind == "words" and not as_written:
         options["relabel"] = _plain_word
     names = [hyp.resolve().name] if against is None else [str(hyp), str(against)]
     found = {

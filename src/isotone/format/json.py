@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from isotone.alignment import Alignment, AlignmentError, Segment, Tier
-from isotone.format.reading import FormatError
+from isotone.format.reading import ForeignFileError, FormatError
 from isotone.interfaces import Format
 
 _FORMAT = "isotone-alignment"
@@ -62,8 +62,10 @@ class JSONFormat(Format):
             content = json.loads(text, parse_constant=_refuse)
         except json.JSONDecodeError as error:
             raise FormatError(f"line {error.lineno}: expected JSON; {error.msg}.") from None
+        if not isinstance(content, dict) or "format" not in content:
+            raise ForeignFileError(f'expected an object with "format": "{_FORMAT}"; got other JSON.')
         if _get(content, "format", str, "the document") != _FORMAT:
-            raise FormatError(f'expected "format": "{_FORMAT}"; got {content["format"]!r}.')
+            raise ForeignFileError(f'expected "format": "{_FORMAT}"; got {content["format"]!r}.')
         if _get(content, "version", int, "the document") != _VERSION:
             raise FormatError(
                 f"expected version {_VERSION}; got {content['version']}: read it with a newer isotone."
