@@ -152,6 +152,11 @@ def test_evaluate_says_what_it_does_not_cover(scored: Path) -> None:
     assert "1 without a reference, not scored: stranger" in result.stderr
     whole = json.loads((scored / "s.json").read_text())["good"]
     assert (whole["missing_hyp"], whole["missing_ref"]) == (["u1"], ["stranger"])
+    (scored / "good/analysis.csv").write_text("file,begin,end\n")
+    files.write(Alignment("u0", 0.6, (Tier("phones", ()),)), scored / "good", "textgrid")
+    result = isotone("evaluate", scored / "good", scored / "ref")
+    assert f"1 files that are no alignments, left alone: {scored / 'good/analysis.csv'}" in result.stderr
+    assert "1 predictions with nothing in the tier, scored so: u0" in result.stderr
     (scored / "good/u2.TextGrid").write_text("File type = nonsense")
     result = isotone("evaluate", scored / "good", scored / "ref", code=1)
     assert "u2.TextGrid: " in result.stderr

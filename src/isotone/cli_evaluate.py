@@ -115,6 +115,12 @@ def _say_uncovered(name: str, evaluation: Evaluation) -> None:
     for what, ids in missing:
         if ids:
             typer.echo(f"{name}: {len(ids)} {what}, not scored: {_some(ids)}", err=True)
+    empty = (("predictions", evaluation.empty_hyp), ("references", evaluation.empty_ref))
+    for what, ids in empty:
+        if ids:
+            typer.echo(
+                f"{name}: {len(ids)} {what} with nothing in the tier, scored so: {_some(ids)}", err=True
+            )
     if evaluation.foreign:
         files = evaluation.foreign
         typer.echo(f"{name}: {len(files)} files that are no alignments, left alone: {_some(files)}", err=True)

@@ -162,3 +162,14 @@ def test_of_several_files_of_an_utterance_the_one_with_the_tier_is_scored(tmp_pa
     assert found.skipped == ()
     assert found.foreign == (str(tmp_path / "hyp" / "alignment_analysis.csv"),)
     assert evaluate_paths(tmp_path / "hyp", tmp_path / "ref", "phones").report["per"].value == 0.0
+
+
+def test_empty_tiers_are_scored_and_said(tmp_path: Path) -> None:
+    silent = Tier("phones", (Segment("sil", 0.0, 1.0),))
+    write(Alignment("a", 1.0, (silent,)), tmp_path / "hyp", "textgrid")
+    write(Alignment("b", 1.0, (Tier("phones", ()),)), tmp_path / "hyp", "json")
+    for id in ("a", "b"):
+        write(utterance(id), tmp_path / "ref", "textgrid")
+    found = evaluate_paths(tmp_path / "hyp", tmp_path / "ref")
+    assert (found.empty_hyp, found.empty_ref) == (("a", "b"), ())
+    assert found.report["per"].value == 100.0

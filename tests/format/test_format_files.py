@@ -63,7 +63,7 @@ def test_a_format_can_be_named_or_built(tmp_path):
     assert read(path, "ctm").tier("words").labels == ["a"]
     assert read(path, CTMFormat(tier="chars")).tier("chars").labels == ["a"]
     with pytest.raises(
-        FormatError, match=r"words.lab: expected a suffix of .*\.textgrid.*; got '.lab': name the format"
+        FormatError, match=r"words.lab: expected a suffix of .*\.textgrid.*; got '.lab': convert it, or name"
     ):
         read(path)
 

@@ -30,9 +30,9 @@ SPLIT_FOLDERS = {
 class FolderCorpus(RowCorpus):
     """Recordings with a ``.txt``, ``.lab`` or ``.TextGrid`` of the same name beside each, in nested folders.
 
-    A TextGrid gives times from its tiers ``words`` and ``phones`` (by any name that :func:`isotone.tier_names.find_tier`
-    knows; others are ignored), and the text where there is no text file. An utterance's id is its path below the root without the file's
-    ending, and its speaker the folder that it is in.
+    A TextGrid gives times from its tiers ``words`` and ``phones`` (by any name that
+    :func:`isotone.tier_names.find_tier` knows; others are ignored), and the text where there is no text file. An
+    utterance's id is its path below the root without the file's ending, and its speaker the folder that it is in.
 
     The splits are the folders ``train``, ``dev`` (or ``valid``, ``validation``) and ``test`` directly below
     the root; what is outside of them is in ``all`` only. Without such folders an utterance's id decides, and

@@ -37,6 +37,7 @@ class Evaluation:
         skipped: (id or path, why) of files that could not be read and pairs without the tier.
         renamed: (id of the prediction, id of the reference) of the pairs whose ids differ by more than case.
         foreign: Paths of tables and texts that are no alignments, and were left alone.
+        empty_hyp, empty_ref: Predictions, and references, whose tier has nothing but silence. They are scored.
     """
 
     report: Report
@@ -45,6 +46,8 @@ class Evaluation:
     skipped: tuple[tuple[str, str], ...]
     renamed: tuple[tuple[str, str], ...]
     foreign: tuple[str, ...] = ()
+    empty_hyp: tuple[str, ...] = ()
+    empty_ref: tuple[str, ...] = ()
 
     def to_json(self, per_utterance: bool = True) -> str:
         """The report as JSON text, with what it does not cover."""
@@ -54,6 +57,8 @@ class Evaluation:
             "skipped": [{"file": name, "reason": reason} for name, reason in self.skipped],
             "renamed": [{"hyp": hyp, "ref": ref} for hyp, ref in self.renamed],
             "foreign": list(self.foreign),
+            "empty_hyp": list(self.empty_hyp),
+            "empty_ref": list(self.empty_ref),
         }
         out = {**uncovered, **self.report.to_dict(per_utterance)}
         return json.dumps(out, indent=1, ensure_ascii=False, allow_nan=False)
@@ -124,12 +129,18 @@ def evaluate_paths(
         missing_ref=tuple(sorted(set(predicted.alignments) - {a for a, _ in matches})),
         skipped=tuple(skipped),
         foreign=tuple(str(path) for side in sides for path, _ in side.foreign),
+        empty_hyp=tuple(a.id for a, _ in pairs if _is_silent(a, silence)),
+        empty_ref=tuple(b.id for _, b in pairs if _is_silent(b, silence)),
         renamed=tuple((a, b) for a, b in matches if key(a) != key(b)),
     )
     if out is not None:
         with atomic_write(out) as file:
             file.write(evaluation.to_json() + "\n")
     return evaluation
+
+
+def _is_silent(alignment: Alignment, silence: Collection[str]) -> bool:
+    return all(segment.label in silence for tier in alignment.tiers for segment in tier)
 
 
 def read_blank_counts(path: Path) -> dict[str, tuple[int, int]]:
