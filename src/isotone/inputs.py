@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from isotone.corpus.folder import AUDIO_SUFFIXES
+from isotone.audio import AUDIO_SUFFIXES, DECODED_SUFFIXES, is_audio, without_copies
 
 TEXT_SUFFIXES = (".txt", ".lab", ".TXT", ".LAB")
 
@@ -25,13 +25,15 @@ def find_audio(paths: Sequence[Path]) -> list[Path]:
     """
     found: dict[Path, Path] = {}
     for path in paths:
-        inside = sorted(p for p in path.rglob("*") if _is_audio(p, path)) if path.is_dir() else [path]
+        inside = [path]
+        if path.is_dir():
+            inside = without_copies(sorted(p for p in path.rglob("*") if _is_audio(p, path)))
         found |= {place(p): p for p in inside}
     if not any(path.exists() for path in paths):
         raise FileNotFoundError(f"No such file or folder: {', '.join(map(str, paths))}.")
     if not found:
         raise FileNotFoundError(
-            f"No audio ({', '.join(sorted(AUDIO_SUFFIXES))}) in {', '.join(map(str, paths))}."
+            f"No audio ({', '.join(sorted(AUDIO_SUFFIXES | DECODED_SUFFIXES))}) in {', '.join(map(str, paths))}."
         )
     return list(found.values())
 
@@ -40,7 +42,7 @@ def _is_audio(path: Path, folder: Path) -> bool:
     hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
     # a link to nothing is kept: that a recording is missing must not go unsaid
     there = path.is_file() or (path.is_symlink() and not path.exists())
-    return path.suffix.lower() in AUDIO_SUFFIXES and not hidden and there
+    return is_audio(path) and not hidden and there
 
 
 def readable(text: Path | str) -> str:

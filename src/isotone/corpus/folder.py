@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from isotone.alignment import Tier, tier_from_spans
-from isotone.audio import info
+from isotone.audio import AUDIO_SUFFIXES, DECODED_SUFFIXES, info, without_copies
 from isotone.corpus import SILENCE
 from isotone.corpus.rows import Part, RowCorpus, recording_row
 from isotone.tier_names import find_tier
 
-AUDIO_SUFFIXES = frozenset(
-    {".wav", ".flac", ".ogg", ".opus", ".oga", ".mp3", ".aiff", ".aif", ".sph", ".au", ".w64", ".caf"}
-)
+MEDIA_SUFFIXES = AUDIO_SUFFIXES | DECODED_SUFFIXES
 TEXT_SUFFIXES = (".txt", ".lab")
 SPLITS = ("train", "dev", "test")
 
@@ -30,7 +28,8 @@ SPLIT_FOLDERS = {
 class FolderCorpus(RowCorpus):
     """Recordings with a ``.txt``, ``.lab`` or ``.TextGrid`` of the same name beside each, in nested folders.
 
-    A TextGrid gives times from its tiers ``words`` and ``phones`` (by any name that
+    What libsndfile does not read, films among it, is decoded where ffmpeg or torchcodec is; beside plain audio of its
+    name it is left alone. A TextGrid gives times from its tiers ``words`` and ``phones`` (by any name that
     :func:`isotone.tier_names.find_tier` knows; others are ignored), and the text where there is no text file. An
     utterance's id is its path below the root without the file's ending, and its speaker the folder that it is in.
 
@@ -79,14 +78,15 @@ class FolderCorpus(RowCorpus):
             for name in sorted(names):
                 path = Path(folder, name)
                 suffix = path.suffix.lower()
-                if name.startswith(".") or suffix not in {*AUDIO_SUFFIXES, *TEXT_SUFFIXES, ".textgrid"}:
+                if name.startswith(".") or suffix not in {*MEDIA_SUFFIXES, *TEXT_SUFFIXES, ".textgrid"}:
                     continue
                 id = path.relative_to(self.root).with_suffix("").as_posix()
                 found.setdefault(id, {})[suffix] = path
-        recordings = {id: files for id, files in sorted(found.items()) if files.keys() & AUDIO_SUFFIXES}
+        recordings = {id: files for id, files in sorted(found.items()) if files.keys() & MEDIA_SUFFIXES}
         if not recordings:
             raise FileNotFoundError(
-                f"No recordings in {self.root}: looked for {' '.join(sorted(AUDIO_SUFFIXES))} at any depth."
+                f"No recordings in {self.root}: looked for {' '.join(sorted(AUDIO_SUFFIXES))} and, to be decoded, "
+                f"{' '.join(sorted(DECODED_SUFFIXES))} at any depth."
             )
         return recordings
 
@@ -103,7 +103,7 @@ class FolderCorpus(RowCorpus):
         return Part([self._row(id, files)])
 
     def _row(self, id: str, files: Mapping[str, Path]) -> dict[str, Any]:
-        audio = [path for suffix, path in files.items() if suffix in AUDIO_SUFFIXES]
+        audio = without_copies(path for suffix, path in files.items() if suffix in MEDIA_SUFFIXES)
         if len(audio) > 1:
             raise ValueError(f"{[p.name for p in audio]} share a name and a transcript; keep one of them.")
         texts = [files[suffix] for suffix in TEXT_SUFFIXES if suffix in files]

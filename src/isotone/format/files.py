@@ -114,7 +114,8 @@ def reader(path: Path) -> Format:
     found = for_suffix(path.suffix)
     if found is None:
         raise FormatError(
-            f"{path}: expected a suffix of {', '.join(sorted(_BY_SUFFIX))}; got {path.suffix!r}: convert it, or name its format in Python."
+            f"{path}: expected a suffix of {', '.join(sorted(_BY_SUFFIX))}; got {path.suffix!r}: convert it, or name "
+            f"its format in Python."
         )
     return found
 
