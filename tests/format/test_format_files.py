@@ -240,6 +240,7 @@ def test_timit_files_of_one_utterance_are_one_alignment(tmp_path):
     (folder / "SA1.WRD").write_text("8000 16000 so\n")
     (folder / "SA1.TXT").write_text("0 20000 So.\n")
     (folder / "SA2.WRD").write_text("8000 16000 so\n")
+    (folder / "SA2.TXT").write_text(f"0 {'9' * 400} So.\n")
     (folder / "SA3.PHN").write_text("0 8000 h#\n8000\n")
     (folder / "SA3.WRD").write_text("0 8000 so\n")
     folder = read_folder(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -162,6 +163,6 @@ def _load_timit(files: list[Path], id: str) -> Alignment:
     for name in (files[0].with_suffix(".txt"), files[0].with_suffix(".TXT")):
         if name.is_file():
             fields = decode(name.read_bytes()).split(maxsplit=2)
-            if len(fields) > 1 and fields[1].isdecimal():
+            if len(fields) > 1 and re.fullmatch(r"[0-9]{1,15}", fields[1]):
                 duration = max(duration, int(fields[1]) / 16000)
     return Alignment(id, duration, tuple(tier for part in parts for tier in part.tiers))

@@ -59,9 +59,11 @@ class JSONFormat(Format):
                 has the line or the place in the document.
         """
         try:
-            content = json.loads(text, parse_constant=_refuse)
+            content = json.loads(text, parse_constant=_refuse, parse_int=_integer)
         except json.JSONDecodeError as error:
             raise FormatError(f"line {error.lineno}: expected JSON; {error.msg}.") from None
+        except RecursionError:
+            raise FormatError("expected an alignment; got JSON that is nested too deeply to read.") from None
         if not isinstance(content, dict) or "format" not in content:
             raise ForeignFileError(f'expected an object with "format": "{_FORMAT}"; got other JSON.')
         if _get(content, "format", str, "the document") != _FORMAT:
@@ -133,6 +135,12 @@ def _get_number(record: Any, key: str, where: str) -> float | None:
     if value is not None and value not in ("-inf", "inf", "nan"):
         value = _get(record, key, float, where)
     return None if value is None else float(value)
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 300:  # no float is so large
+        raise FormatError(f"expected finite numbers; got one of {len(digits)} digits.")
+    return int(digits)
 
 
 def _refuse(constant: str) -> float:
