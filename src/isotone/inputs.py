@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from isotone.corpus.folder import AUDIO_SUFFIXES
@@ -15,32 +16,66 @@ TEXT_SUFFIXES = (".txt", ".lab", ".TXT", ".LAB")
 _PROMPT = re.compile(r"0\s+(\d+)\s+(?=\S)")
 
 
-def find_audio(paths: Sequence[Path]) -> list[Path]:
-    """The audio files among paths, each once; folders are searched, with what lies below them.
+@dataclass(frozen=True)
+class Recording:
+    """An audio file and its name.
 
-    A file that is not there is kept: it is an error of that file alone.
+    Attributes:
+        path: The file, as it was given or found.
+        id: Its path below the folder that was given, without ending, with ``/`` between folders. Of a file that was
+            itself given, its name without ending.
+    """
+
+    path: Path
+    id: str
+
+
+def find_recordings(paths: Sequence[Path]) -> list[Recording]:
+    """Find the recordings among paths, each once; folders are searched, with what lies below them and is linked there.
+
+    A name depends on a recording's own path alone. Of folders inside each other, the outermost counts. A file that is
+    not there is kept: it is an error of that file alone.
 
     Raises:
         FileNotFoundError: none of the paths is there, or there is no audio in them at all.
     """
-    found: dict[Path, Path] = {}
-    for path in paths:
-        inside = sorted(p for p in path.rglob("*") if _is_audio(p, path)) if path.is_dir() else [path]
-        found |= {place(p): p for p in inside}
     if not any(path.exists() for path in paths):
         raise FileNotFoundError(f"No such file or folder: {', '.join(map(str, paths))}.")
+    folders = {p.resolve(): p for p in paths if p.is_dir()}
+    outer = [p for real, p in folders.items() if not folders.keys() & set(real.parents)]
+    found = [
+        Recording(path, readable(path.relative_to(folder).with_suffix("").as_posix()))
+        for folder in outer
+        for path in _audio_in(folder, frozenset({folder.resolve()}))
+    ]
+    places = {place(recording.path) for recording in found}
+    for path in paths:
+        if not path.is_dir() and place(path) not in places:
+            found.append(Recording(path, readable(path.stem)))
+            places.add(place(path))
     if not found:
         raise FileNotFoundError(
             f"No audio ({', '.join(sorted(AUDIO_SUFFIXES))}) in {', '.join(map(str, paths))}."
         )
-    return list(found.values())
+    return found
 
 
-def _is_audio(path: Path, folder: Path) -> bool:
-    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-    # a link to nothing is kept: that a recording is missing must not go unsaid
-    there = path.is_file() or (path.is_symlink() and not path.exists())
-    return path.suffix.lower() in AUDIO_SUFFIXES and not hidden and there
+def find_audio(paths: Sequence[Path]) -> list[Path]:
+    """Find the audio files among paths, each once; see :func:`find_recordings`."""
+    return [recording.path for recording in find_recordings(paths)]
+
+
+def _audio_in(folder: Path, above: frozenset[Path]) -> Iterator[Path]:
+    """Find audio below a folder, in order of names; ``above`` are the folders that it lies in, against circles."""
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith("."):
+            continue
+        if path.is_dir():
+            if (real := path.resolve()) not in above:
+                yield from _audio_in(path, above | {real})
+        # a link to nothing is kept: that a recording is missing must not go unsaid
+        elif path.suffix.lower() in AUDIO_SUFFIXES and (path.is_file() or path.is_symlink()):
+            yield path
 
 
 def readable(text: Path | str) -> str:

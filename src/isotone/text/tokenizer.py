@@ -72,6 +72,10 @@ class PhoneTokenizer(Tokenizer):
         """See :attr:`Tokenizer.has_words`."""
         return self.lexicon is not None
 
+    def tiers(self, given_text: bool) -> tuple[str, ...]:
+        """See :meth:`Tokenizer.tiers`; without a pronouncer a given text is phones, and has no words."""
+        return super().tiers(given_text and self.pronouncer is not None)
+
     def encode(self, text: str) -> Transcript:
         """The phones of a text, pronounced, or of a string of phones where there is no pronouncer.
 

@@ -75,6 +75,10 @@ class Tokenizer(ABC):
         """Whether recognised labels say what the words are."""
         return True
 
+    def tiers(self, given_text: bool) -> tuple[str, ...]:
+        """Names of the tiers of an alignment, of a given text or of a recognised one."""
+        return ("words", self.unit) if given_text or self.has_words else (self.unit,)
+
     @abstractmethod
     def encode(self, text: str) -> Transcript:
         """The labels of a text.
