@@ -18,11 +18,11 @@ from dataclasses import dataclass
 
 _HEARD = """
 applause applauds applauding beep beeps beeping breath breathes breathing breaths cheering chuckle chuckles chuckling
-clap claps clapping cough coughing coughs cries crying exhale exhales exhaling gasp gasping gasps giggle giggles giggling
-groan groaning groans hum humming hums inhale inhales inhaling instrumental knocking laugh laughing laughs laughter moan
-moaning moans mumbles mumbling music noise noises pause pauses sigh sighing sighs sil silence singing sings smack sneeze
-sneezes sneezing sniff sniffles sniffling sniffs snore snores snoring sob sobbing sobs spn throat tsk weeping whistles
-whistling yawn yawning yawns
+clap claps clapping cough coughing coughs cries crying exhale exhales exhaling gasp gasping gasps giggle giggles
+giggling groan groaning groans hum humming hums inhale inhales inhaling instrumental knocking laugh laughing laughs
+laughter moan moaning moans mumbles mumbling music noise noises pause pauses sigh sighing sighs sil silence singing
+sings smack sneeze sneezes sneezing sniff sniffles sniffling sniffs snore snores snoring sob sobbing sobs spn throat
+tsk weeping whistles whistling yawn yawning yawns
 applaus gelächter hustet lachen lacht musik räuspert seufzt stille applaudissements musique rire rires aplausos música
 risas ríe risos applausi musica risate gelach muziek
 """
