@@ -1,6 +1,5 @@
 """A text as it is aligned: every word has its place, and what cannot be spelled is a star and is said."""
 
-# ruff: noqa: RUF001
 from __future__ import annotations
 
 import re
@@ -112,7 +111,7 @@ def test_plain_words_are_what_models_are_trained_on(tokenizer: Tokenizer, words:
         (PAUSED, "so 你好 it", "| s o * i t |", "'你好'"),
         (PAUSED, "你好 so it 你好", "* s o | i t *", "'你好'"),
         (PIECES, "ever 你好 ever", None, "'你好'"),
-        (PHONES, "bad zoo-bed cab", "sil b a d * c a b sil", "without pronunciation (--dictionary gives them one): 'zoo'"),
+        (PHONES, "bad zoo-bed cab", "sil b a d * c a b sil", "pronunciation (--dictionary gives them one): 'zoo'"),
         (PHONES, "zoo bad", "* b a d sil", "'zoo'"),
         (PHONES, "xy bad", "* b a d sil", "words without a character of the model's vocabulary: 'xy'"),
         (ENGLISH, "so [inaudible 00:12] it", "s o * i t", "what is marked as not understood: '[inaudible 00:12]'"),

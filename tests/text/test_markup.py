@@ -1,6 +1,5 @@
 """Known markup goes, speech stays, and places are those of the source."""
 
-# ruff: noqa: RUF001
 from __future__ import annotations
 
 import pytest
