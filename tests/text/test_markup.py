@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from isotone.text.markup import bracketed, clean, unclear
@@ -77,6 +77,7 @@ def test_other_brackets_are_known() -> None:
 
 
 @given(text=lively)
+@example(text="[00:12] so")
 def test_places_are_those_of_the_source(text: str) -> None:
     found = clean(text)
     assert len(found.places) == len(found.text)

@@ -201,6 +201,8 @@ def test_accents_are_folded_where_the_vocabulary_has_none(
     assert transcript.unknown == ()
     accented = CharacterTokenizer(["<pad>", "|", *"acéefi"])
     assert accented.decode(accented.encode("café fâce fièf").tokens) == "café face fief"
+    marked = CharacterTokenizer(["<pad>", "x", "\u030c", "e", "é"])
+    assert marked.encode("x\u030cé").tokens == (1, 2, 4)
     mixed = CharacterTokenizer(["<pad>", "|", *"abcE"])
     assert mixed.case == "keep"
     assert mixed.decode(mixed.encode("ABC Cab E").tokens) == "abc cab E"
