@@ -12,6 +12,7 @@ import soundfile
 import torch
 from typer.testing import CliRunner, Result
 
+from isotone.batch.ledger import NAME
 from isotone.cli import app
 from isotone.encoder import SpeechEncoder
 from isotone.model import Model, Reading
@@ -113,3 +114,8 @@ def error_of(*arguments: str | Path, code: int = 2) -> str:
 def lines_of(path: Path) -> Sequence[dict[str, str]]:
     """The rows of a JSON-lines file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def names_in(out: Path) -> list[str]:
+    """The files of an output folder, by name, but for the ledger."""
+    return sorted(p.name for p in out.iterdir() if p.name != NAME)
