@@ -17,6 +17,8 @@ import soundfile
 
 from isotone import decoding
 from isotone.audio import AudioError, info, is_audio, load, unsupported, without_copies
+from isotone.corpus.folder import FolderCorpus
+from isotone.inputs import find_audio
 
 HZ, SECONDS = 48_000, 3
 
@@ -256,6 +258,20 @@ def test_what_is_audio_by_its_name() -> None:
     ]
     paths = [Path(p) for p in ("s/a.mp4", "s/a.wav", "t/a.mp4", "b.m4a", "b.webm", "c.flac", "c.wav")]
     assert without_copies(paths) == [p for p in paths if p != Path("s/a.mp4")]
+
+
+def test_folders_are_searched_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a decoder they are found all the same, and each is an error of its own: nothing goes unsaid."""
+    soundfile.write(tmp_path / "a.wav", np.zeros(800), 16_000)
+    for name in ("a.mp4", "b.m4a", "c.WebM"):
+        (tmp_path / name).write_bytes(b"\0" * 100)
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.txt").write_text("text")
+    assert [path.name for path in find_audio([tmp_path])] == ["a.wav", "b.m4a", "c.WebM"]
+    monkeypatch.setattr(decoding, "decoder", lambda: None)
+    corpus = FolderCorpus(tmp_path)
+    assert corpus.load("all")["id"][:] == ["a"]
+    assert [id for id, reason in corpus.skipped if "install ffmpeg" in reason] == ["b", "c"]
 
 
 # torchcodec

@@ -37,8 +37,8 @@ class Recording:
 def find_recordings(paths: Sequence[Path]) -> list[Recording]:
     """Find the recordings among paths, each once; folders are searched, with what lies below them and is linked there.
 
-    A name depends on a recording's own path alone. A film beside plain audio of its name is left out. Of folders inside each other, the outermost counts. A file that is
-    not there is kept: it is an error of that file alone.
+    A name depends on a recording's own path alone. A film beside plain audio of its name is left out. Of folders
+    inside each other, the outermost counts. A file that is not there is kept: it is an error of that file alone.
 
     Raises:
         FileNotFoundError: none of the paths is there, or there is no audio in them at all.

@@ -102,7 +102,7 @@ def test_nothing_in_common_is_an_error_that_shows_both_sides(tmp_path: Path) -> 
         evaluate_paths(tmp_path / "hyp", tmp_path / "ref")
     with pytest.raises(
         ValueError,
-        match=r"none with a tier 'words' on both sides: .*hyp has 'phones' in 1 \.json file; ",
+        match=r"none has a tier 'words' on both sides: .*hyp has 'phones' in 1 \.json file; ",
     ):
         evaluate_paths(tmp_path / "hyp", tmp_path / "hyp", tier="words")
     with pytest.raises(FileNotFoundError, match="there is no"):

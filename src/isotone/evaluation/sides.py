@@ -89,7 +89,8 @@ def describe_nothing(
     tiers = "; ".join(f"{path} has {_tiers_of(side)}" for path, side in zip(paths, sides) if side.lacking)
     broken = [str(error) for side in sides for _, error in side.errors]
     return (
-        f"{paths[0]} and {paths[1]} share no utterance of {len(matches)} with a tier {tier!r} on both sides: {tiers}. "
+        f"Of the utterances that {paths[0]} and {paths[1]} share ({len(matches)}), none has a tier {tier!r} on both "
+        f"sides: {tiers}. "
         f"Choose a tier with --tier.{f' Also: {broken[0]}' if broken else ''}"
     )
 
