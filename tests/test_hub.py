@@ -220,19 +220,6 @@ def test_a_model_is_not_exported_over_other_files(tmp_path: Path) -> None:
     assert sorted(p.name for p in run.iterdir()) == ["config.yaml", "model"]
 
 
-def test_a_hub_that_cannot_be_asked_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unreachable(source: str) -> None:
-        raise OSError("We couldn't connect to the hub\nand more")
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("isotone.model._from_hub", lambda repository: None)
-    monkeypatch.setattr("isotone.model._from_transformers", unreachable)
-    with pytest.raises(
-        FileNotFoundError, match=r"^No folder rnus/joint, and no such model.*couldn't connect to the hub$"
-    ):
-        Model.load("rnus/joint")
-
-
 def test_the_command(tmp_path: Path) -> None:
     model_of(WAVE, LETTERS).save(tmp_path / "run" / "model")
     (tmp_path / "run" / "model" / "README.md").write_text("the card")

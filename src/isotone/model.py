@@ -15,15 +15,17 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from isotone.fetch import CONFIG, fetch
 from isotone.files import atomic_folder
 from isotone.interfaces import Encoder, Head, Statistics
+from isotone.pretrained import load_ctc
 from isotone.registries import encoders, heads
 from isotone.registry import nearest
 from isotone.text import tokenizer as tokenizers
 from isotone.text.tokenizer import Tokenizer
 from isotone.types import Emissions
 
-CONFIG, WEIGHTS = "isotone.json", "model.safetensors"
+WEIGHTS = "model.safetensors"
 
 
 class ModelError(ValueError):
@@ -155,35 +157,34 @@ class Model(nn.Module):
             save_file(state, target / WEIGHTS, metadata={"format": "pt"})
 
     @classmethod
-    def load(cls, source: Path | str) -> Model:
+    def load(cls, source: Path | str, language: str = "") -> Model:
         """Load what :meth:`save` wrote, a run folder, or a ``*ForCTC`` model of transformers.
 
         Args:
             source: Folder, or hub id, of either kind.
+            language: ISO 639 code of the language that is spoken: of a model of many languages (MMS) it chooses the
+                adapter, of one that is pronounced by espeak-ng the voice, and numbers are read in it. Default: what the
+                model's files say.
 
         Raises:
-            ModelError: the folder is not a model, or its weights do not fit.
-            OSError: no such folder or hub id.
+            ModelError: the folder is not a model, its weights do not fit, or it is not of this language.
+            FileNotFoundError: no such folder or hub id.
+            ConnectionError: no such folder, and the hub does not answer.
         """
         check_source(source)
         folder = model_folder(source)
         if not folder.exists():
-            folder = _from_hub(str(source)) or folder
+            folder = fetch(str(source), language)
         if (folder / CONFIG).is_file():
-            return cls._load_own(folder)
-        if folder.exists() and not (folder / "config.json").is_file():
+            model = cls._load_own(folder)
+            if language:
+                _set_language(model.tokenizer, language)
+            return model
+        if not (folder / "config.json").is_file():
             raise ModelError(
                 f"{folder} holds no model: expected {CONFIG} (isotone) or config.json (transformers)."
             )
-        try:
-            return _from_transformers(str(source))
-        except OSError as error:
-            if folder.exists():
-                raise
-            said = str(error).splitlines()[0]
-            raise FileNotFoundError(
-                f"No folder {source}, and no such model to be had from the hub: {said}"
-            ) from error
+        return _from_transformers(folder, str(source), language)
 
     # as transformers calls them
     save_pretrained = save
@@ -237,18 +238,6 @@ def model_folder(source: Path | str) -> Path:
     return folder / "model" if (folder / "model" / CONFIG).is_file() else folder
 
 
-def _from_hub(repository: str) -> Path | None:
-    """Where the files of a hub id's isotone model are; None where it has none."""
-    from huggingface_hub import hf_hub_download, snapshot_download
-    from huggingface_hub.errors import EntryNotFoundError, HFValidationError, RepositoryNotFoundError
-
-    try:
-        hf_hub_download(repository, CONFIG)
-    except (EntryNotFoundError, RepositoryNotFoundError, HFValidationError):
-        return None
-    return Path(snapshot_download(repository))
-
-
 @contextmanager
 def _own_randomness(device: torch.device, progress: float) -> Iterator[None]:
     """Random numbers that follow from the stream's state and the progress, and take none from the stream."""
@@ -274,33 +263,20 @@ def _head(spec: Mapping[str, Any], encoder: Encoder, tokenizer: Tokenizer) -> He
     )
 
 
-def _from_transformers(source: str) -> Model:
-    from transformers import AutoConfig, AutoModelForCTC
-
-    config = AutoConfig.from_pretrained(source)
-    if not any(name.endswith("ForCTC") for name in config.architectures or ()):
-        raise ModelError(
-            f"{source} is a {config.architectures} model: to align or transcribe, one '...ForCTC' is needed."
-        )
-    theirs = AutoModelForCTC.from_pretrained(source)
-    encoder = encoders.build("transformers", source, pretrained=False)
-    encoder.model = theirs.base_model
-    head = {"name": "ctc", "reads": "last", "dropout": getattr(config, "final_dropout", 0.0)}
+def _from_transformers(folder: Path, source: str, language: str) -> Model:
+    try:
+        parts = load_ctc(folder, language)
+    except ValueError as error:
+        raise ModelError(f"{source}: {error}") from error
     reading = Reading("ctc", {"name": "ctc-greedy"}, "ctc", {"name": "ctc"})
-    model = Model(encoder, {"ctc": head}, tokenizers.load(_tokenizer_folder(source)), reading)
-    labels, scored = len(model.tokenizer), theirs.lm_head.out_features
-    if labels > scored:
-        raise ModelError(f"{source}: the tokenizer has {labels} labels, the model {scored}.")
-    # what is scored beyond the tokenizer's labels has no name and was never a target
-    state = {name: value[:labels] for name, value in theirs.lm_head.state_dict().items()}
-    model.heads["ctc"].get_submodule("lm_head").load_state_dict(state)
+    model = Model(parts.encoder, {"ctc": parts.head}, parts.tokenizer, reading)
+    model.heads["ctc"].get_submodule("lm_head").load_state_dict(parts.weights)
     return model.eval()
 
 
-def _tokenizer_folder(source: str) -> Path:
-    """Where the tokenizer's files lie; those of a hub id are fetched, or found where they were fetched to before."""
-    if Path(source).is_dir():
-        return Path(source)
-    from huggingface_hub import snapshot_download
-
-    return Path(snapshot_download(source, allow_patterns=["*token*.json", "vocab*.json"]))
+def _set_language(tokenizer: Tokenizer, language: str) -> None:
+    """Have texts read in another language than the tokenizer was saved with."""
+    try:
+        tokenizer.use_language(language)
+    except ValueError as error:
+        raise ModelError(f"The model does not read the language {language!r}: {error}") from error

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from isotone.text.characters import CharacterTokenizer
+from isotone.text.fast_pieces import FAST_FILE, FastPieceTokenizer
 from isotone.text.lexicon import Lexicon
 from isotone.text.normalize import Case, TextError, Word, normalize, split_words
 from isotone.text.phones import SILENT
@@ -46,9 +48,12 @@ class PhoneTokenizer(Tokenizer):
         blank: The blank label.
         pauses: Put the silence between the words as well. A silence that begins a word is then that between the words.
         lexicon: The words that recognised phones are read as. Default: phones are the text.
+        delimiter: The label between words, where there is one; recognised words are then what stands between them.
+        language: See :func:`isotone.text.normalize.split_words`.
 
     Raises:
-        ValueError: the blank or the silence is not among the labels, a label is there twice, or pauses without silence.
+        ValueError: the blank, the silence or the delimiter is not among the labels, a label is there twice, or pauses
+            without silence.
     """
 
     unit: Unit = "phones"
@@ -62,15 +67,32 @@ class PhoneTokenizer(Tokenizer):
         *,
         pauses: bool = False,
         lexicon: Lexicon | None = None,
+        delimiter: str | None = None,
+        language: str = "en",
     ) -> None:
         super().__init__(labels, number_of_blank(labels, blank), silence, pauses)
+        if delimiter is not None and delimiter not in self._numbers:
+            raise ValueError(f"The delimiter {delimiter!r} is not among the labels {list(labels)}.")
         self.pronouncer = pronouncer
         self.lexicon = lexicon
+        self.delimiter = delimiter
+        self.language = language
 
     @property
     def has_words(self) -> bool:
         """See :attr:`Tokenizer.has_words`."""
-        return self.lexicon is not None
+        return self.lexicon is not None or self.delimiter is not None
+
+    @property
+    def delimiter_number(self) -> int | None:
+        """See :attr:`Tokenizer.delimiter_number`."""
+        return None if self.delimiter is None else self._numbers[self.delimiter]
+
+    def use_language(self, language: str) -> None:
+        """See :meth:`Tokenizer.use_language`."""
+        if self.pronouncer is not None:
+            self.pronouncer.use_language(language)
+        super().use_language(language)
 
     def tiers(self, given_text: bool) -> tuple[str, ...]:
         """See :meth:`Tokenizer.tiers`; without a pronouncer a given text is phones, and has no words."""
@@ -85,12 +107,14 @@ class PhoneTokenizer(Tokenizer):
         """
         if self.pronouncer is None:
             return self._encode_phones(text)
-        words = split_words(text)
+        words = split_words(text, language=self.language)
         parts = [(i, part) for i, word in enumerate(words) for part in word.normal.split()]
         phones: list[tuple[str, int | None]] = []
         for (i, _), said in zip(parts, self.pronouncer([part for _, part in parts])):
             # the closure of a stop at a word's start is a part of the pause before it
             rest = said[1:] if self.pauses and said[0] == self.silence and len(said) > 1 else said
+            if self.delimiter is not None and phones and phones[-1][1] != i:
+                phones.append((self.delimiter, None))
             phones += [(phone, i) for phone in rest]
         return self._known(words, phones, silences=True)
 
@@ -125,15 +149,24 @@ class PhoneTokenizer(Tokenizer):
         """The words that the lexicon reads, without one the phones, with spaces between them."""
         if self.lexicon is not None:
             return " ".join(word for word, _, _ in self.words(ids))
-        return " ".join(self.labels[i] for i in ids if i != self.blank)
+        return " ".join(self.labels[i] for i in ids if self.writes(i))
 
     def words(self, ids: Sequence[int]) -> list[tuple[str, int, int]]:
-        """What the lexicon reads; without one nothing, for phones do not say where words begin."""
-        return [] if self.lexicon is None else self.lexicon.parse([self.labels[i] for i in ids])
+        """What the lexicon reads, or what stands between delimiters; without either nothing is known of words."""
+        if self.lexicon is not None:
+            return self.lexicon.parse([self.labels[i] for i in ids])
+        if self.delimiter is None:
+            return []
+        found: list[tuple[str, int, int]] = []
+        for said, group in itertools.groupby(range(len(ids)), lambda i: self.writes(ids[i])):
+            if said:
+                places = list(group)
+                found.append(("".join(self.labels[ids[i]] for i in places), places[0], places[-1] + 1))
+        return found
 
     def writes(self, number: int) -> bool:
         """See :meth:`Tokenizer.writes`."""
-        return number != self.blank
+        return number not in (self.blank, self.delimiter_number)
 
     def save(self, folder: Path) -> None:
         """Write everything that :func:`load` needs, the pronouncer too."""
@@ -143,6 +176,8 @@ class PhoneTokenizer(Tokenizer):
             "blank": self.labels[self.blank],
             "silence": self.silence,
             "pauses": self.pauses,
+            "delimiter": self.delimiter,
+            "language": self.language,
             "pronouncer": None if self.pronouncer is None else self.pronouncer.save(Path(folder)),
             "lexicon": None if self.lexicon is None else self.lexicon.pronunciations,
         }
@@ -257,13 +292,17 @@ def _distinct(texts: Iterable[str]) -> set[str]:
 
 
 def load(folder: str | Path) -> Tokenizer:
-    """Load what :meth:`Tokenizer.save` wrote, or the files of transformers' ``Wav2Vec2CTCTokenizer``.
+    """Load what :meth:`Tokenizer.save` wrote, or the files of a CTC tokenizer of transformers.
 
     Raises:
         FileNotFoundError: no tokenizer in the folder.
         ValueError: its files do not describe one.
     """
     folder = Path(folder)
+    if not (folder / CONFIG).is_file():
+        from isotone.text.foreign import load_foreign  # which makes the tokenizers of this module
+
+        return load_foreign(folder)
     config = read_json(folder / CONFIG)
     kind = config.get("kind", "characters")
     if kind == "phones":
@@ -271,11 +310,16 @@ def load(folder: str | Path) -> Tokenizer:
         words = config.get("lexicon")
         return PhoneTokenizer(
             config["labels"], pronouncer, config["silence"], config["blank"], pauses=config.get("pauses", False),
-            lexicon=Lexicon(words, config["silence"]) if words else None,
+            lexicon=Lexicon(words, config["silence"]) if words else None, delimiter=config.get("delimiter"),
+            language=config.get("language", "en"),
         )  # fmt: skip
     if kind == "characters":
         return CharacterTokenizer.from_transformers(
             folder, config.get("case"), config.get("language", "en"), pauses=config.get("pauses", False)
+        )
+    if kind == "pieces" and "blank" in config:
+        return FastPieceTokenizer(
+            (folder / FAST_FILE).read_text(encoding="utf-8"), config["blank"], config["case"], config["language"]
         )
     if kind == "pieces":
         return PieceTokenizer(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from isotone.files import atomic_write
+from isotone.languages import iso_code
 from isotone.text.normalize import TextError, Word
 
 Unit = Literal["phones", "characters", "pieces"]
@@ -47,9 +48,11 @@ class Tokenizer(ABC):
         unit: ``"phones"``, ``"characters"`` or ``"pieces"``.
         silence: The label of silence, where there is one: a text begins and ends with it.
         pauses: Whether it is between words as well. There it has frames where somebody pauses.
+        language: ISO 639 code of the language of texts; empty where nothing says. Numbers are read in it.
     """
 
     unit: Unit
+    language: str = ""
 
     def __init__(
         self, labels: Sequence[str], blank: int, silence: str | None = None, pauses: bool = False
@@ -117,6 +120,16 @@ class Tokenizer(ABC):
     @abstractmethod
     def save(self, folder: Path) -> None:
         """Write everything that :func:`load` needs."""
+
+    def use_language(self, language: str) -> None:
+        """Have texts read in a language, by its ISO 639 code.
+
+        Raises:
+            ValueError: that is no code, or words cannot be pronounced in this language.
+        """
+        if not (code := iso_code(language)):
+            raise ValueError(f"a language is asked for by its ISO 639 code, such as de or deu; got {language!r}.")
+        self.language = code
 
     @property
     def silence_number(self) -> int | None:
