@@ -6,6 +6,7 @@ was fetched before loads without a network, and one that was not is refused at o
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import threading
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from isotone.languages import among, spoken_target
+from isotone.registry import nearest
 
 #: The file that says that a model is isotone's own.
 CONFIG = "isotone.json"
@@ -23,6 +25,32 @@ PATIENCE_S = 2.0
 _SMALL = re.compile(
     r"(preprocessor_|processor_)?config\.json|\S*token\S*\.json|vocab\S*|merges\.txt|\S+\.model|README\.md"
 )
+
+
+def check_source(source: Path | str) -> None:
+    """See that a model is where :meth:`isotone.model.Model.load` can get it, before anything heavy is imported.
+
+    Raises:
+        FileNotFoundError: there is no such folder, and the id of a model of the hub, USER/NAME, looks otherwise; or
+            the hub has none of that name.
+        ConnectionError: it is not on this machine, and the hub does not answer.
+    """
+    path = Path(source)
+    if path.exists():
+        return
+    here = path.parent.is_dir()
+    in_a_folder = here and path.parent != Path()
+    if in_a_folder or path.is_absolute() or len(path.parts) != 2:
+        near = nearest(path.name, [p.name for p in path.parent.iterdir() if p.is_dir()]) if here else ""
+        raise FileNotFoundError(f"No model or run folder {source}.{near} A model of the hub is USER/NAME.")
+    if _kept(str(source)) is None:
+        _files_of(str(source))
+
+
+def model_folder(source: Path | str) -> Path:
+    """The folder of the model: ``source`` itself, or ``model`` in it where it is a run's."""
+    folder = Path(source)
+    return folder / "model" if (folder / "model" / CONFIG).is_file() else folder
 
 
 def fetch(repository: str, language: str = "") -> Path:
@@ -38,27 +66,14 @@ def fetch(repository: str, language: str = "") -> Path:
         ValueError: it has no such language.
     """
     from huggingface_hub import constants
-    from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError
+    from huggingface_hub.errors import GatedRepoError
 
-    kept = _kept(repository)
     try:
-        files = _listed(repository)
-    except HFValidationError as error:
-        raise FileNotFoundError(f"No folder {repository}, and that is no id of the hub: {error}") from error
-    except Exception as error:  # of the HTTP library, which versions of the hub's client differ in
-        if kept is not None:
+        files = _files_of(repository)
+    except OSError:
+        if (kept := _kept(repository)) is not None:
             return kept
-        status = getattr(getattr(error, "response", None), "status_code", 0)
-        if isinstance(error, RepositoryNotFoundError) or status in (401, 403, 404):
-            raise FileNotFoundError(
-                f"No folder {repository}, and the hub ({constants.ENDPOINT}) has no model of that name that may be "
-                "read. Check the name; for a private one log in: hf auth login."
-            ) from error
-        raise ConnectionError(
-            f"{repository} is not on this machine, neither as a folder nor in the hub's cache, and the hub "
-            f"({constants.ENDPOINT}) could not be reached: {_reason(error)}. Check the network, or fetch the model "
-            "where there is one; what was fetched once needs none."
-        ) from error
+        raise
     try:
         return _downloaded(repository, files, language)
     except GatedRepoError as error:
@@ -72,6 +87,30 @@ def fetch(repository: str, language: str = "") -> Path:
         raise ConnectionError(
             f"{repository} was not fetched whole from the hub ({constants.ENDPOINT}): {_reason(error)}. Try again: "
             "what has come is kept."
+        ) from error
+
+
+@functools.cache
+def _files_of(repository: str) -> tuple[str, ...]:
+    """The names of a model's files, from the hub; raises as :func:`fetch`."""
+    from huggingface_hub import constants
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
+
+    try:
+        return tuple(_listed(repository))
+    except HFValidationError as error:
+        raise FileNotFoundError(f"No folder {repository}, and that is no id of the hub: {error}") from error
+    except Exception as error:  # of the HTTP library, which versions of the hub's client differ in
+        status = getattr(getattr(error, "response", None), "status_code", 0)
+        if isinstance(error, RepositoryNotFoundError) or status in (401, 403, 404):
+            raise FileNotFoundError(
+                f"No folder {repository}, and the hub ({constants.ENDPOINT}) has no model of that name that may be "
+                "read. Check the name; for a private one log in: hf auth login."
+            ) from error
+        raise ConnectionError(
+            f"{repository} is not on this machine, neither as a folder nor in the hub's cache, and the hub "
+            f"({constants.ENDPOINT}) could not be reached: {_reason(error)}. Check the network, or fetch the model "
+            "where there is one; what was fetched once needs none."
         ) from error
 
 

@@ -11,8 +11,9 @@ from typing import Any
 from torch import nn
 
 from isotone.encoder import SpeechEncoder
+from isotone.fetch import CONFIG, model_folder
 from isotone.files import atomic_folder, atomic_write
-from isotone.model import CONFIG, Model, ModelError, model_folder
+from isotone.model import Model, ModelError
 from isotone.text.tokenizer import CharacterTokenizer, PhoneTokenizer, Tokenizer
 from isotone.text.transcript import write_json
 

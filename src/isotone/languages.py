@@ -51,6 +51,13 @@ def iso_code(tag: object) -> str:
     return _SHORT.get(head) or _SHORT.get(_GROUP.get(head, "")) or head
 
 
+def language_code(asked: str) -> str:
+    """The :func:`iso_code` of a language that somebody asks for; ValueError where that is no code."""
+    if code := iso_code(asked):
+        return code
+    raise ValueError(f"a language is asked for by its ISO 639 code, such as de or deu; got {asked!r}.")
+
+
 def spoken_language(folder: Path, asked: str = "") -> str:
     """The language that a model is for, as :func:`iso_code` has it; empty where nothing says.
 
@@ -61,9 +68,12 @@ def spoken_language(folder: Path, asked: str = "") -> str:
     Args:
         folder: The model's files.
         asked: A code of the language, by whoever uses the model.
+
+    Raises:
+        ValueError: what was asked for is no code.
     """
     if asked:
-        return iso_code(asked)
+        return language_code(asked)
     tokenizer = _json(folder / "tokenizer_config.json")
     said: list[Any] = [tokenizer.get(key) for key in ("target_lang", "phonemizer_lang", "language")]
     said += [_json(folder / "config.json").get("language"), _of_card(folder / "README.md")]

@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from isotone.fetch import CONFIG, fetch
+from isotone.fetch import CONFIG, check_source, fetch, model_folder
 from isotone.files import atomic_folder
 from isotone.interfaces import Encoder, Head, Statistics
 from isotone.pretrained import load_ctc
@@ -216,26 +216,6 @@ class Model(nn.Module):
                 f"{folder / WEIGHTS} is damaged, or does not fit the model's configuration: {error}"
             ) from error
         return model.eval()
-
-
-def check_source(source: Path | str) -> None:
-    """See that a model is at least somewhere where :meth:`Model.load` can look for it.
-
-    Raises:
-        FileNotFoundError: there is no such folder, and the id of a model of the hub, USER/NAME, looks otherwise.
-    """
-    path = Path(source)
-    here = path.parent.is_dir()
-    in_a_folder = here and path.parent != Path()
-    if not path.exists() and (in_a_folder or path.is_absolute() or len(path.parts) != 2):
-        near = nearest(path.name, [p.name for p in path.parent.iterdir() if p.is_dir()]) if here else ""
-        raise FileNotFoundError(f"No model or run folder {source}.{near} A model of the hub is USER/NAME.")
-
-
-def model_folder(source: Path | str) -> Path:
-    """The folder of the model: ``source`` itself, or ``model`` in it where it is a run's."""
-    folder = Path(source)
-    return folder / "model" if (folder / "model" / CONFIG).is_file() else folder
 
 
 @contextmanager

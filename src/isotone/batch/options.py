@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from isotone.files import check_folder
-from isotone.model import Model, check_source
+from isotone.fetch import check_source
+from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.registries import aligners, decoders, formats
 from isotone.stars import STAR_COST

@@ -49,29 +49,29 @@ class FastPieceTokenizer(Tokenizer):
             labels[blank] = BLANK
         super().__init__([x if x is not None else f"<unused{i}>" for i, x in enumerate(labels)], blank)
         special = {i for i, token in self._pieces.get_added_tokens_decoder().items() if token.special}
-        unknown = getattr(self._pieces.model, "unk_token", None)
-        self._unknown = self._numbers.get(str(unknown), -1)
-        self._silent = {blank, self._unknown, *special, *(i for i, x in enumerate(labels) if x is None)}
+        unknown = self._numbers.get(str(getattr(self._pieces.model, "unk_token", None)), blank)
+        self._silent = {blank, unknown, *special, *(i for i, x in enumerate(labels) if x is None)}
         spoken = [label for i, label in enumerate(self.labels) if i not in self._silent]
         self._marks = _style(spoken)
-        self.case: Case = case or case_of([*"".join(spoken)])
+        self.case: Case = case or case_of([c for label in spoken if label[0] != "<" for c in label if c.isascii()])
         self.language = language
 
     def encode(self, text: str) -> Transcript:
         """The pieces of a text's words, as they are in the whole text; raises as :meth:`Tokenizer.encode`."""
         words = split_words(text, case=self.case, language=self.language)
         plain = " ".join(word.normal for word in words)
-        ends = list(itertools.accumulate((len(word.normal) + 1 for word in words)))
+        ends = [end - 1 for end in itertools.accumulate(len(word.normal) + 1 for word in words)]
         coded = self._pieces.encode(plain, add_special_tokens=False)
         tokens: list[tuple[int, int | None]] = []
-        unknown: list[str] = []
+        written: set[int] = set()
         for number, (start, end) in zip(coded.ids, coded.offsets):
-            if number in self._silent:
-                unknown += plain[start:end].replace(" ", "")
-            else:
+            if number not in self._silent:
+                # the space before a word is the word's
                 tokens.append((number, min(bisect.bisect_right(ends, max(start, end - 1)), len(words) - 1)))
+                written.update(range(start, end))
         # the space alone is nothing that is said
         said = {word for number, word in tokens if self.labels[number] not in (_SPACE, _BYTE_SPACE)}
+        unknown = (c for i, c in enumerate(plain) if c != " " and i not in written)
         return self._transcript(words, [(n, word) for n, word in tokens if word in said], unknown)
 
     def decode(self, ids: Sequence[int]) -> str:

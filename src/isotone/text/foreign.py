@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from isotone.languages import iso_code, spoken_language
+from isotone.languages import spoken_language
 from isotone.text.characters import CharacterTokenizer, content, read_labels
 from isotone.text.fast_pieces import FastPieceTokenizer
-from isotone.text.ipa import EspeakIPA, is_ipa
+from isotone.text.ipa import EspeakIPA, is_ipa, voice_of
 from isotone.text.tokenizer import PhoneTokenizer
 from isotone.text.transcript import BLANK, CONFIG, Tokenizer, read_json
 
@@ -65,10 +65,13 @@ def _phones(folder: Path, labels: Sequence[str], config: dict[str, Any], languag
         raise ValueError(
             f"its words are put into phones by {backend!r}, and isotone pronounces with espeak-ng alone."
         )
-    voice = str(config.get("phonemizer_lang") or spoken_language(folder, language))
+    spoken = spoken_language(folder, language)
+    voice = str(config.get("phonemizer_lang") or (spoken and voice_of(spoken)))
     pronouncer = None
     if is_ipa(labels):
-        pronouncer = EspeakIPA(labels, voice or "en-us")
+        if not voice:
+            raise ValueError("its labels are phones, and nothing says of which language: ask for one (--language).")
+        pronouncer = EspeakIPA(labels, voice)
         if language:
             pronouncer.use_language(language)
     elif config.get("do_phonemize", True):
@@ -83,7 +86,7 @@ def _phones(folder: Path, labels: Sequence[str], config: dict[str, Any], languag
         pronouncer,
         blank=content(config.get("pad_token")) or BLANK,
         delimiter=delimiter if delimiter in labels else None,
-        language=iso_code(language or voice),
+        language=spoken,
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isotone.languages import iso_code
+from isotone.languages import iso_code, language_code
 from isotone.text.pronounce import Pronouncer
 
 if TYPE_CHECKING:
@@ -135,11 +135,9 @@ class EspeakIPA(Pronouncer):
         """
         from isotone.text.espeak_library import check_language
 
-        code = iso_code(language)
-        if code != iso_code(self.voice):
-            voice = language.lower() if "-" in language else {"zh": "cmn", "en": "en-us"}.get(code, code)
-            check_language(voice)
-            self.voice = voice
+        if language_code(language) != iso_code(self.voice):
+            check_language(voice_of(language))
+            self.voice = voice_of(language)
 
     def save(self, folder: Path) -> dict[str, Any]:
         """Writes nothing: the configuration is all."""
@@ -153,6 +151,14 @@ class EspeakIPA(Pronouncer):
             said = f"{' '.join(labels)!r} is taken for it" if labels else "it is left out"
             log.warning("The model has no phone %r of espeak-ng's %s: %s.", bare, self.voice, said)
         return labels
+
+
+def voice_of(language: str) -> str:
+    """espeak-ng's name of a language, of its American kind where that is English and no other is asked for."""
+    if "-" in language:
+        return language.lower()
+    code = language_code(language)
+    return {"en": "en-us", "zh": "cmn"}.get(code, code)
 
 
 def phones_of(words: Sequence[str], voice: str) -> list[list[str]]:

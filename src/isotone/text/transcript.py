@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from isotone.files import atomic_write
-from isotone.languages import iso_code
+from isotone.languages import language_code
 from isotone.text.normalize import TextError, Word
 
 Unit = Literal["phones", "characters", "pieces"]
@@ -127,9 +127,7 @@ class Tokenizer(ABC):
         Raises:
             ValueError: that is no code, or words cannot be pronounced in this language.
         """
-        if not (code := iso_code(language)):
-            raise ValueError(f"a language is asked for by its ISO 639 code, such as de or deu; got {language!r}.")
-        self.language = code
+        self.language = language_code(language)
 
     @property
     def silence_number(self) -> int | None:
