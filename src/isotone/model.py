@@ -19,7 +19,7 @@ from isotone.fetch import CONFIG, check_source, fetch, model_folder
 from isotone.files import atomic_folder
 from isotone.interfaces import Encoder, Head, Statistics
 from isotone.pretrained import load_ctc
-from isotone.registries import encoders, heads
+from isotone.registries import aligners, encoders, heads
 from isotone.registry import nearest
 from isotone.text import tokenizer as tokenizers
 from isotone.text.tokenizer import Tokenizer
@@ -107,6 +107,20 @@ class Model(nn.Module):
             raise ModelError("reading.rescore is the weight of another head, and reading.times names none.")
         if reading.guide and not reading.guide_aligner:
             raise ModelError(f"The guide {reading.guide!r} needs an aligner: guide_aligner: {{name: ctc}}.")
+
+    def aligner_of(self, head: str) -> dict[str, Any]:
+        """The specification of the aligner that fits a head.
+
+        It is the reading's own for the head that the times are read from, and for the guide the guide's. For others it
+        is the aligner that has the name of the head's kind, where there is one.
+        """
+        reading = self.reading
+        if head == reading.guide != reading.times:
+            return reading.guide_aligner
+        kind = self.head_specs[head]["name"]
+        if head == (reading.times or reading.text) or kind not in aligners.names():
+            return reading.aligner
+        return {"name": kind}
 
     def forward(
         self,
