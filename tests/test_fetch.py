@@ -278,9 +278,10 @@ def test_an_encoder_from_the_cache(cache: Path, refusing: str, tmp_path: Path) -
         assert torch.equal(mine, theirs)
 
 
-
 def test_nothing_heavy_is_imported_to_see_where_a_model_is() -> None:
     """A command can refuse a name before it imports torch, which takes longer than the hub is waited for."""
     code = "import sys, isotone.fetch; print('torch' in sys.modules, 'transformers' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
     assert done.stdout.split() == ["False", "False"]

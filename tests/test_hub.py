@@ -89,7 +89,10 @@ def test_what_transformers_has_no_class_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [["encoder.source=wav2vec2-tiny"], ["encoder.source=wav2vec2-bert-tiny", "encoder.config.lookahead_frames=0"]],
+    [
+        ["encoder.source=wav2vec2-tiny"],
+        ["encoder.source=wav2vec2-bert-tiny", "encoder.config.lookahead_frames=0"],
+    ],
     ids=["wav2vec2", "no lookahead"],
 )
 def test_what_the_error_advises_can_be_exported(

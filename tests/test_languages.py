@@ -39,7 +39,9 @@ def test_one_of_the_languages_of_a_model(asked: str, name: str) -> None:
 def test_languages_that_a_model_does_not_have() -> None:
     with pytest.raises(ValueError, match=r"no language 'dea'\. Near it are deu, .*of 8 \(ISO 639-3\)"):
         among("dea", MMS)
-    with pytest.raises(ValueError, match="'az' in several scripts: take one of azj-script_cyrillic, azj-script_latin"):
+    with pytest.raises(
+        ValueError, match="'az' in several scripts: take one of azj-script_cyrillic, azj-script_latin"
+    ):
         among("az", MMS)
     with pytest.raises(ValueError, match="no language 'fr'"):
         among("fr", MMS)
@@ -75,7 +77,9 @@ def test_the_language_that_a_card_says(card: str, code: str, tmp_path: Path) -> 
 def test_what_says_the_language_first(tmp_path: Path) -> None:
     card = "---\nlanguage: en\n---\n"
     assert spoken_language(model_of(tmp_path / "a", card, tokenizer_config={"target_lang": "deu"})) == "de"
-    assert spoken_language(model_of(tmp_path / "b", card, tokenizer_config={"phonemizer_lang": "fr-fr"})) == "fr"
+    assert (
+        spoken_language(model_of(tmp_path / "b", card, tokenizer_config={"phonemizer_lang": "fr-fr"})) == "fr"
+    )
     assert spoken_language(model_of(tmp_path / "c", card, config={"language": "nl"})) == "nl"
     assert spoken_language(model_of(tmp_path / "d", card, tokenizer_config={"target_lang": None})) == "en"
     assert spoken_language(tmp_path / "a", "spa") == "es"

@@ -253,15 +253,17 @@ def test_another_head_for_the_times_has_an_aligner_that_fits_it(guide: str) -> N
     own = model.reading.guide_aligner if guide else {"name": "ctc"}
     assert placed(times="ctc") == placed(times="ctc", aligner=own)
     assert placed(times="ottc") == placed()
-    assert placed(times="ctc", aligner={"name": "segmental"}) != placed(times="ctc")  # what is asked for counts
-    with pytest.raises(ValueError, match="keeps its labels. priors, .* or set prior to 0"):
+    assert placed(times="ctc", aligner={"name": "segmental"}) != placed(
+        times="ctc"
+    )  # what is asked for counts
+    with pytest.raises(ValueError, match=r"keeps its labels. priors, .* or set prior to 0"):
         placed(times="ctc", aligner=model.reading.aligner)
 
 
 def test_an_aligner_is_asked_for_with_options() -> None:
     model = model_of_characters()
     assert Pipeline(model, aligner={"name": "ctc", "blanks": "split"}).aligner.blanks == "split"  # type: ignore[attr-defined]
-    with pytest.raises(TypeError, match="aligner 'ctc' has no option 'blank'. Did you mean 'blanks'"):
+    with pytest.raises(TypeError, match=r"aligner 'ctc' has no option 'blank'\. Did you mean 'blanks'"):
         Pipeline(model, aligner={"name": "ctc", "blank": "split"})
     with pytest.raises(TypeError, match="aligner in a configuration needs a 'name'"):
         Pipeline(model, aligner={"blanks": "split"})

@@ -1,4 +1,5 @@
 """What others trained: CTC models of transformers with phones, pieces, and an adapter per language."""
+# ruff: noqa: RUF001 - phonetic letters are meant
 
 from __future__ import annotations
 
@@ -32,10 +33,11 @@ from isotone.text.tokenizer import PhoneTokenizer
 SAMPLES = torch.randn(1, 16_000, generator=torch.Generator().manual_seed(0)) * 0.1
 
 #: Phones that the vocabulary of wav2vec2-lv-60-espeak-cv-ft has for English.
-IPA = (
-    "n s t ə l a i k d m ɛ ɾ e ɪ p o ɐ z ð f j v b ɹ ʊ iː r w ʌ u ɡ æ aɪ ʃ h ɔ ɑː ŋ ɚ eɪ uː oʊ ᵻ θ aʊ ɜː tʃ ɔː ɑːɹ dʒ əl ʒ "
-    "ɔːɹ ɛɹ ɪɹ ʊɹ aɪɚ ɔɪ iə aɪə n̩ ʔ"
-).split()
+_ENGLISH = (
+    "n s t ə l a i k d m ɛ ɾ e ɪ p o ɐ z ð f j v b ɹ ʊ iː r w ʌ u ɡ æ aɪ ʃ h ɔ ɑː ŋ ɚ eɪ uː oʊ ᵻ θ aʊ ɜː tʃ ɔː ɑːɹ dʒ əl "
+    "ʒ ɔːɹ ɛɹ ɪɹ ʊɹ aɪɚ ɔɪ iə aɪə n̩ ʔ"
+)
+IPA = _ENGLISH.split()
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
 
 
@@ -141,13 +143,13 @@ def phonemic(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def espeak() -> Iterator[None]:
     pytest.importorskip("espeakng_loader", reason="needs espeak-ng")
-    yield
+    return
 
 
 # What phonemizer 3.4 with espeak-ng 1.52 gives the tokenizer of transformers for these sentences.
 SAID = {
-    "She had your dark suit in greasy wash water all year.": "ʃ iː h æ d j ʊɹ d ɑːɹ k s uː t ɪ n ɡ ɹ iː z i w ɑː ʃ w ɔː "
-    "ɾ ɚ ɹ ɔː l j ɪɹ",
+    "She had your dark suit in greasy wash water all year.": "ʃ iː h æ d j ʊɹ d ɑːɹ k s uː t ɪ n ɡ ɹ iː z i w ɑː ʃ w "
+    "ɔː ɾ ɚ ɹ ɔː l j ɪɹ",
     "weren't you button bottle": "w ɜː n t j uː b ʌ ʔ n̩ b ɑː ɾ əl",
 }
 
@@ -179,10 +181,13 @@ def test_a_model_of_phones_aligns_words_and_comes_back(phonemic: Path, tmp_path:
         pipeline = Pipeline(one)
         found = pipeline.align("noise", samples, pipeline.encode("Water, dark suit")).alignment
         assert found.tier("words").labels == ["Water,", "dark", "suit"]
-        assert found.tier("phones").labels == "w ɔː ɾ ɚ d ɑːɹ k s uː t".split()
+        assert found.tier("phones").labels == ["w", "ɔː", "ɾ", "ɚ", "d", "ɑːɹ", "k", "s", "uː", "t"]
         processor = AutoProcessor.from_pretrained(phonemic)
         said = processor.tokenizer.decode(theirs(Wav2Vec2ForCTC.from_pretrained(phonemic)).argmax(-1)[0])
-        assert pipeline.transcribe("noise", SAMPLES[0].numpy()).text == re.sub(r"<unk> ?", "<unk> ", said).strip()
+        assert (
+            pipeline.transcribe("noise", SAMPLES[0].numpy()).text
+            == re.sub(r"<unk> ?", "<unk> ", said).strip()
+        )
 
 
 @pytest.mark.usefixtures("espeak")
@@ -220,7 +225,7 @@ def test_phones_in_the_files_of_a_letter_tokenizer(tmp_path: Path) -> None:
     tokenizer = model.tokenizer
     assert isinstance(tokenizer, PhoneTokenizer)
     transcript = tokenizer.encode("dark suit")
-    assert [labels[i] for i in transcript.tokens] == "d ɑːɹ k | s uː t".split()
+    assert [labels[i] for i in transcript.tokens] == ["d", "ɑːɹ", "k", "|", "s", "uː", "t"]
     assert transcript.token_words == (0, 0, 0, None, 1, 1, 1)
     assert tokenizer.has_words
     assert [w for w, _, _ in tokenizer.words(transcript.tokens)] == ["dɑːɹk", "suːt"]
@@ -235,8 +240,15 @@ def test_phones_of_a_language_that_nobody_names(tmp_path: Path) -> None:
 
 
 def test_phones_that_are_no_ipa_are_refused(tmp_path: Path) -> None:
-    labels = ["<pad>", "<s>", "</s>", "<unk>", "|", *"AA AE AH B CH D EH SH IY NG HH".split()]
-    with pytest.raises(ModelError, match="most labels have several letters, such as .*'AA', 'AE'"):
+    labels = [
+        "<pad>",
+        "<s>",
+        "</s>",
+        "<unk>",
+        "|",
+        *["AA", "AE", "AH", "B", "CH", "D", "EH", "SH", "IY", "NG", "HH"],
+    ]
+    with pytest.raises(ModelError, match=r"most labels have several letters, such as .*'AA', 'AE'"):
         Model.load(save_transformers_model(tmp_path / "model", labels))
 
 
@@ -334,7 +346,9 @@ def test_pieces_align(tmp_path: Path) -> None:
 
 def test_the_blank_is_the_models(tmp_path: Path) -> None:
     """One past the pieces, as in models that come from NeMo, it is a label of its own."""
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=trained("unigram").backend_tokenizer, unk_token="<unk>")
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=trained("unigram").backend_tokenizer, unk_token="<unk>"
+    )
     size = len(tokenizer)
     labels = [str(i) for i in range(size + 1)]
     folder = save_transformers_model(tmp_path / "model", labels, tokenizer, pad_token_id=size)

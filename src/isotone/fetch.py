@@ -124,9 +124,8 @@ def _kept(repository: str) -> Path | None:
             path = try_to_load_from_cache(repository, name)
         except HFValidationError:
             return None
-        if isinstance(path, str) and (folder := Path(path).parent):
-            if _weights([p.name for p in folder.iterdir()]):
-                return folder
+        if isinstance(path, str) and _weights([p.name for p in Path(path).parent.iterdir()]):
+            return Path(path).parent
     return None
 
 
@@ -185,7 +184,7 @@ def adapters_of(files: Sequence[str]) -> dict[str, str]:
 
 
 def _weights(files: Sequence[str]) -> list[str]:
-    """The files of the weights, as one or in parts; those that nothing has to be unpickled from where they are there."""
+    """The files of the weights, as one or in parts; of several kinds that from which nothing is unpickled."""
     for stem, ending in (("model", "safetensors"), ("pytorch_model", "bin")):
         part = re.compile(rf"{stem}(-\d+-of-\d+)?\.{ending}(\.index\.json)?")
         if found := [name for name in files if part.fullmatch(name)]:

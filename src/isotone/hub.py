@@ -54,9 +54,9 @@ def export_transformers(model: Model, folder: Path | str, head: str = "") -> Non
         )
     if ahead := getattr(config, "lookahead_frames", 0):
         raise ModelError(
-            f"This encoder looks {ahead} frames ahead, for the sake of its times, and transformers' {config.model_type} "
-            "cannot: its logits would be others. A model to export is trained with `encoder.source=wav2vec2-tiny`, with "
-            "a published encoder, or with `encoder.config.lookahead_frames=0`."
+            f"This encoder looks {ahead} frames ahead, for the sake of its times, and transformers' "
+            f"{config.model_type} cannot: its logits would be others. A model to export is trained with "
+            "`encoder.source=wav2vec2-tiny`, with a published encoder, or with `encoder.config.lookahead_frames=0`."
         )
     config = type(config).from_dict(config.to_dict())
     config.vocab_size, config.pad_token_id = len(model.tokenizer), model.tokenizer.blank

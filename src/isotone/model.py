@@ -20,7 +20,6 @@ from isotone.files import atomic_folder
 from isotone.interfaces import Encoder, Head, Statistics
 from isotone.pretrained import load_ctc
 from isotone.registries import aligners, encoders, heads
-from isotone.registry import nearest
 from isotone.text import tokenizer as tokenizers
 from isotone.text.tokenizer import Tokenizer
 from isotone.types import Emissions

@@ -185,6 +185,7 @@ def read_labels(folder: Path, config: Mapping[str, Any], spoken: str = "") -> li
 
 
 def case_of(labels: Sequence[str]) -> Case:
+    """The case of the labels that are single letters; ``"keep"`` where they have both."""
     letters = "".join(label for label in labels if len(label) == 1)
     if letters == letters.lower():
         return "lower"

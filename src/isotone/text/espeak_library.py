@@ -147,7 +147,9 @@ class Library:
 
     def pronounce(self, word: str, voice: str) -> list[str]:
         """The mnemonics of a word said by itself, without stress marks; makes no sound."""
-        labels = (p.lstrip(_STRESS_MARKS) for p in re.split(r"[_ ]+", self._phonemes(word, voice, _SEPARATED)))
+        labels = (
+            p.lstrip(_STRESS_MARKS) for p in re.split(r"[_ ]+", self._phonemes(word, voice, _SEPARATED))
+        )
         return [label for label in labels if label]
 
     def ipa(self, text: str, voice: str) -> list[list[str]]:
@@ -268,5 +270,7 @@ def _loader() -> Any:
     try:
         import espeakng_loader
     except ImportError as error:
-        raise EspeakNotInstalled('Synthetic speech, and words in phones, need espeak-ng: pip install "isotone[synth]".') from error
+        raise EspeakNotInstalled(
+            'Synthetic speech, and words in phones, need espeak-ng: pip install "isotone[synth]".'
+        ) from error
     return espeakng_loader

@@ -53,7 +53,9 @@ class FastPieceTokenizer(Tokenizer):
         self._silent = {blank, unknown, *special, *(i for i, x in enumerate(labels) if x is None)}
         spoken = [label for i, label in enumerate(self.labels) if i not in self._silent]
         self._marks = _style(spoken)
-        self.case: Case = case or case_of([c for label in spoken if label[0] != "<" for c in label if c.isascii()])
+        self.case: Case = case or case_of(
+            [c for label in spoken if label[0] != "<" for c in label if c.isascii()]
+        )
         self.language = language
 
     def encode(self, text: str) -> Transcript:

@@ -70,7 +70,9 @@ def _phones(folder: Path, labels: Sequence[str], config: dict[str, Any], languag
     pronouncer = None
     if is_ipa(labels):
         if not voice:
-            raise ValueError("its labels are phones, and nothing says of which language: ask for one (--language).")
+            raise ValueError(
+                "its labels are phones, and nothing says of which language: ask for one (--language)."
+            )
         pronouncer = EspeakIPA(labels, voice)
         if language:
             pronouncer.use_language(language)
@@ -99,7 +101,9 @@ def _pieces(folder: Path, language: str, blank: int | None) -> Tokenizer:
         raise ValueError(f"transformers could not load its tokenizer: {error}") from error
     number = theirs.pad_token_id if blank is None else blank
     if number is None:
-        raise ValueError("neither its config.json nor its tokenizer has a pad_token_id, which is CTC's blank.")
+        raise ValueError(
+            "neither its config.json nor its tokenizer has a pad_token_id, which is CTC's blank."
+        )
     if not theirs.is_fast:
         raise ValueError(
             f"its tokenizer is a {type(theirs).__name__} without a tokenizer.json; convert it: "

@@ -1,4 +1,5 @@
 """Words in the International Phonetic Alphabet, by espeak-ng, in the labels of a given vocabulary."""
+# ruff: noqa: RUF001 - phonetic letters are meant
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ _NEAR = {
     "ɒ": ("ɑ", "ɔ", "o"), "ɑ": ("a", "ɒ"), "a": ("ɑ", "æ"), "æ": ("a", "ɛ"), "ɛ": ("e",), "e": ("ɛ",),
     "ɔ": ("o", "ɒ"), "o": ("ɔ",), "ɪ": ("i",), "i": ("ɪ",), "ʊ": ("u",), "u": ("ʊ",), "ʏ": ("y", "ɪ"),
     "y": ("ʏ", "i"), "ø": ("œ", "e"), "œ": ("ø", "ɛ"), "ɹ": ("r", "ɻ", "ɾ"), "r": ("ɹ", "ɾ", "ʁ"), "ɾ": ("t", "r", "ɹ"),
-    "ʁ": ("ʀ", "r", "ɹ", "x"), "ɫ": ("l",), "ʔ": ("t",), "ʋ": ("v", "w"), "β": ("b", "v"), "ɣ": ("ɡ",), "x": ("χ", "h", "k"),
-    "χ": ("x", "h"), "ç": ("x", "ʃ", "h"), "ɕ": ("ʃ", "s"), "ʑ": ("ʒ", "z"), "ʂ": ("ʃ", "s"), "ʐ": ("ʒ", "z"),
+    "ʁ": ("ʀ", "r", "ɹ", "x"), "ɫ": ("l",), "ʔ": ("t",), "ʋ": ("v", "w"), "β": ("b", "v"), "ɣ": ("ɡ",), 
+    "x": ("χ", "h", "k"), "χ": ("x", "h"), "ç": ("x", "ʃ", "h"), "ɕ": ("ʃ", "s"), "ʑ": ("ʒ", "z"), "ʂ": ("ʃ", "s"), "ʐ": ("ʒ", "z"),
     "ɲ": ("nj", "n"), "ʎ": ("lj", "l"), "ʝ": ("j",), "ɟ": ("dʒ", "j"), "ɬ": ("l",), "ɦ": ("h",), "ɯ": ("u", "ʊ"),
     "ɭ": ("l",), "ɳ": ("n",), "ʈ": ("t",), "ɖ": ("d",), "ɽ": ("ɾ", "r"), "ɱ": ("m",), "ɸ": ("f",), "ʍ": ("w",),
     "ɥ": ("j", "w"), "θ": ("t",), "ð": ("d",),
@@ -194,7 +195,9 @@ def _shared_out(groups: Sequence[Sequence[str]], alone: Sequence[Sequence[str]])
 
 def _alike(said: Sequence[str], alone: Sequence[str]) -> bool:
     """Whether two ways to say a word can be of one word: they have a consonant or, in short words, any sound alike."""
-    return bool({_bare(p)[:1] for p in said} & {_bare(p)[:1] for p in alone}) or max(len(said), len(alone)) <= 2
+    return (
+        bool({_bare(p)[:1] for p in said} & {_bare(p)[:1] for p in alone}) or max(len(said), len(alone)) <= 2
+    )
 
 
 def _bare(phone: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from isotone.files import atomic_write
-from isotone.languages import iso_code
+from isotone.languages import iso_code, language_code
 from isotone.text.normalize import TextError
 from isotone.text.phones import RELEASES, Closures, PhoneSet, fold
 
@@ -35,6 +35,7 @@ class Pronouncer(ABC):
 
         What is pronounced in one way only, as by a dictionary, is taken to be right.
         """
+        language_code(language)
 
     def __call__(self, words: Sequence[str]) -> list[list[str]]:
         """The phones of every word.

@@ -319,7 +319,10 @@ def load(folder: str | Path) -> Tokenizer:
         )
     if kind == "pieces" and "blank" in config:
         return FastPieceTokenizer(
-            (folder / FAST_FILE).read_text(encoding="utf-8"), config["blank"], config["case"], config["language"]
+            (folder / FAST_FILE).read_text(encoding="utf-8"),
+            config["blank"],
+            config["case"],
+            config["language"],
         )
     if kind == "pieces":
         return PieceTokenizer(
