@@ -34,8 +34,8 @@ SAMPLES = torch.randn(1, 16_000, generator=torch.Generator().manual_seed(0)) * 0
 
 #: Phones that the vocabulary of wav2vec2-lv-60-espeak-cv-ft has for English.
 _ENGLISH = (
-    "n s t ə l a i k d m ɛ ɾ e ɪ p o ɐ z ð f j v b ɹ ʊ iː r w ʌ u ɡ æ aɪ ʃ h ɔ ɑː ŋ ɚ eɪ uː oʊ ᵻ θ aʊ ɜː tʃ ɔː ɑːɹ dʒ əl "
-    "ʒ ɔːɹ ɛɹ ɪɹ ʊɹ aɪɚ ɔɪ iə aɪə n̩ ʔ"
+    "n s t ə l a i k d m ɛ ɾ e ɪ p o ɐ z ð f j v b ɹ ʊ iː r w ʌ u ɡ æ aɪ ʃ h ɔ ɑː ŋ ɚ eɪ uː oʊ ᵻ θ aʊ ɜː tʃ ɔː ɑːɹ dʒ "
+    "əl ʒ ɔːɹ ɛɹ ɪɹ ʊɹ aɪɚ ɔɪ iə aɪə n̩ ʔ"
 )
 IPA = _ENGLISH.split()
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from isotone.files import check_folder
 from isotone.fetch import check_source
+from isotone.files import check_folder
 from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.registries import aligners, decoders, formats
