@@ -205,9 +205,24 @@ def test_a_text_without_anything_to_align(model: Path, tmp_path: Path, text: str
 def test_a_text_with_some_unknown_characters(model: Path, tmp_path: Path) -> None:
     speech = save_noise(tmp_path / "u.wav", 2.0, text="Grüße aus 東京 now")
     result = isotone("align", speech, "-m", model, "-f", "json", "-o", tmp_path / "out")
-    assert all(repr(c) in result.stderr for c in "üß東京")
-    assert files.read(tmp_path / "out/u.json").tier("words").labels == ["Grüße", "aus", "now"]
-    assert "".join(files.read(tmp_path / "out/u.json").tier("characters").labels) == "greausnow"
+    assert (
+        "aligned as unknown speech: words without a character of the model's vocabulary: '東京'"
+        in result.stderr
+    )
+    words = files.read(tmp_path / "out/u.json").tier("words")
+    assert words.labels == ["Grüße", "aus", "東京", "now"]
+    assert [s.score is None for s in words] == [False, False, True, False]
+    assert "".join(files.read(tmp_path / "out/u.json").tier("characters").labels) == "grusseausnow"
+
+
+def test_two_transcripts_of_one_file_are_a_warning(model: Path, tmp_path: Path) -> None:
+    speech = save_noise(tmp_path / "u.wav", text="so [laughs]")
+    speech.with_suffix(".lab").write_text("other")
+    isotone("align", speech, "-m", model, "-f", "json", "-o", tmp_path / "out")
+    (row,) = lines_of(tmp_path / "out/warnings.jsonl")
+    assert "its transcript is u.txt, not u.lab beside it" in row["warning"]
+    assert "left out as markup (--keep-markup reads it): '[laughs]'" in row["warning"]
+    assert files.read(tmp_path / "out/u.json").tier("words").labels == ["so"]
 
 
 def test_unknown_phones_are_named(phone_model: Path, tmp_path: Path) -> None:
@@ -228,8 +243,12 @@ def test_unknown_phones_are_named(phone_model: Path, tmp_path: Path) -> None:
         (b"", "is empty: expected the transcript"),
         (b" \n\t\n", "is empty: expected the transcript"),
         (b"\xef\xbb\xbf", "is empty: expected the transcript"),
-        ("café".encode("latin-1"), "is not UTF-8 text"),
-        ("hello".encode("utf-16"), "is not UTF-8 text"),
+        ("one\ncafé".encode("latin-1"), "is not text that can be read: line 2: expected UTF-8"),
+        ("hello".encode("utf-16-le"), "it has zero bytes: save it as UTF-8"),
+        (
+            b"WEBVTT\n\n00:00.000 --> 00:01.000\nhello\n",
+            "is WebVTT subtitles; expected a transcript in plain text",
+        ),
         (None, "no transcript: expected u.txt or .lab"),
     ],
 )
@@ -243,9 +262,10 @@ def test_transcripts_that_cannot_be_read(
     assert said in only_error(tmp_path / "out")
 
 
-def test_utf8_with_a_mark_and_windows_line_ends_is_fine(model: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
+def test_byte_order_marks_and_windows_line_ends_are_fine(model: Path, tmp_path: Path, encoding: str) -> None:
     speech = save_noise(tmp_path / "u.wav")
-    (tmp_path / "u.txt").write_bytes("\ufeffone\r\ntwo\r\n".encode())
+    (tmp_path / "u.txt").write_bytes("\ufeffone\r\ntwo\r\n".encode(encoding))
     isotone("align", speech, "-m", model, "-f", "json", "-o", tmp_path / "out")
     assert files.read(tmp_path / "out/u.json").tier("words").labels == ["one", "two"]
 

@@ -14,7 +14,7 @@ from tiny_models import error_of, isotone, lines_of, names_in, save_character_mo
 from isotone import aligners
 from isotone import format as files
 from isotone.batch import Options, Target, align_files
-from isotone.inputs import find_audio, find_recordings, read_text, transcript_path
+from isotone.inputs import find_audio, find_recordings, find_transcript, read_text
 from isotone.interfaces import Aligner
 from isotone.types import Coupling, Emissions, Targets
 
@@ -81,12 +81,12 @@ def test_a_transcript_folder_may_be_flat_or_like_the_audios(tmp_path: Path) -> N
         (tmp_path / "text" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "text" / name).write_text(name)
     text = tmp_path / "text"
-    assert transcript_path(tmp_path / "speech/s1/a.wav", text) == text / "s1/a.lab"
-    assert transcript_path(tmp_path / "speech/s3/a.wav", text) == text / "a.txt"
-    assert transcript_path(tmp_path / "speech/s2/t/b.wav", text) == text / "s2/t/b.txt"
+    assert find_transcript(tmp_path / "speech/s1/a.wav", text).path == text / "s1/a.lab"
+    assert find_transcript(tmp_path / "speech/s3/a.wav", text).path == text / "a.txt"
+    assert find_transcript(tmp_path / "speech/s2/t/b.wav", text).path == text / "s2/t/b.txt"
     with pytest.raises(FileNotFoundError, match=r"expected b\.txt or \.lab in"):
-        transcript_path(tmp_path / "speech/b.wav", text)
-    assert transcript_path(tmp_path / "text/a.wav", None) == text / "a.txt"
+        find_transcript(tmp_path / "speech/b.wav", text)
+    assert find_transcript(tmp_path / "text/a.wav", None).path == text / "a.txt"
 
 
 def test_sample_numbers_before_a_prompt_of_timits_are_no_text(tmp_path: Path) -> None:

@@ -9,8 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isotone.corpus.folder import AUDIO_SUFFIXES
+from isotone.format.reading import FormatError, decode
+from isotone.text.kinds import KINDS, kind_of_bytes, kind_of_name, kind_of_text
 
 TEXT_SUFFIXES = (".txt", ".lab", ".TXT", ".LAB")
+
+_CONVERT = "save the words alone, without times and formatting, as a .txt file in UTF-8."
 
 # TIMIT's prompts begin with the first and the last sample
 _PROMPT = re.compile(r"0\s+(\d+)\s+(?=\S)")
@@ -110,7 +114,26 @@ def place(path: Path) -> Path:
     return path.parent.resolve() / path.name
 
 
-def transcript_path(audio: Path, folder: Path | None) -> Path:
+@dataclass(frozen=True)
+class TranscriptFile:
+    """The transcript of an audio file.
+
+    Attributes:
+        path: The file that is read.
+        others: Files of its name and folder that could be it as well; they are not read.
+    """
+
+    path: Path
+    others: tuple[Path, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What one should know of the choice, for people to read."""
+        others = " or ".join(path.name for path in self.others)
+        return (f"its transcript is {self.path.name}, not {others} beside it",) if others else ()
+
+
+def find_transcript(audio: Path, folder: Path | None) -> TranscriptFile:
     """The transcript of an audio file, in a folder; beside it where there is none.
 
     Raises:
@@ -124,28 +147,58 @@ def transcript_path(audio: Path, folder: Path | None) -> Path:
         folders = [folder.joinpath(*parents[start:]) for start in range(len(parents) + 1)]
     for one in folders:
         if path := sibling(one, audio.stem):
-            return path
-    raise FileNotFoundError(f"no transcript: expected {audio.stem}.txt or .lab in {folder or audio.parent}")
+            return TranscriptFile(path, tuple(p for p in _siblings(one, audio.stem) if not p.samefile(path)))
+    raise FileNotFoundError(
+        f"no transcript: expected {audio.stem}.txt or .lab in {folder or audio.parent}{_unread(folders, audio)}"
+    )
 
 
 def sibling(folder: Path, stem: str) -> Path | None:
     """The transcript of that name in a folder, if there is one."""
+    return next(_siblings(folder, stem), None)
+
+
+def _siblings(folder: Path, stem: str) -> Iterator[Path]:
     paths = (folder / f"{stem}{suffix}" for suffix in TEXT_SUFFIXES)
-    return next((path for path in paths if path.is_file()), None)
+    return (path for path in paths if path.is_file())
+
+
+def _unread(folders: Sequence[Path], audio: Path) -> str:
+    """What there is in place of a transcript."""
+    for path in (one / f"{audio.stem}{suffix}" for one in folders for suffix in KINDS):
+        if path.is_file():
+            return f". There is {path.name} ({KINDS[path.suffix]}): {_CONVERT}"
+    return ""
 
 
 def read_text(path: Path, seconds: float) -> str:
     """A transcript of so many seconds of audio; the sample numbers before a prompt of TIMIT's are left out.
 
+    Args:
+        path: A file of plain text, UTF-8, or UTF-16 with a byte order mark.
+        seconds: How long the audio is.
+
     Raises:
-        ValueError: the file is empty or not UTF-8.
+        ValueError: the file is empty, in another encoding, or of another kind, such as subtitles; the message says
+            which.
     """
+    data = path.read_bytes()
+    if kind := kind_of_name(path) or kind_of_bytes(data):
+        raise _not_plain(path, kind)
     try:
-        text = path.read_text(encoding="utf-8-sig").strip()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text ({error}): save it as UTF-8.") from error
+        text = re.sub(r"\r\n?", "\n", decode(data)).strip()
+    except FormatError as error:
+        raise ValueError(f"{path} is not text that can be read: {error}") from error
+    if kind := kind_of_text(text):
+        raise _not_plain(path, kind)
+    if "\0" in text:
+        raise ValueError(f"{path} is not text that can be read, it has zero bytes: save it as UTF-8.")
     if (prompt := _PROMPT.match(text)) and abs(int(prompt[1]) / 16_000 - seconds) < 0.1:
         text = text[prompt.end() :]
     if not text:
         raise ValueError(f"{path} is empty: expected the transcript.")
     return text
+
+
+def _not_plain(path: Path, kind: str) -> ValueError:
+    return ValueError(f"{path} is {kind}; expected a transcript in plain text: {_CONVERT}")

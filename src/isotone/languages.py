@@ -33,6 +33,13 @@ _MEMBER = {
 }  # fmt: skip
 _GROUP = {member: group for group, member in _MEMBER.items()}
 
+# ISO 639-2's other codes, by their names in English.
+_ALIASES = """
+alb:sqi arm:hye baq:eus bur:mya chi:zho cze:ces dut:nld fre:fra geo:kat ger:deu gre:ell ice:isl mac:mkd mao:mri may:msa
+per:fas rum:ron slo:slk tib:bod wel:cym
+"""
+_OTHER = dict(pair.split(":") for pair in _ALIASES.split())
+
 _NONE = frozenset({"mul", "und", "zxx", "mis"})
 
 
@@ -48,6 +55,7 @@ def iso_code(tag: object) -> str:
         return ""
     if len(head) == 2:
         return head if head in _LONG else ""
+    head = _OTHER.get(head, head)
     return _SHORT.get(head) or _SHORT.get(_GROUP.get(head, "")) or head
 
 
@@ -102,7 +110,7 @@ def among(asked: str, known: Sequence[str]) -> str:
     if asked in known:
         return asked
     head = asked.strip().lower().replace("_", "-").split("-")[0]
-    long = _LONG.get(head, head)
+    long = _LONG.get(head, _OTHER.get(head, head))
     for code in (long, _MEMBER.get(long, long)):
         found = sorted(name for name in known if name.split("-")[0] == code)
         if len(found) == 1:

@@ -12,7 +12,7 @@ from torch import Tensor
 from isotone.alignment import Alignment, Tier, tier_from_spans
 from isotone.corpus import SILENCE
 from isotone.scores import Scores, score
-from isotone.stars import STAR_COST
+from isotone.stars import STAR_COST, shared_out
 from isotone.text.tokenizer import Tokenizer, Transcript
 from isotone.types import Coupling, Emissions, Targets
 
@@ -68,6 +68,7 @@ def results(
     out = []
     for i, name in enumerate(ids):
         times = [(emissions.grid.seconds(s), emissions.grid.seconds(e)) for s, e in spans[i].tolist()]
+        times = shared_out(transcripts[i], times)
         tiers = _tiers(seconds[i], tokenizer, transcripts[i], _placed(transcripts[i], times, scores, i))
         fit, frameless = float(scores.fit[i]), float(scores.frameless[i])
         alignment = Alignment(name, seconds[i], tiers, fit)

@@ -16,7 +16,7 @@ from isotone.alignment import AlignmentError
 from isotone.batch import Options, explain, progress_of
 from isotone.evaluation import ROC, roc
 from isotone.files import atomic_write, check_target
-from isotone.inputs import find_audio, ids_of, read_text, readable, transcript_path
+from isotone.inputs import find_audio, find_transcript, ids_of, read_text, readable
 from isotone.text.normalize import normalize
 from isotone.windows import Windows
 
@@ -129,7 +129,7 @@ def _texts(found: Sequence[Path], folder: Path | None) -> tuple[dict[Path, str],
     texts, errors = {}, []
     for path in found:
         try:
-            texts[path] = read_text(transcript_path(path, folder), sound.info(path).seconds)
+            texts[path] = read_text(find_transcript(path, folder).path, sound.info(path).seconds)
         except (OSError, ValueError) as error:
             errors.append({"file": readable(path), "error": explain(error, path)})
     return texts, errors

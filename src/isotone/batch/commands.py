@@ -10,7 +10,7 @@ import numpy as np
 
 from isotone.batch.options import Options, Target
 from isotone.batch.runs import Outcome, Work, run
-from isotone.inputs import find_audio, read_text, transcript_path
+from isotone.inputs import TranscriptFile, find_audio, find_transcript, read_text
 from isotone.pipeline import Pipeline
 from isotone.result import Result
 
@@ -75,20 +75,19 @@ class Aligning(Work):
 
     def inputs(self, recording: Path) -> Mapping[str, Path]:
         """The transcript."""
-        return {"text": self.text or transcript_path(recording, self.text_dir)}
+        return {"text": self._transcript(recording).path}
 
     def run(self, pipeline: Pipeline, path: Path, id: str, samples: np.ndarray) -> tuple[Result, list[str]]:
         """Align a recording."""
         seconds = len(samples) / pipeline.model.encoder.sample_rate
-        transcript = pipeline.encode(read_text(self.inputs(path)["text"], seconds))
+        source = self._transcript(path)
+        transcript = pipeline.encode(read_text(source.path, seconds))
         result = pipeline.align(id, samples, transcript)
-        warnings = []
-        if not samples.any():
-            warnings.append("its audio is silent, every sample is 0: the times mean nothing")
-        if transcript.unknown:
-            unknown = ", ".join(map(repr, transcript.unknown))
-            warnings.append(f"aligned without what the model has no labels for: {unknown}")
-        return result, warnings
+        silent = () if samples.any() else ("its audio is silent, every sample is 0: the times mean nothing",)
+        return result, [*silent, *source.notes, *transcript.notes]
+
+    def _transcript(self, recording: Path) -> TranscriptFile:
+        return TranscriptFile(self.text) if self.text else find_transcript(recording, self.text_dir)
 
     def doubt(self, pipeline: Pipeline, score: float | None) -> str:
         """See :meth:`Work.doubt`."""

@@ -101,7 +101,7 @@ def run(audio: Sequence[Path], options: Options, target: Target, work: Work) -> 
     """
     recordings = find_recordings(audio)
     pipeline = options.pipeline()
-    writers = writers_for(target.formats, pipeline.model.tokenizer.tiers(work.given_text))
+    writers = writers_for(target.formats, pipeline.tokenizer.tiers(work.given_text))
     model = model_key(pipeline.model)
 
     def key(digests: Mapping[str, str]) -> str:

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from isotone.text.normalize import Case, split_words
+from isotone.text.folding import fold
+from isotone.text.normalize import Case, Word, split_words
 from isotone.text.transcript import (
     BLANK,
     CONFIG,
+    Spelling,
     Tokenizer,
-    Transcript,
     Unit,
     number_of_blank,
     read_json,
@@ -48,11 +49,12 @@ class CharacterTokenizer(Tokenizer):
         *,
         pauses: bool = False,
     ) -> None:
-        super().__init__(labels, number_of_blank(labels, blank), delimiter if pauses else None, pauses)
+        super().__init__(
+            labels, number_of_blank(labels, blank), delimiter if pauses else None, pauses, language
+        )
         self.delimiter = delimiter
         self.unknown = unknown
         self.case: Case = case or case_of(labels)
-        self.language = language
         self._space = self._numbers.get(delimiter)
         special = {blank, delimiter, unknown}
         self._characters = {c: i for c, i in self._numbers.items() if len(c) == 1 and c not in special}
@@ -62,23 +64,29 @@ class CharacterTokenizer(Tokenizer):
         """See :attr:`Tokenizer.delimiter_number`."""
         return self._space
 
-    def encode(self, text: str) -> Transcript:
-        """The characters of a text's words, with delimiters; raises as :meth:`Tokenizer.encode`."""
-        words = split_words(text, case=self.case, language=self.language)
-        tokens: list[tuple[int, int | None]] = []
+    def split(self, text: str) -> tuple[Word, ...]:
+        """See :meth:`Tokenizer.split`."""
+        return split_words(text, case=self.case, language=self.language)
+
+    def spell(self, words: Sequence[Word]) -> list[Spelling]:
+        """The characters of every word; those that the vocabulary lacks are folded (:mod:`isotone.text.folding`)."""
+        return [self._spelling(word) for word in words]
+
+    def _spelling(self, word: Word) -> Spelling:
+        labels: list[int] = []
         unknown: list[str] = []
-        for i, word in enumerate(words):
-            known: list[tuple[int, int | None]] = []
-            for part in word.normal.split():
-                numbers = [self._characters[c] for c in part if c in self._characters]
-                unknown += [c for c in part if c not in self._characters]
-                if numbers and known and self._space is not None:
-                    known.append((self._space, i))
-                known += [(n, i) for n in numbers]
-            if known and tokens and self._space is not None:
-                tokens.append((self._space, None))
-            tokens += known
-        return self._transcript(words, self._with_silences(tokens), unknown)
+        for part in word.normal.split():
+            known: list[int] = []
+            for character in part:
+                form = character if character in self._characters else fold(character, self._characters)
+                if form is None:
+                    unknown.append(character)
+                else:
+                    known += [self._characters[c] for c in form]
+            if known and labels and self._space is not None:
+                labels.append(self._space)
+            labels += known
+        return Spelling(tuple(labels), tuple(unknown))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The words with spaces between them, in the case of the labels."""

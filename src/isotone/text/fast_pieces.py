@@ -10,8 +10,9 @@ from typing import Literal
 
 from isotone.files import atomic_write
 from isotone.text.characters import case_of
-from isotone.text.normalize import Case, split_words
-from isotone.text.transcript import BLANK, CONFIG, Tokenizer, Transcript, Unit, write_json
+from isotone.text.folding import fold
+from isotone.text.normalize import Case, Word, split_words
+from isotone.text.transcript import BLANK, CONFIG, Spelling, Tokenizer, Unit, write_json
 
 FAST_FILE = "tokenizer.json"
 
@@ -47,7 +48,9 @@ class FastPieceTokenizer(Tokenizer):
         labels = [self._pieces.id_to_token(i) for i in range(size)]
         if labels[blank] is None and BLANK not in labels:
             labels[blank] = BLANK
-        super().__init__([x if x is not None else f"<unused{i}>" for i, x in enumerate(labels)], blank)
+        super().__init__(
+            [x if x is not None else f"<unused{i}>" for i, x in enumerate(labels)], blank, language=language
+        )
         special = {i for i, token in self._pieces.get_added_tokens_decoder().items() if token.special}
         unknown = self._numbers.get(str(getattr(self._pieces.model, "unk_token", None)), blank)
         self._silent = {blank, unknown, *special, *(i for i, x in enumerate(labels) if x is None)}
@@ -56,25 +59,43 @@ class FastPieceTokenizer(Tokenizer):
         self.case: Case = case or case_of(
             [c for label in spoken if label[0] != "<" for c in label if c.isascii()]
         )
-        self.language = language
+        self._alphabet = {c for label in spoken for c in label}
 
-    def encode(self, text: str) -> Transcript:
-        """The pieces of a text's words, as they are in the whole text; raises as :meth:`Tokenizer.encode`."""
-        words = split_words(text, case=self.case, language=self.language)
-        plain = " ".join(word.normal for word in words)
-        ends = [end - 1 for end in itertools.accumulate(len(word.normal) + 1 for word in words)]
+    def split(self, text: str) -> tuple[Word, ...]:
+        """See :meth:`Tokenizer.split`."""
+        return split_words(text, case=self.case, language=self.language)
+
+    def spell(self, words: Sequence[Word]) -> list[Spelling]:
+        """The pieces of every word, as they are in the whole text.
+
+        Characters that are in no piece are folded (:mod:`isotone.text.folding`).
+        """
+        normal = [word.normal for word in words]
+        found = self._spelled(normal)
+        strange = {c for spelling in found for c in spelling.unknown}
+        forms = {c: form for c in strange if (form := fold(c, self._alphabet)) is not None}
+        if not forms:
+            return found
+        return self._spelled(["".join(forms.get(c, c) for c in word) for word in normal])
+
+    def _spelled(self, words: Sequence[str]) -> list[Spelling]:
+        plain = " ".join(words)
+        ends = [end - 1 for end in itertools.accumulate(len(word) + 1 for word in words)]
         coded = self._pieces.encode(plain, add_special_tokens=False)
-        tokens: list[tuple[int, int | None]] = []
+        pieces: list[list[int]] = [[] for _ in words]
         written: set[int] = set()
         for number, (start, end) in zip(coded.ids, coded.offsets):
             if number not in self._silent:
                 # the space before a word is the word's
-                tokens.append((number, min(bisect.bisect_right(ends, max(start, end - 1)), len(words) - 1)))
+                pieces[min(bisect.bisect_right(ends, max(start, end - 1)), len(words) - 1)].append(number)
                 written.update(range(start, end))
-        # the space alone is nothing that is said
-        said = {word for number, word in tokens if self.labels[number] not in (_SPACE, _BYTE_SPACE)}
-        unknown = (c for i, c in enumerate(plain) if c != " " and i not in written)
-        return self._transcript(words, [(n, word) for n, word in tokens if word in said], unknown)
+        found = []
+        for numbers, word, end in zip(pieces, words, ends):
+            unknown = [c for i, c in enumerate(word, end - len(word)) if c != " " and i not in written]
+            # the space alone is nothing that is said
+            said = any(self.labels[number] not in (_SPACE, _BYTE_SPACE) for number in numbers)
+            found.append(Spelling(tuple(numbers) if said else (), tuple(unknown)))
+        return found
 
     def decode(self, ids: Sequence[int]) -> str:
         """The words with spaces between them."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import bisect
+import copy
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +21,7 @@ from isotone.text.pronounce import Pronouncer, load_pronouncer
 from isotone.text.transcript import (
     BLANK,
     CONFIG,
+    Spelling,
     Tokenizer,
     Transcript,
     Unit,
@@ -70,13 +73,12 @@ class PhoneTokenizer(Tokenizer):
         delimiter: str | None = None,
         language: str = "en",
     ) -> None:
-        super().__init__(labels, number_of_blank(labels, blank), silence, pauses)
+        super().__init__(labels, number_of_blank(labels, blank), silence, pauses, language)
         if delimiter is not None and delimiter not in self._numbers:
             raise ValueError(f"The delimiter {delimiter!r} is not among the labels {list(labels)}.")
         self.pronouncer = pronouncer
         self.lexicon = lexicon
         self.delimiter = delimiter
-        self.language = language
 
     @property
     def has_words(self) -> bool:
@@ -91,12 +93,49 @@ class PhoneTokenizer(Tokenizer):
     def use_language(self, language: str) -> None:
         """See :meth:`Tokenizer.use_language`."""
         if self.pronouncer is not None:
+            self.pronouncer = copy.copy(self.pronouncer)
             self.pronouncer.use_language(language)
         super().use_language(language)
 
-    def tiers(self, given_text: bool) -> tuple[str, ...]:
-        """See :meth:`Tokenizer.tiers`; without a pronouncer a given text is phones, and has no words."""
-        return super().tiers(given_text and self.pronouncer is not None)
+    @property
+    def takes_words(self) -> bool:
+        """See :attr:`Tokenizer.takes_words`: with a pronouncer."""
+        return self.pronouncer is not None
+
+    def split(self, text: str) -> tuple[Word, ...]:
+        """The words of a text; the phones of a string of phones where there is no pronouncer."""
+        return split_words(text, language=self.language) if self.takes_words else joined(text.split())
+
+    def spell(self, words: Sequence[Word]) -> list[Spelling]:
+        """The phones of every word.
+
+        Raises:
+            TextError: without a pronouncer, a label that is not in the vocabulary.
+        """
+        if self.pronouncer is None:
+            return self._spell_phones([word.text for word in words])
+        parts = [word.normal.split() for word in words]
+        said = iter(self.pronouncer.lookup([part for some in parts for part in some]))
+        return [self._spelling(some, [next(said) for _ in some]) for some in parts]
+
+    def _spelling(self, parts: Sequence[str], said: Sequence[list[str] | None]) -> Spelling:
+        if missing := [part for part, phones in zip(parts, said) if not phones]:
+            return Spelling((), (), tuple(missing))
+        phones: list[str] = []
+        for some in said:
+            # the closure of a stop at a word's start is a part of the pause before it
+            begins = self.pauses and some and some[0] == self.silence and len(some) > 1
+            phones += (some or [])[1 if begins else 0 :]
+        known = tuple(self._numbers[p] for p in phones if p in self._numbers)
+        return Spelling(known, tuple(p for p in phones if p not in self._numbers))
+
+    def _spell_phones(self, phones: Sequence[str]) -> list[Spelling]:
+        if unknown := [p for p in dict.fromkeys(phones) if self._numbers.get(p, self.blank) == self.blank]:
+            raise TextError(
+                f"{unknown[:10]} are no phones of this model, which has {self.labels}. "
+                f"To align words give the tokenizer a pronouncer, or a dictionary (--dictionary)."
+            )
+        return [Spelling((self._numbers[p],)) for p in phones]
 
     def encode(self, text: str) -> Transcript:
         """The phones of a text, pronounced, or of a string of phones where there is no pronouncer.
@@ -105,18 +144,10 @@ class PhoneTokenizer(Tokenizer):
             TextError: a word without pronunciation, without a pronouncer a label that is not in the
                 vocabulary, or nothing left.
         """
-        if self.pronouncer is None:
-            return self._encode_phones(text)
-        words = split_words(text, language=self.language)
-        parts = [(i, part) for i, word in enumerate(words) for part in word.normal.split()]
-        phones: list[tuple[str, int | None]] = []
-        for (i, _), said in zip(parts, self.pronouncer([part for _, part in parts])):
-            # the closure of a stop at a word's start is a part of the pause before it
-            rest = said[1:] if self.pauses and said[0] == self.silence and len(said) > 1 else said
-            if self.delimiter is not None and phones and phones[-1][1] != i:
-                phones.append((self.delimiter, None))
-            phones += [(phone, i) for phone in rest]
-        return self._known(words, phones, silences=True)
+        found = super().encode(text)
+        return (
+            found if self.takes_words else replace(found, words=(), token_words=(None,) * len(found.tokens))
+        )
 
     def encode_row(self, row: Mapping[str, Any]) -> Transcript:
         """The labels of a row's phone tier; its text is pronounced where it has none.
@@ -141,7 +172,10 @@ class PhoneTokenizer(Tokenizer):
             phones.append((label, word if word >= 0 and middle < spans["end"][word] else None))
         kept = [(label, word) for label, word in phones if label in self._numbers or label not in SILENT]
         try:
-            return self._known(joined(spans["label"]), kept)
+            tokens = [(self._numbers[p], w) for p, w in kept if p in self._numbers]
+            return self._transcript(
+                joined(spans["label"]), tokens, (p for p, _ in kept if p not in self._numbers)
+            )
         except TextError as error:
             raise TextError(f"Utterance {row['id']!r}: {error}") from None
 
@@ -182,23 +216,6 @@ class PhoneTokenizer(Tokenizer):
             "lexicon": None if self.lexicon is None else self.lexicon.pronunciations,
         }
         write_json(Path(folder) / CONFIG, config)
-
-    def _encode_phones(self, text: str) -> Transcript:
-        phones = text.split()
-        if unknown := [p for p in dict.fromkeys(phones) if self._numbers.get(p, self.blank) == self.blank]:
-            raise TextError(
-                f"{unknown[:10]} are no phones of this model, which has {self.labels}. "
-                f"To align words give the tokenizer a pronouncer."
-            )
-        return self._known((), [(phone, None) for phone in phones])
-
-    def _known(
-        self, words: Iterable[Word], phones: list[tuple[str, int | None]], *, silences: bool = False
-    ) -> Transcript:
-        tokens = [(self._numbers[p], w) for p, w in phones if p in self._numbers]
-        if silences:
-            tokens = self._with_silences(tokens)
-        return self._transcript(words, tokens, (p for p, _ in phones if p not in self._numbers))
 
 
 def build_tokenizer(

@@ -16,7 +16,8 @@ MMS = ["abi", "azj-script_cyrillic", "azj-script_latin", "cmn-script_simplified"
     ("tag", "code"),
     [
         ("en", "en"), ("EN-us", "en"), ("eng", "en"), ("deu", "de"), ("fr-fr", "fr"), ("cmn", "zh"),
-        ("cmn-script_simplified", "zh"), ("swh", "sw"), ("nob", "nb"), ("hsb", "hsb"), ("abi", "abi"), ("pt_BR", "pt"),
+        ("cmn-script_simplified", "zh"), ("swh", "sw"), ("nob", "nb"), ("hsb", "hsb"),
+        ("ger", "de"), ("chi", "zh"), ("abi", "abi"), ("pt_BR", "pt"),
         ("", ""), ("multilingual", ""), ("mul", ""), ("xx", ""), ("English", ""), (None, ""), (7, ""),
     ],
 )  # fmt: skip
