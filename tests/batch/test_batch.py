@@ -19,7 +19,7 @@ from isotone.interfaces import Aligner
 from isotone.types import Coupling, Emissions, Targets
 
 DATA = Path(
-    os.environ.get("ISOTONE_TEST_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data")
+    os.environ.get("ISOTONE_TEST_DATA", Path(__file__).resolve().parents[2].parent / "shared" / "data")
 )
 
 
