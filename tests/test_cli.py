@@ -319,3 +319,46 @@ def test_transcribe_prints_and_writes_the_text(phones: Path, tmp_path: Path) -> 
     row = json.loads((tmp_path / "o/transcripts.jsonl").read_text())
     assert row["file"] == str(audio)
     assert f"{audio}: {row['text']}" in result.stdout
+
+
+# Texts
+
+
+def test_a_word_that_cannot_be_spelled_keeps_its_place(characters: Path, tmp_path: Path) -> None:
+    speech = save_noise(tmp_path / "u.wav", 3.0, text="Café [laughs] naïve 你好 21 <b>go</b>")
+    command = ("align", speech, "-m", characters, "-f", "json", "-o", tmp_path / "o")
+    isotone(*command, "--language", "xx")
+    words = files.read(tmp_path / "o/u.json").tier("words").labels
+    assert words == ["Café", "naïve", "你好", "21", "<b>go</b>"] or words == [
+        "Café",
+        "naïve",
+        "你好",
+        "21",
+        "go",
+    ]
+    (row,) = lines_of(tmp_path / "o/warnings.jsonl")
+    for part in ("你好", "'21'", "[laughs]"):
+        assert part in row["warning"], row
+    isotone(*command)  # another language: it is done again, and English numbers are read
+    (row,) = lines_of(tmp_path / "o/warnings.jsonl")
+    assert "21" not in row["warning"]
+    isotone(*command, "--keep-markup")
+    assert "[laughs]" in files.read(tmp_path / "o/u.json").tier("words").labels
+
+
+def test_dictionaries_give_pronunciations(phones: Path, tmp_path: Path) -> None:
+    speech = save_noise(tmp_path / "u.wav", 2.0, text="seat teas")
+    (tmp_path / "own.dict").write_text("seat s iy t\nteas t iy s\n")
+    command = ("align", speech, "-m", phones, "-f", "json", "-o", tmp_path / "o")
+    isotone(*command, code=1)
+    isotone(*command, "--dictionary", tmp_path / "own.dict")
+    whole = files.read(tmp_path / "o/u.json")
+    assert whole.tier("words").labels == ["seat", "teas"]
+    assert whole.tier("phones").labels == ["s", "iy", "t", "t", "iy", "s"]
+    (tmp_path / "own.dict").write_text("seat s aa t\nteas t aa s\n")
+    isotone(*command, "--dictionary", tmp_path / "own.dict")
+    assert files.read(tmp_path / "o/u.json").tier("phones").labels == ["s", "aa", "t", "t", "aa", "s"], (
+        "it has changed"
+    )
+    assert "No pronunciation dictionary" in error_of(*command, "--dictionary", tmp_path / "gone.dict")
+    assert "ISO code" in error_of(*command, "--language", "German!")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import save_file
-from tiny_models import save_noise, save_transformers_model
+from tiny_models import error_of, isotone, save_noise, save_transformers_model
 from torch import Tensor
 from transformers import (
     AutoProcessor,
@@ -379,3 +379,12 @@ def test_a_language_for_any_model(tmp_path: Path) -> None:
         Model.load(tmp_path / "own", "German")
     with pytest.raises(ModelError, match="by its ISO 639 code"):
         Model.load(folder, "German")
+
+
+def test_the_command_takes_the_language(mms: Path, tmp_path: Path) -> None:
+    sound = save_noise(tmp_path / "a.wav", text="Bäß ab")
+    isotone("align", sound, "--model", mms, "--language", "de", "--out", tmp_path / "out")
+    assert "Bäß" in (tmp_path / "out" / "a.TextGrid").read_text(encoding="utf-8")
+    assert not (tmp_path / "out" / "warnings.jsonl").exists()
+    said = error_of("align", sound, "--model", mms, "--language", "fr", "--out", tmp_path / "none")
+    assert "has no language 'fr'" in said

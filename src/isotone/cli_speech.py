@@ -80,6 +80,26 @@ def align(
     text_dir: TextDir_ = None,
     aligner: Aligner_ = None,
     times: Times_ = None,
+    language: Annotated[
+        str | None,
+        typer.Option(
+            help="ISO code of the language of the transcripts, in which numbers are read (de, deu ...). Default: the "
+            "model's, where it says."
+        ),
+    ] = None,
+    dictionary: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Pronunciation dictionary (CMUdict, Montreal Forced Aligner); repeat for several. The first that has "
+            "a word counts, and the model's own pronouncer for what is in none."
+        ),
+    ] = None,
+    keep_markup: Annotated[
+        bool,
+        typer.Option(
+            "--keep-markup", help="Align markup such as [laughs], <b> or SPEAKER 1: as if it were spoken."
+        ),
+    ] = False,
     format: Format_ = ["textgrid"],  # noqa: B006 - typer copies it
     out_dir: OutOption = Path("alignments"),
     device: Device_ = "cpu",
@@ -115,9 +135,11 @@ def align(
 ) -> None:
     """Find when each word and phone of a known text was said.
 
-    A word * (or <star>) of a transcript stands for any speech that is not written down. JSON and CSV hold scores: of a
-    segment the mean log-probability a frame (nats) and the confidence that its frames are its own (0 to 1), of the
-    whole how well the text fits (JSON).
+    A word * (or <star>) of a transcript stands for any speech that is not written down. So does a word that the model
+    cannot spell or pronounce: it keeps its place, and is listed among the warnings.
+
+    JSON and CSV hold scores: of a segment the mean log-probability per frame (nats) and the confidence that its frames
+    are its own (0 to 1), of the whole how well the text fits (JSON).
 
     OUT mirrors the input's folders: speech/dr1/sa1.wav becomes OUT/dr1/sa1.TextGrid. A ledger in OUT knows what isotone
     wrote there: the same command goes on where it was interrupted, does again what has changed, and never replaces
@@ -129,6 +151,7 @@ def align(
     Example: isotone align speech/*.wav --model runs/timit/joint --format textgrid --format ctm
     """
     from isotone.batch import Options, Target, align_files
+    from isotone.text.options import TextOptions
 
     with explained(), interrupted(out_dir):
         report = align_files(
@@ -142,6 +165,7 @@ def align(
                 guided=guide,
                 extra_speech=extra_speech,
                 star_cost=star_cost,
+                text=TextOptions(language, tuple(dictionary or ()), keep_markup),
             ),
             Target(out_dir, tuple(format), overwrite, redo, prune),
             text=text,

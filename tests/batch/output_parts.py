@@ -15,7 +15,7 @@ from isotone.alignment import Alignment, Segment, Tier
 from isotone.batch import Options, Target
 from isotone.batch import runs as module
 from isotone.batch.runs import Outcome, Work
-from isotone.inputs import transcript_path
+from isotone.inputs import find_transcript
 from isotone.result import Result
 
 
@@ -27,9 +27,8 @@ class Stub(Options):
 
     def pipeline(self) -> Any:
         tokenizer = SimpleNamespace(tiers=lambda given: ("words",))
-        return SimpleNamespace(
-            model=SimpleNamespace(tokenizer=tokenizer, encoder=SimpleNamespace(sample_rate=16_000))
-        )
+        model = SimpleNamespace(encoder=SimpleNamespace(sample_rate=16_000))
+        return SimpleNamespace(model=model, tokenizer=tokenizer)
 
 
 @dataclass
@@ -41,7 +40,7 @@ class Echo(Work):
     given_text = True
 
     def inputs(self, recording: Path) -> Mapping[str, Path]:
-        return {"text": transcript_path(recording, None)}
+        return {"text": find_transcript(recording, None).path}
 
     def run(self, pipeline: Any, path: Path, id: str, samples: np.ndarray) -> tuple[Result, list[str]]:
         self.said.append(id)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from isotone.batch.ledger import digest_of
 from isotone.fetch import check_source
 from isotone.files import check_folder
 from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.registries import aligners, decoders, formats
 from isotone.stars import STAR_COST
+from isotone.text.options import TextOptions
 from isotone.windows import Windows
 
 #: The name of a plugin, or a mapping of its name and options.
@@ -30,6 +33,7 @@ class Options:
         device: Where the model runs.
         window_s: Seconds of the windows in which longer audio is encoded; 0: all at once. See
             :class:`isotone.windows.Windows`.
+        text: How given texts are read.
     """
 
     model: str
@@ -41,6 +45,7 @@ class Options:
     guided: bool = True
     extra_speech: bool = False
     star_cost: float = STAR_COST
+    text: TextOptions = field(default_factory=TextOptions)
 
     def check(self) -> None:
         """See what is wrong before a model is loaded.
@@ -64,7 +69,7 @@ class Options:
     def pipeline(self) -> Pipeline:
         """Load the model."""
         return Pipeline(
-            Model.load(self.model),
+            Model.load(self.model, self.text.language or ""),
             aligner=self.aligner,
             decoder=self.decoder,
             times=self.times,
@@ -73,11 +78,23 @@ class Options:
             extra_speech=self.extra_speech,
             star_cost=self.star_cost,
             guided=self.guided,
+            text=self.text,
         )
 
     def values(self) -> dict[str, Any]:
-        """What results depend on, but for the model: plain values."""
-        return {name: value for name, value in asdict(self).items() if name not in ("model", "device")}
+        """What results depend on, but for the model and the device: plain values, of files their digests."""
+        values = {name: value for name, value in asdict(self).items() if name not in ("model", "device")}
+        values["text"]["dictionaries"] = [digest_of(path) for path in self.text.dictionaries]
+        values["text"]["numbers"] = _version("num2words")
+        return values
+
+
+def _version(distribution: str) -> str:
+    """The version of an optional library that results depend on; empty where it is not installed."""
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return ""
 
 
 @dataclass(frozen=True)
