@@ -32,7 +32,7 @@ class Pipeline:
 
     Args:
         model: What hears.
-        aligner: Name or specification of an aligner, in place of the model's own.
+        aligner: Name or specification of an aligner, in place of the model's own for the head of the times.
         decoder: Name or specification of a decoder, in place of the model's own. One that gives a single hypothesis,
             such as ``ctc-greedy``, is not rescored.
         times: Head the times are read from, in place of the model's own. With either of the two, recognised
@@ -93,7 +93,7 @@ class Pipeline:
             raise LookupError(
                 f"The model has no head {self.times!r}.{near} It has: {', '.join(model.heads)}."
             )
-        self.aligner: Aligner = aligners.create(aligner or reading.aligner)
+        self.aligner: Aligner = aligners.create(aligner or model.aligner_of(self.times))
         self.guide = ""
         if guided and reading.guide != self.times and getattr(self.aligner, "takes_guide", False):
             self.guide = reading.guide
