@@ -25,13 +25,14 @@ from isotone.search import (
     IndexMismatch,
     SearchIndex,
     build,
+    saving,
     build_index,
     open_searcher,
     query_vectors,
     search,
     store,
 )
-from isotone.search.build import embed_items
+from isotone.search.embedding import embed_items
 from isotone.search.query import rank
 from isotone.search.searcher import LogMelSearcher
 from isotone.search.windows import cut_windows, item_spans, spread
@@ -286,7 +287,7 @@ def test_an_interrupted_run_goes_on(
         with (partial / "done.jsonl").open("a") as file:
             file.write('{"place": "/so')
     if cut == "half a vector":
-        with (partial / store.VECTORS).open("ab") as file:
+        with (partial / "embedded.f16").open("ab") as file:
             file.write(b"abc")
     done: list[int] = []
     monkeypatch.setattr(build, "embed_items", lambda s, x: (done.append(len(x)), embed_items(s, x))[1])
@@ -306,7 +307,7 @@ def test_a_file_that_changed_meanwhile_is_done_again(tmp_path: Path, monkeypatch
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(store, "finish", dying)
+        patch.setattr(saving, "finish", dying)
         with pytest.raises(Killed):
             build_index([folder], LOG_MEL, tmp_path / "index")
     write(folder / "sound1.wav", sounds(5.0, 9))
@@ -433,7 +434,7 @@ def test_an_unfinished_index_of_another_model_is_not_mixed(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(store, "finish", dying)
+        patch.setattr(saving, "finish", dying)
         with pytest.raises(Killed):
             build_index([recordings / "sound0.wav"], LOG_MEL, tmp_path / "index")
     other = open_searcher(save_opas(tmp_path / "model"))
