@@ -25,10 +25,10 @@ from isotone.search import (
     IndexMismatch,
     SearchIndex,
     build,
-    saving,
     build_index,
     open_searcher,
     query_vectors,
+    saving,
     search,
     store,
 )

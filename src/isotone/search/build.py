@@ -60,7 +60,12 @@ class Built:
 
 
 def build_index(
-    paths: Sequence[Path], searcher: Searcher, out: Path, *, overwrite: bool = False, progress: Progress = _silent
+    paths: Sequence[Path],
+    searcher: Searcher,
+    out: Path,
+    *,
+    overwrite: bool = False,
+    progress: Progress = _silent,
 ) -> Built:
     """Index audio files. Of files with the same content the first is taken.
 
@@ -130,9 +135,7 @@ def _only_process(out: Path) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise OSError(
-            f"Another process is at work on {out}: wait for it to end, and try again."
-        ) from None
+        raise OSError(f"Another process is at work on {out}: wait for it to end, and try again.") from None
     try:
         yield
     finally:
@@ -152,9 +155,7 @@ class _Builder:
         # the order of an index is that of its places, however it has grown
         self.found = sorted(found, key=_where)
         self.before = {part.recording.place: part for part in _placed(base)}
-        self.digests = {
-            part.recording.sha256: part for part in self.before.values() if part.recording.sha256
-        }
+        self.digests = {part.recording.sha256: part for part in self.before.values() if part.recording.sha256}
         self.gone: set[str] = set()
         self.moved: dict[str, Part] = {}
         self.built = Built()
@@ -209,9 +210,7 @@ class _Builder:
             recording = store.Recording(str(path), "", seconds, len(spans), where, digest, now)
             self.new.add(recording, vectors, spans)
         elif old is not None and (old.recording.place == where or not _is_still(old.recording)):
-            self.moved[where] = old.renamed(
-                replace(old.recording, file=str(path), place=where, stamp=now)
-            )
+            self.moved[where] = old.renamed(replace(old.recording, file=str(path), place=where, stamp=now))
             self.gone.add(old.recording.place)
             del self.digests[digest]
         else:
@@ -234,7 +233,8 @@ class _Builder:
         whole = store.SearchIndex.open(self.folder)
         for share, threshold in measure(whole, self.searcher):
             self.progress("threshold", share)
-        saving.set_threshold(self.folder, threshold)
+            measured = threshold
+        saving.set_threshold(self.folder, measured)
         for name in (SETTINGS, DONE, EMBEDDED):
             (self.folder / name).unlink()
         saving.install(self.folder, self.out)

@@ -1,4 +1,4 @@
-"""An index to disk: centroids, codes and metadata beside the vectors, and the whole of it in the place of an older one."""
+"""An index to disk: centroids, codes and metadata beside the vectors; and a new index in the place of an old one."""
 
 from __future__ import annotations
 

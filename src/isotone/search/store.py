@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -73,9 +73,7 @@ class Threshold:
 
     def extended(self, windows: int, margin: float, clips: int) -> Self:
         """The same with one more length."""
-        return type(self)(
-            self.rate, (*self.windows, windows), (*self.margins, margin), (*self.clips, clips)
-        )
+        return type(self)(self.rate, (*self.windows, windows), (*self.margins, margin), (*self.clips, clips))
 
     def margin(self, windows: int) -> float:
         """The margin of clips of so many windows: linear between what was measured, constant beyond."""
@@ -190,6 +188,7 @@ def named(name: str, generation: int) -> str:
 
 
 def read_metadata(folder: Path) -> dict[str, Any]:
+    """What :data:`METADATA` holds; see :meth:`SearchIndex.open` for what is checked and raised."""
     path = folder / METADATA
     if not path.is_file():
         partial = unfinished(folder)

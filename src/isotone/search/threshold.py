@@ -106,9 +106,9 @@ def measure(
     of the same kind exceeds it with a probability of ``rate`` at most (the conformal quantile). With fewer than
     ``1 / rate - 1`` clips it is the largest of them, and the rate is ``1 / (n + 1)``.
 
-    Elsewhere is in other recordings, or, where there is one, in items that the clip does not overlap. Recordings that are
-    copies of the clip's own are left out. What copies are left do not count where they are few: the threshold is never
-    above the one of Gumbel's distribution, which maxima have, with the quartiles of the margins.
+    Elsewhere is in other recordings, or, where there is one, in items that the clip does not overlap. Recordings that
+    are copies of the clip's own are left out. What copies are left do not count where they are few: the threshold is
+    never above the one of Gumbel's distribution, which maxima have, with the quartiles of the margins.
 
     Args:
         index: The index.
@@ -223,5 +223,3 @@ def _overlapping(index: SearchIndex, item: int) -> NDArray[np.bool_]:
     recording, first, count = index.items[item]
     recordings, firsts, counts = index.items.T
     return (recordings == recording) & (firsts < first + count) & (first < firsts + counts)
-
-
