@@ -47,7 +47,7 @@ def telephone(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
 def mp3(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
     """Through the strongest compression of MP3."""
     file = io.BytesIO()
-    soundfile.write(file, samples, rate, format="MP3", compression_level=1.0)
+    soundfile.write(file, samples, rate, format="MP3", compression_level=0.99)
     file.seek(0)
     return np.asarray(soundfile.read(file, dtype="float32")[0])
 

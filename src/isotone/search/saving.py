@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from isotone.search.codes import encode, fit_centroids
 from isotone.search.store import (
     CENTROIDS,
     CODES,
+    ERRORS,
     FILES,
     FILES_OF,
     ITEMS,
@@ -100,13 +101,21 @@ def install(folder: Path, out: Path) -> None:
     except (OSError, ValueError, TypeError, AttributeError):
         generation = 2  # of a damaged index
     about = {**read_metadata(folder), "generation": generation}
+    (folder / METADATA).unlink()  # what stays here if this is killed is not whole
     for name in FILES_OF:
         (folder / name).replace(out / named(name, generation))
     _write_metadata(out, about)
     for old in range(1, generation):
         for name in FILES_OF:
             (out / named(name, old)).unlink(missing_ok=True)
-    (folder / METADATA).unlink()
+    for path in list(out.iterdir()):
+        if is_temporary(path, (METADATA, ERRORS)):
+            path.unlink()
+
+
+def is_temporary(path: Path, names: Sequence[str]) -> bool:
+    """Tell a file that a killed process left of writing one of these."""
+    return path.suffix == ".tmp" and any(path.name.startswith(f".{name}.") for name in names)
 
 
 def _sample(vectors: NDArray[np.float16], seed: int = 0) -> Tensor:

@@ -24,7 +24,7 @@ from isotone.search.store import SearchIndex, Threshold
 RATE = 0.01
 
 # Lengths of the clips that are drawn, in windows; between them margins are interpolated.
-_WINDOWS = (1, 2, 4, 8, 16)
+_WINDOWS = (1, 2, 3, 4, 6, 8, 12, 16)
 # Clips of each length: the third largest margin of 299 is the one that 1 % exceed.
 _CLIPS = 299
 # Items whose median is a clip's level, and items that the model scores for a clip that was drawn.

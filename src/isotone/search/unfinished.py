@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from isotone.files import atomic_write
-from isotone.search import store
+from isotone.search import saving, store
 
 #: Files of an unfinished index, beside those of a whole one.
 SETTINGS, DONE, EMBEDDED = "search-settings.json", "done.jsonl", "embedded.f16"
+_OURS = (SETTINGS, DONE, EMBEDDED, store.METADATA, *store.FILES_OF)
 
 
 @dataclass(frozen=True)
@@ -142,8 +143,9 @@ class Unfinished:
 
 def discard(folder: Path) -> None:
     """Remove an unfinished index, and nothing else."""
-    for name in (SETTINGS, DONE, EMBEDDED, store.METADATA, *store.FILES_OF):
-        (folder / name).unlink(missing_ok=True)
+    for path in list(folder.iterdir()) if folder.is_dir() else ():
+        if path.name in _OURS or saving.is_temporary(path, _OURS):
+            path.unlink()
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
 
@@ -157,8 +159,9 @@ def stamp(path: Path) -> tuple[int, int]:
 def _is_ours(folder: Path) -> bool:
     if not folder.is_dir():
         return False
-    marks = (SETTINGS, store.VECTORS)
-    return any((folder / name).is_file() for name in marks) or not any(folder.iterdir())
+    there = {path.name for path in folder.iterdir() if not saving.is_temporary(path, _OURS)}
+    # without settings: what a run that was killed while it put the index in its place has left
+    return SETTINGS in there or (there <= set(_OURS) and there != {store.METADATA})
 
 
 def _line(recording: store.Recording, spans: list[tuple[int, int]] | list[list[int]]) -> str:
