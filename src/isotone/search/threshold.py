@@ -56,6 +56,7 @@ class Cohort:
         self.index, self.searcher = index, searcher
         self.items = np.sort(np.random.default_rng(seed).permutation(len(index))[:_COHORT])
         self.vectors, self.lengths = index.take(self.items)
+        self.long: dict[int, tuple[NDArray[np.bool_], Tensor, Tensor]] = {}
 
     def level(self, query: Tensor, apart: NDArray[np.bool_]) -> float | None:
         """Median of a clip's scores at the cohort's items.
@@ -67,11 +68,14 @@ class Cohort:
         Returns:
             None where no item that is long enough is left.
         """
-        some = torch.from_numpy(apart[self.items]) & (self.lengths >= len(query))
-        if not some.any():
+        if len(query) not in self.long:
+            fit = self.lengths >= len(query)
+            self.long[len(query)] = fit.numpy(), self.vectors[fit], self.lengths[fit]
+        fits, vectors, lengths = self.long[len(query)]
+        counted = apart[self.items[fits]]
+        if not counted.any():
             return None
-        scores = self.searcher.score(query, self.vectors[some], self.lengths[some])
-        return float(np.median(scores.numpy()))
+        return float(np.median(self.searcher.score(query, vectors, lengths).numpy()[counted]))
 
 
 @torch.inference_mode()
