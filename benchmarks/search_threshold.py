@@ -26,6 +26,7 @@ from isotone.search import SearchIndex, bar, build_index, open_searcher, query_v
 
 _SECONDS = (1, 2, 3, 5, 10)
 _NEAR_S = 0.5
+_SILENT = 1e-3
 Change = Callable[[NDArray[np.float32], int], NDArray[np.float32]]
 
 
@@ -74,7 +75,7 @@ def clips(
             continue
         start = int(rng.integers(len(samples) - seconds * rate + 1))
         clip = samples[start : start + seconds * rate]
-        if clip.any():
+        if clip.std() > _SILENT:
             found.append((path, start / rate, clip))
         if len(found) == count:
             break

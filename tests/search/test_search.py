@@ -155,7 +155,7 @@ def test_what_a_query_writes(index: SearchIndex, tmp_path: Path) -> None:
         "search", "query", index.folder, clip, "--top", "3", "--out", tmp_path / "found",
         "-f", "textgrid", "-f", "json", "-f", "audacity",
     )  # fmt: skip
-    assert "Written to" in done.output
+    assert "written to" in done.output
     matches = json.loads((tmp_path / "found" / "results.json").read_text())["matches"]
     best = matches[0]
     for suffix in (".TextGrid", ".json", ".txt"):
@@ -424,7 +424,7 @@ def test_an_index_made_by_another_model_is_refused(recordings: Path, tmp_path: P
         search(opened, LOG_MEL, query_vectors(LOG_MEL, sounds(1.0, 0)))
     moved = first.rename(tmp_path / "moved")
     assert "No folder" in error_of("search", "query", tmp_path / "index", one, "--end", "0.2")
-    isotone("search", "query", tmp_path / "index", one, "--model", moved, "--end", "0.2")
+    isotone("search", "query", tmp_path / "index", one, "--model", moved, "--end", "0.2", "--all")
 
 
 def test_an_unfinished_index_of_another_model_is_not_mixed(
