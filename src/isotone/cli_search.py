@@ -189,7 +189,7 @@ def _judgement(index: SearchIndex, found: Sequence[Match], least: float | None, 
     best = found[0].score
     chance = "" if rate is None else f", which clips that are not there reach in {100 * rate:.2g} % of cases"
     if best < least:
-        return f"no match: the best score is {best:.3f}, below {least:.3f}{chance}."
+        return f"no match: the best score is {best:.3f}, below {least:.3f}{chance}. --all shows where."
     return f"threshold: {least:.3f}{chance}."
 
 

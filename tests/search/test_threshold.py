@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 from search_parts import RATE, collection, sounds, write
 
+from isotone import audio
 from isotone.search import SearchIndex, bar, build_index, query_vectors, search, threshold
 from isotone.search.searcher import LogMelSearcher
 from isotone.search.store import Threshold
 
 LOG_MEL = LogMelSearcher()
+DATA = Path(os.environ.get("ISOTONE_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 COUNT, SECONDS = 16, 10.0
 
 
@@ -108,6 +111,22 @@ def test_an_index_too_small_or_silent_has_no_threshold(tmp_path: Path, what: str
     small = build(tmp_path / "small")
     assert small.threshold == Threshold(0.01)
     assert bar(small, LOG_MEL, query_vectors(LOG_MEL, sounds(2.0, 1)), 0) is None
+
+
+@pytest.mark.skipif(not (DATA / "ljspeech").is_dir(), reason="no sample data (ISOTONE_TEST_DATA)")
+def test_real_speech_of_the_same_reader_does_not_match(tmp_path: Path) -> None:
+    paths = sorted((DATA / "ljspeech").glob("*.flac"))
+    build_index(paths[:40], LOG_MEL, tmp_path / "index")
+    read = SearchIndex.open(tmp_path / "index")
+
+    def share(files: list[Path]) -> float:
+        clips = [audio.load(path, RATE)[RATE + 1111 :][: 4 * RATE] for path in files]
+        found = [matches(read, clip) for clip in clips if len(clip) == 4 * RATE]
+        assert len(found) >= 20
+        return sum(id is not None for id in found) / len(found)
+
+    assert share(paths[:40]) >= 0.9
+    assert share(paths[40:80]) <= 0.06
 
 
 # The number
