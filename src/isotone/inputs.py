@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from isotone.corpus.folder import AUDIO_SUFFIXES
+from isotone.audio import AUDIO_SUFFIXES, DECODED_SUFFIXES, is_audio, without_copies
 from isotone.format.reading import FormatError, decode
 from isotone.text.kinds import KINDS, kind_of_bytes, kind_of_name, kind_of_text
 
@@ -37,8 +37,8 @@ class Recording:
 def find_recordings(paths: Sequence[Path]) -> list[Recording]:
     """Find the recordings among paths, each once; folders are searched, with what lies below them and is linked there.
 
-    A name depends on a recording's own path alone. Of folders inside each other, the outermost counts. A file that is
-    not there is kept: it is an error of that file alone.
+    A name depends on a recording's own path alone. A film beside plain audio of its name is left out. Of folders
+    inside each other, the outermost counts. A file that is not there is kept: it is an error of that file alone.
 
     Raises:
         FileNotFoundError: none of the paths is there, or there is no audio in them at all.
@@ -59,7 +59,7 @@ def find_recordings(paths: Sequence[Path]) -> list[Recording]:
             places.add(place(path))
     if not found:
         raise FileNotFoundError(
-            f"No audio ({', '.join(sorted(AUDIO_SUFFIXES))}) in {', '.join(map(str, paths))}."
+            f"No audio ({', '.join(sorted(AUDIO_SUFFIXES | DECODED_SUFFIXES))}) in {', '.join(map(str, paths))}."
         )
     return found
 
@@ -71,14 +71,14 @@ def find_audio(paths: Sequence[Path]) -> list[Path]:
 
 def _audio_in(folder: Path, above: frozenset[Path]) -> Iterator[Path]:
     """Find audio below a folder, in order of names; ``above`` are the folders that it lies in, against circles."""
-    for path in sorted(folder.iterdir()):
+    for path in without_copies(sorted(folder.iterdir())):
         if path.name.startswith("."):
             continue
         if path.is_dir():
             if (real := path.resolve()) not in above:
                 yield from _audio_in(path, above | {real})
         # a link to nothing is kept: that a recording is missing must not go unsaid
-        elif path.suffix.lower() in AUDIO_SUFFIXES and (path.is_file() or path.is_symlink()):
+        elif is_audio(path) and (path.is_file() or path.is_symlink()):
             yield path
 
 
