@@ -343,7 +343,7 @@ def test_an_output_folder_that_cannot_be(model: Path, tmp_path: Path) -> None:
     speech = save_noise(tmp_path / "u.wav", text="so")
     for out in (tmp_path / "file", tmp_path / "file/below/out"):
         for command in ("align", "transcribe"):
-            said = error_of(command, speech, "-m", tmp_path / "never looked at", "-o", out)
+            said = error_of(command, speech, "-m", tmp_path, "-o", out)
             assert f"{out} cannot be made: {tmp_path / 'file'} is a file" in said
 
 

@@ -278,10 +278,17 @@ def test_an_encoder_from_the_cache(cache: Path, refusing: str, tmp_path: Path) -
         assert torch.equal(mine, theirs)
 
 
-def test_nothing_heavy_is_imported_to_see_where_a_model_is() -> None:
-    """A command can refuse a name before it imports torch, which takes longer than the hub is waited for."""
-    code = "import sys, isotone.fetch; print('torch' in sys.modules, 'transformers' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+def test_a_command_refuses_a_name_before_anything_heavy_is_imported(silent: str, tmp_path: Path) -> None:
+    """torch takes longer to import than the hub is waited for."""
+    code = (
+        "import atexit, sys; atexit.register(lambda: print('torch' in sys.modules)); "
+        "from isotone.cli import app; app(sys.argv[1:])"
     )
-    assert done.stdout.split() == ["False", "False"]
+    command = ["align", str(tmp_path), "--model", "nobody/nothing", "--out", str(tmp_path / "out")]
+    environment = {**os.environ, "HF_ENDPOINT": f"http://{silent}", "HF_HOME": str(tmp_path / "home")}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2
+    assert "nobody/nothing is not on this machine" in done.stderr
+    assert done.stdout.split() == ["False"]

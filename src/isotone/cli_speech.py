@@ -11,14 +11,26 @@ import typer
 from rich.table import Table
 
 from isotone.console import AudioArgument, OutOption, explained, fail, out
+from isotone.fetch import check_source
 
 if TYPE_CHECKING:
     from isotone.batch import Outcome
 
+
+def _there(model: str) -> str:
+    """The model's name, once it is known to be somewhere: torch takes longer to import than that to find out."""
+    with explained():
+        check_source(model)
+    return model
+
+
 Model_ = Annotated[
     str,
     typer.Option(
-        "--model", "-m", help="Model or run folder, or a hub id of a CTC model (Wav2Vec2ForCTC ...)."
+        "--model",
+        "-m",
+        help="Model or run folder, or a hub id of a CTC model (Wav2Vec2ForCTC ...).",
+        callback=_there,
     ),
 ]
 Format_ = Annotated[
