@@ -61,6 +61,13 @@ Guide_ = Annotated[
         "alignment needs no more of the encoder than the times do.",
     ),
 ]
+Language_ = Annotated[
+    str | None,
+    typer.Option(
+        help="ISO code of the language of the speech (de, deu ...): in it numbers of transcripts are read, and of models "
+        "with an adapter per language it is the adapter. Default: the model's, where it says."
+    ),
+]
 Overwrite_ = Annotated[
     bool,
     typer.Option(
@@ -92,13 +99,7 @@ def align(
     text_dir: TextDir_ = None,
     aligner: Aligner_ = None,
     times: Times_ = None,
-    language: Annotated[
-        str | None,
-        typer.Option(
-            help="ISO code of the language of the transcripts, in which numbers are read (de, deu ...). Default: the "
-            "model's, where it says."
-        ),
-    ] = None,
+    language: Language_ = None,
     dictionary: Annotated[
         list[Path] | None,
         typer.Option(
@@ -199,6 +200,7 @@ def transcribe(
     ] = None,
     aligner: Aligner_ = None,
     times: Times_ = None,
+    language: Language_ = None,
     format: Format_ = ["textgrid"],  # noqa: B006
     out_dir: OutOption = Path("transcripts"),
     device: Device_ = "cpu",
@@ -213,6 +215,7 @@ def transcribe(
     Example: isotone transcribe interview.wav --model runs/timit/joint --format srt
     """
     from isotone.batch import Options, Target, transcribe_files
+    from isotone.text.options import TextOptions
 
     with explained(), interrupted(out_dir):
         report = transcribe_files(
@@ -225,6 +228,7 @@ def transcribe(
                 device=device,
                 window_s=window,
                 guided=guide,
+                text=TextOptions(language),
             ),
             Target(out_dir, tuple(format), overwrite, redo, prune),
         )
