@@ -64,7 +64,7 @@ Guide_ = Annotated[
 Language_ = Annotated[
     str | None,
     typer.Option(
-        help="ISO code of the language of the speech (de, deu ...): in it numbers of transcripts are read, and of models "
+        help="ISO code of the language of the speech (de, deu ...): in it numbers are read, and of models "
         "with an adapter per language it is the adapter. Default: the model's, where it says."
     ),
 ]
