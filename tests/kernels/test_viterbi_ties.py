@@ -1,0 +1,122 @@
+"""Which of several best paths is found: scores of a few whole numbers, against enumeration of all paths."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isotone.kernels import viterbi
+from isotone.kernels.viterbi import banded_path, ctc_path, monotone_path, segmental_decode
+
+CASES = settings(max_examples=150, deadline=None)
+seeds = st.integers(0, 2**32 - 1)
+BLANK = 0
+
+Path = tuple[int, ...]
+
+
+def level(rng: np.random.Generator, frames: int, labels: int, values: int) -> np.ndarray:
+    """Scores ``(1, T, V)`` of so many different values; of one value, every path is as good as any other."""
+    return -rng.integers(0, values, (1, frames, labels)).astype(np.float64)
+
+
+def places(path: Path) -> list[int]:
+    """How far along every frame is: a blank is further than the token before it, and not so far as the next."""
+    out, last = [], -1
+    for u in path:
+        last = max(last, u)
+        out.append(2 * u + 1 if u >= 0 else 2 * last + 2)
+    return out
+
+
+def total(log_probs: np.ndarray, path: Path, labels: np.ndarray) -> float:
+    return sum(log_probs[0, t, BLANK if u < 0 else labels[0, u]] for t, u in enumerate(path))
+
+
+def chosen(log_probs: np.ndarray, labels: np.ndarray, allowed: list[Path]) -> Path:
+    """The rule: the best score; then whoever is further along in the last frame that differs."""
+    return max(allowed, key=lambda path: (total(log_probs, path, labels), places(path)[::-1]))
+
+
+def is_ctc(path: Path, labels: np.ndarray, optional: np.ndarray) -> bool:
+    spoken = [u for u, _ in itertools.groupby(path) if u >= 0]
+    if spoken != sorted(set(spoken)) or not set(np.flatnonzero(~optional[0])) <= set(spoken):
+        return False
+    return all(a < 0 or b < 0 or a == b or labels[0, a] != labels[0, b] for a, b in itertools.pairwise(path))
+
+
+@CASES
+@given(seeds, st.integers(1, 6), st.integers(1, 3), st.integers(1, 3), st.booleans())
+def test_of_equal_ctc_paths_the_one_that_is_further_along_at_the_end_is_found(
+    seed: int, frames: int, tokens: int, values: int, some_optional: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    log_probs, labels = level(rng, frames, 3, values), rng.integers(1, 3, (1, tokens))
+    optional = rng.random((1, tokens)) < (0.5 if some_optional else 0.0)
+    paths = itertools.product(range(-1, tokens), repeat=frames)
+    allowed = [path for path in paths if is_ctc(path, labels, optional)]
+    if not allowed:
+        return
+    row = (log_probs, labels, np.array([frames]), np.array([tokens]))
+    expected = chosen(log_probs, labels, allowed)
+    assert tuple(ctc_path(*row, BLANK, optional)[0][0].tolist()) == expected
+    assert tuple(banded_path(*row, 9, BLANK, optional).paths[0].tolist()) == expected
+
+
+@CASES
+@given(seeds, st.integers(1, 7), st.integers(1, 4), st.integers(1, 3), st.integers(1, 2), st.booleans())
+def test_of_equal_monotone_paths_the_one_that_is_further_along_at_the_end_is_found(
+    seed: int, frames: int, tokens: int, values: int, least: int, some_optional: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    log_probs, labels = level(rng, frames, 3, values), rng.integers(0, 3, (1, tokens))
+    optional = rng.random((1, tokens)) < (0.5 if some_optional else 0.0)
+    required = set(np.flatnonzero(~optional[0]))
+    allowed = [
+        path
+        for path in itertools.combinations_with_replacement(range(tokens), frames)
+        if required <= set(path) and min(map(path.count, path)) >= least
+    ]
+    if not allowed:
+        return
+    arguments = (log_probs, labels, np.array([frames]), np.array([tokens]), optional, least)
+    assert tuple(monotone_path(*arguments)[0][0].tolist()) == chosen(log_probs, labels, allowed)
+
+
+@pytest.mark.parametrize("frames", [200, 501])
+def test_the_rule_does_not_depend_on_what_is_stored(frames: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all is equal: tokens as early as they can be, then blanks; through many blocks of few frames."""
+    monkeypatch.setattr(viterbi, "_LEAST_BLOCK", 3)
+    labels = np.array([[1, 2, 2, 1, 1, 2]])
+    row = (np.zeros((1, frames, 3)), labels, np.array([frames]), np.array([6]))
+    early = [0, 1, -1, 2, 3, -1, 4, 5]
+    assert ctc_path(*row, BLANK)[0][0].tolist() == early + [-1] * (frames - len(early))
+    assert monotone_path(*row)[0][0].tolist() == [0, 1, 2, 3, 4] + [5] * (frames - 5)
+
+
+@CASES
+@given(seeds, st.integers(1, 6), st.integers(1, 3), st.integers(0, 2), st.integers(1, 3))
+def test_of_equal_segmentations_the_lowest_label_and_the_longest_segment_is_found(
+    seed: int, frames: int, values: int, penalty: int, least: int
+) -> None:
+    log_probs = level(np.random.default_rng(seed), frames, 3, values)
+
+    def segments(row: Path) -> list[tuple[int, int]]:
+        """Label and length, the last segment first."""
+        return [(label, len(list(group))) for label, group in itertools.groupby(row[::-1])]
+
+    def rank(row: Path) -> tuple[float, list[tuple[int, int]]]:
+        parts = segments(row)
+        value = sum(log_probs[0, range(frames), row]) - penalty * (len(parts) - 1)
+        return value, [(-label, length) for label, length in parts]
+
+    rows = itertools.product(range(3), repeat=frames)
+    allowed = [row for row in rows if min(n for _, n in segments(row)) >= min(least, frames)]
+    expected = segments(max(allowed, key=rank))[::-1]
+    labels, paths = segmental_decode(log_probs, np.array([frames]), float(penalty), None, least)
+    assert labels[0] == [label for label, _ in expected]
+    assert paths[0].tolist() == [k for k, (_, length) in enumerate(expected) for _ in range(length)]
