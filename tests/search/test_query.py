@@ -1,0 +1,89 @@
+"""How many places a query gives, and which: against going through all items."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from search_parts import RATE, sounds, write
+
+from isotone.search import Match, SearchIndex, build_index, query_vectors, search
+from isotone.search.query import rank
+from isotone.search.searcher import LogMelSearcher, best_selection
+
+LOG_MEL = LogMelSearcher()
+CLIP = sounds(2.0, 77)
+
+
+def with_clip(seconds: float, seed: int, *starts: float) -> np.ndarray:
+    """Sounds in which the clip is heard at some times, in a noise that grows with the seed."""
+    samples = sounds(seconds, seed)
+    for start in starts:
+        place = round(start * RATE)
+        samples[place : place + len(CLIP)] = CLIP
+    noise = np.random.default_rng(seed).standard_normal(len(samples)) * CLIP.std() * 0.03 * seed
+    return (samples + noise).astype(np.float32)
+
+
+def indexed(folder: Path) -> SearchIndex:
+    build_index([folder / "recordings"], LOG_MEL, folder / "index")
+    return SearchIndex.open(folder / "index")
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> SearchIndex:
+    """Four recordings of one item each, and one of several, which overlap."""
+    folder = tmp_path_factory.mktemp("query")
+    for seed in range(4):
+        write(folder / "recordings" / f"short{seed}.wav", with_clip(4.0, seed, 0.5 * seed))
+    write(folder / "recordings" / "long.wav", with_clip(40.0, 5, 6.0, 25.0))
+    return indexed(folder)
+
+
+@pytest.fixture(scope="module")
+def query() -> torch.Tensor:
+    return query_vectors(LOG_MEL, CLIP)
+
+
+def places(matches: list[Match]) -> list[tuple[str, float, float]]:
+    return [(m.id, m.start_s, m.end_s) for m in matches]
+
+
+def by_hand(index: SearchIndex, query: torch.Tensor) -> list[tuple[str, float, float]]:
+    """All items in order of their scores, without those that overlap a better one."""
+    found: list[tuple[str, float, float]] = []
+    for item in rank(index, LOG_MEL, query)[0]:
+        number, first, _ = index.items[item].tolist()
+        path = best_selection(query, *index.take(np.array([item])))[0][0].tolist()
+        id = index.recordings[number].id
+        start = (first + path[0]) * LOG_MEL.hop_s
+        end = (first + path[-1]) * LOG_MEL.hop_s + LOG_MEL.window_s
+        if not any(id == other and start < e and s < end for other, s, e in found):
+            found.append((id, start, end))
+    return found
+
+
+def test_as_many_places_are_found_as_are_asked_for(index: SearchIndex, query: torch.Tensor) -> None:
+    everything = by_hand(index, query)
+    assert 6 <= len(everything) < len(index)  # some overlap
+    assert sorted(id for id, *_ in everything[:6]) == ["long", "long", "short0", "short1", "short2", "short3"]
+    for top in (1, 2, 3, 6):
+        assert places(search(index, LOG_MEL, query, top=top)) == everything[:top]
+
+
+def test_candidates_are_no_fewer_than_the_places_asked_for(query: torch.Tensor, tmp_path: Path) -> None:
+    for seed in range(5):
+        write(tmp_path / "recordings" / f"short{seed}.wav", with_clip(4.0, seed, 0.5 * seed))
+    index = indexed(tmp_path)
+    assert len(index) == 5
+    for top, candidates in ((3, 1), (5, 2), (1, 1), (2, 4)):
+        found = search(index, LOG_MEL, query, top=top, candidates=candidates)
+        assert len({m.id for m in found}) == len(found) == top
+
+
+@pytest.mark.parametrize("wrong", [{"top": 0}, {"candidates": 0}, {"top": -1}])
+def test_fewer_than_one_is_refused(index: SearchIndex, query: torch.Tensor, wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="top and candidates of 1 or more"):
+        search(index, LOG_MEL, query, **wrong)
