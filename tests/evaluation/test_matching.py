@@ -129,6 +129,17 @@ def test_pairing_without_a_common_label_follows_the_overlap() -> None:
     assert pair_by_edits(hyp, ref).tolist() == list(range(10, 20))
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("more", [4, 6, 9])
+def test_all_that_one_side_has_more_may_come_first_or_last(share: float, more: int) -> None:
+    """Many pairings leave out as many segments; times say which of them is right."""
+    long, begin = track(*[(0, 10 * i, 10 * i + 10) for i in range(3 + more)]), int(share * more)
+    short = track(*[(0, 10 * i, 10 * i + 10) for i in range(begin, begin + 3)])
+    assert pair_by_edits(long, short).tolist() == list(range(begin, begin + 3))
+    expected = [-1] * begin + [0, 1, 2] + [-1] * (more - begin)
+    assert pair_by_edits(short, long).tolist() == expected
+
+
 @pytest.mark.parametrize("strict, hits", [(True, 1), (False, 2)])
 def test_boundaries_hit_on_a_shared_side(strict: bool, hits: int) -> None:
     # 10: "0 ends" against "0 ends, 1 starts": a side in common. 20: silence on the same side is no such

@@ -61,7 +61,7 @@ class ELANFormat(Format):
         header = ElementTree.SubElement(root, "HEADER", MEDIA_FILE="", TIME_UNITS="milliseconds")
         if links := self._links(alignment):
             kind = mimetypes.guess_type(PurePosixPath(links["MEDIA_URL"]).name)[0] or "audio/x-wav"
-            ElementTree.SubElement(header, "MEDIA_DESCRIPTOR", MIME_TYPE=kind, **links)
+            ElementTree.SubElement(header, "MEDIA_DESCRIPTOR", {**links, "MIME_TYPE": kind})
         last = ElementTree.SubElement(header, "PROPERTY", NAME="lastUsedAnnotationId")
         order = ElementTree.SubElement(root, "TIME_ORDER")
         times: list[int] = []
