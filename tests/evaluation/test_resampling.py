@@ -121,6 +121,7 @@ def test_intervals_follow_the_seed_and_need_two_utterances() -> None:
     assert score(pairs, seed=1).rows() == score(pairs, seed=1).rows()
     assert score(pairs, seed=1)["idr"].low != score(pairs, seed=2)["idr"].low
     assert score(pairs[:1])["idr"].low is None
+    assert score(pairs[:2])["idr"].low is not None
     assert score(pairs, resamples=0)["idr"].low is None
     for metric in score(pairs).metrics.values():
         assert metric.low is not None
@@ -229,10 +230,11 @@ def test_equal_systems_are_rarely_told_apart() -> None:
 def test_order_of_utterances_does_not_matter() -> None:
     pairs = make_corpus(3, 12, 0.03)
     a, b = report_of(0, 12), score(pairs, blank_counts=blanks(3, 12), resamples=0)
-    turned = score(pairs[::-1], blank_counts=blanks(3, 12), resamples=0)
-    ours, theirs = (compare(a, x, resamples=100).rows() for x in (b, turned))
-    for one, two in zip(ours, theirs):
-        assert one == pytest.approx(two, nan_ok=True), one["metric"]
+    ours = compare(a, b, resamples=100).rows()
+    for order in (pairs[::-1], pairs[5:] + pairs[:5]):
+        turned = score(order, blank_counts=blanks(3, 12), resamples=0)
+        for one, two in zip(ours, compare(a, turned, resamples=100).rows()):
+            assert one == pytest.approx(two, nan_ok=True), one["metric"]
 
 
 def test_reports_must_be_comparable() -> None:
@@ -245,6 +247,11 @@ def test_reports_must_be_comparable() -> None:
     other = make_corpus(0, 5)[4][1]
     with pytest.raises(ValueError, match=r"same references; those of utterance 1 differ"):
         compare(a, score([(pairs[0][0], replace(other, id="u0")), *pairs[1:]], resamples=0))
+    hyp, ref = pairs[2]
+    first = ref.tiers[0].segments[0]
+    longer = Tier("phones", (replace(first, start=first.start / 2), *ref.tiers[0].segments[1:]))
+    with pytest.raises(ValueError, match=r"same references; those of utterance 3 differ in duration"):
+        compare(a, score([*pairs[:2], (hyp, replace(ref, tiers=(longer,))), *pairs[3:]], resamples=0))
 
 
 def test_comparison_as_json() -> None:

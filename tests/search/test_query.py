@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from search_parts import RATE, sounds, write
+from search_parts import RATE, save_opas, sounds, write
 
-from isotone.search import Match, SearchIndex, build_index, query_vectors, search
+import isotone.search.query
+from isotone.search import Match, SearchIndex, build_index, open_searcher, query_vectors, search
 from isotone.search.query import rank
 from isotone.search.searcher import LogMelSearcher, best_selection
 
@@ -34,11 +35,11 @@ def indexed(folder: Path) -> SearchIndex:
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> SearchIndex:
-    """Four recordings of one item each, and one of several, which overlap."""
+    """Four recordings of one item each, and one of several, with the clip twice, each time in two of them."""
     folder = tmp_path_factory.mktemp("query")
-    for seed in range(4):
-        write(folder / "recordings" / f"short{seed}.wav", with_clip(4.0, seed, 0.5 * seed))
-    write(folder / "recordings" / "long.wav", with_clip(40.0, 5, 6.0, 25.0))
+    for seed in range(2, 6):
+        write(folder / "recordings" / f"short{seed}.wav", with_clip(4.0, seed, 0.5 * seed - 1))
+    write(folder / "recordings" / "long.wav", with_clip(40.0, 1, 10.0, 25.0))
     return indexed(folder)
 
 
@@ -68,9 +69,46 @@ def by_hand(index: SearchIndex, query: torch.Tensor) -> list[tuple[str, float, f
 def test_as_many_places_are_found_as_are_asked_for(index: SearchIndex, query: torch.Tensor) -> None:
     everything = by_hand(index, query)
     assert 6 <= len(everything) < len(index)  # some overlap
-    assert sorted(id for id, *_ in everything[:6]) == ["long", "long", "short0", "short1", "short2", "short3"]
+    assert [id for id, *_ in everything[:6]] == ["long", "long", "short2", "short3", "short4", "short5"]
     for top in (1, 2, 3, 6):
         assert places(search(index, LOG_MEL, query, top=top)) == everything[:top]
+
+
+@pytest.mark.parametrize("copies", [1, 2, 3, 4, 5, 9])
+def test_items_of_one_place_do_not_hide_those_that_come_after(
+    index: SearchIndex, query: torch.Tensor, copies: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many items overlap the best match, the next place is found, with its own score."""
+    scores = torch.arange(copies + 1, 0, -1) / 10
+    items = np.array([0] * copies + [len(index) - 1])
+    monkeypatch.setattr(isotone.search.query, "rank", lambda *_: (items, scores))
+    found = search(index, LOG_MEL, query, top=2)
+    assert [m.score for m in found] == pytest.approx([(copies + 1) / 10, 0.1])
+    assert [m.rank for m in found] == [1, 2]
+    assert found[0].id != found[1].id
+
+
+@pytest.mark.parametrize(
+    ("file", "start", "end", "overlap"),
+    [
+        ("a", 1.0, 2.0, False),
+        ("a", 1.99, 4.0, True),
+        ("a", 2.5, 3.0, True),
+        ("b", 2.5, 3.0, False),
+        ("a", 4.0, 5.0, False),
+    ],
+)
+def test_places_that_touch_do_not_overlap(file: str, start: float, end: float, overlap: bool) -> None:
+    one = Match(1, 0.9, "a", "a", 2.0, 4.0, (), 9.0)
+    other = Match(2, 0.8, file, file, start, end, (), 9.0)
+    assert isotone.search.query._overlap(one, other) == isotone.search.query._overlap(other, one) == overlap
+
+
+def test_the_longest_clip_has_as_many_windows_as_an_item(tmp_path: Path) -> None:
+    searcher = open_searcher(save_opas(tmp_path))  # windows of 1000 samples, side by side, 8 to an item
+    assert query_vectors(searcher, sounds(0.5, 0)).shape[0] == 3
+    with pytest.raises(ValueError, match=r"lasts 0\.6 s; this index finds up to 0\.5 s"):
+        query_vectors(searcher, sounds(9 / 16, 0))
 
 
 def test_candidates_are_no_fewer_than_the_places_asked_for(query: torch.Tensor, tmp_path: Path) -> None:
