@@ -111,6 +111,14 @@ def test_the_longest_clip_has_as_many_windows_as_an_item(tmp_path: Path) -> None
         query_vectors(searcher, sounds(9 / 16, 0))
 
 
+def test_a_match_ends_with_its_recording(tmp_path: Path) -> None:
+    """A window that reaches beyond the end, into what recordings are padded with, is cut there."""
+    short = sounds(0.6, 5)
+    write(tmp_path / "recordings" / "short.wav", short)
+    (found,) = search(indexed(tmp_path), LOG_MEL, query_vectors(LOG_MEL, short))
+    assert (found.start_s, found.end_s, found.windows) == (0.0, 0.6, ((0.0, 0.6),))
+
+
 def test_candidates_are_no_fewer_than_the_places_asked_for(query: torch.Tensor, tmp_path: Path) -> None:
     for seed in range(5):
         write(tmp_path / "recordings" / f"short{seed}.wav", with_clip(4.0, seed, 0.5 * seed))
