@@ -115,6 +115,8 @@ def test_sotd_refuses_what_it_cannot_use() -> None:
         sotd(x, y, alpha=torch.ones(2))
     with pytest.raises(ValueError, match="at least one element"):
         sotd(x, y[:0], exact=True)
+    with pytest.raises(ValueError, match=r"r >= 1; got 2 elements, r = 0\.5"):
+        sotd(x, y, r=0.5, exact=True)
 
 
 @settings(max_examples=60, deadline=None)
@@ -138,3 +140,5 @@ def test_the_exact_distance_is_the_least_of_all_ordered_paths(
     assert found.path is not None
     assert found.value.item() == pytest.approx(values[best] ** (1 / r), rel=1e-9)
     assert tuple(found.path.tolist()) == best
+    carried = np.bincount(best, beta / beta.sum(), minlength=max(n, m))
+    np.testing.assert_allclose(found.alpha.numpy(), carried, rtol=0, atol=1e-12)

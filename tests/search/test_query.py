@@ -99,8 +99,8 @@ def test_items_of_one_place_do_not_hide_those_that_come_after(
     ],
 )
 def test_places_that_touch_do_not_overlap(file: str, start: float, end: float, overlap: bool) -> None:
-    one = Match(1, 0.9, "a", "a", 2.0, 4.0, (), 9.0)
-    other = Match(2, 0.8, file, file, start, end, (), 9.0)
+    one = Match(1, 0.9, "a", "a", 2.0, 4.0, (), 9.0, 0)
+    other = Match(2, 0.8, file, file, start, end, (), 9.0, 1)
     assert isotone.search.query._overlap(one, other) == isotone.search.query._overlap(other, one) == overlap
 
 
