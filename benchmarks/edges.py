@@ -95,19 +95,18 @@ def errors(result: Result, one: Spoken, shift_s: float) -> NDArray[np.float64]:
 
 def measure(
     pipeline: Pipeline, some: Sequence[Spoken], edges: Mapping[str, Samples], seconds: float, db: float
-) -> Iterator[tuple[str, NDArray[np.float64], float]]:
-    """The errors of all words, and the share of recordings with warnings, by the name of what is around them."""
+) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """The errors of all words, by the name of what is around them."""
     rate = pipeline.model.encoder.sample_rate
     size = round(seconds * rate)
     others = {one.id: some[i - 1].samples for i, one in enumerate(some)}
     for name in [*edges, "other speech"]:
-        found, warned = [], 0
+        found = []
         for one in some:
             samples = between(one.samples, edges[name] if name in edges else others[one.id], size, db)
             result = pipeline.align(one.id, samples, pipeline.encode(one.text))
             found.append(errors(result, one, size / rate))
-            warned += bool(result.warnings)
-        yield name, np.concatenate(found), warned / len(some)
+        yield name, np.concatenate(found)
 
 
 def main(
@@ -127,13 +126,12 @@ def main(
     typer.echo(
         "| edges | seconds | dB | median error of starts, ms | of ends, ms | words lost % | recordings warned of % |"
     )
-    typer.echo("|" + " --- |" * 7)
+    typer.echo("|" + " --- |" * 6)
     for length, loud in itertools.product(seconds, db):
-        for name, off, warned in measure(pipeline, some, edges, length, loud):
+        for name, off in measure(pipeline, some, edges, length, loud):
             start, end = np.median(off, 0) * 1000
             lost = 100 * (off.max(1) > LOST_S).mean()
-            numbers = f"{start:.0f} | {end:.0f} | {lost:.1f} | {100 * warned:.0f}"
-            typer.echo(f"| {name} | {length:g} | {loud:g} | {numbers} |")
+            typer.echo(f"| {name} | {length:g} | {loud:g} | {start:.0f} | {end:.0f} | {lost:.1f} |")
 
 
 if __name__ == "__main__":

@@ -116,9 +116,18 @@ def test_the_text_is_found_between_edges_that_are_not_its(
     assert words == " ".join(moved)
     assert stars.STAR not in result.alignment.tier("phones").labels
     assert result.text == text
-    assert not result.warnings
+    (said,) = result.warnings
+    first, last = result.alignment.tier("words").segments[0], result.alignment.tier("words").segments[-1]
+    left = result.alignment.duration - last.end
+    assert said.startswith(
+        f"{first.start:.1f} s before the text and {left:.1f} s after it hold something else"
+    )
     pipeline.finds_edges = False
-    assert align(pipeline, [sounds], text)[1][0] != words
+    (smeared,), (their_words,) = align(pipeline, [sounds], text)
+    assert their_words != words
+    assert result.score == result.alignment.score == smeared.score, (
+        "what the text is not in counts against it"
+    )
 
 
 def shifted(span: str, frames: int) -> str:

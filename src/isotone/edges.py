@@ -3,6 +3,8 @@
 An aligner gives every frame to the text or to silence; such frames are neither, and the text would be drawn over them.
 A star (:mod:`isotone.stars`) at either end takes them, where the recording asks for it: the alignment with the star has
 to be better by :data:`LEAST_GAIN`, so that recordings of their text alone are aligned as if there were no such thing.
+Other speech is taken by a star too. The score stays that of the text on the whole recording: with stars, a wrong text
+would be placed where it fits best, and could less well be told from a right one.
 """
 
 from __future__ import annotations
@@ -15,10 +17,13 @@ from isotone.stars import STAR_NUMBER
 from isotone.text.tokenizer import Transcript
 from isotone.windows import Windows
 
-#: Cost of a star at an end of a recording in nats a frame, see :data:`isotone.stars.STAR_COST`.
+#: Cost of a star at an end of a recording in nats a frame, see :data:`isotone.stars.STAR_COST`. With 20 s of music,
+#: applause or voices around sentences, costs of 0 to 0.5 found as many words, 1 and 2 fewer, and 3 hardly any.
 EDGE_COST = 0.5
 
-#: Nats by which an alignment with a star at an end is better than without, where there is one.
+#: Nats by which an alignment with a star at an end is better than without, where there is one. Of recordings of their
+#: text alone (141 of LJSpeech, the 80 of the TIMIT sample, 16 synthetic; a model that heard synthetic speech alone)
+#: stars at both ends gained 34 nats at most; with 20 s of something else, hundreds.
 LEAST_GAIN = 40.0
 
 #: Where less of a recording than this is not its text, it is heard once.
@@ -75,6 +80,17 @@ def choose_edges(asked: Asked, score: Callable[[Asked], float]) -> Asked:
 
 def edge_share(alignment: Alignment) -> float:
     """The share of a recording before its first word and after its last (or first and last token), 0 to 1."""
+    return sum(_edges(alignment)) / alignment.duration
+
+
+def edges_left_out(alignment: Alignment) -> str:
+    """A sentence on how much of a recording is before and after its text."""
+    before, after = _edges(alignment)
+    return f"{before:.1f} s before the text and {after:.1f} s after it hold something else, and were left out"
+
+
+def _edges(alignment: Alignment) -> tuple[float, float]:
     segments = alignment.tiers[0].segments
-    spoken = segments[-1].end - segments[0].start if segments else 0.0
-    return 1 - spoken / alignment.duration
+    if not segments:
+        return alignment.duration, 0.0
+    return segments[0].start, alignment.duration - segments[-1].end

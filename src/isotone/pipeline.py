@@ -11,7 +11,7 @@ import torch
 
 from isotone import stars
 from isotone.alignment import AlignmentError
-from isotone.edges import CLOSE, EDGE_COST, MUCH, Asked, choose_edges, edge_share
+from isotone.edges import CLOSE, EDGE_COST, MUCH, Asked, choose_edges, edge_share, edges_left_out
 from isotone.interfaces import Aligner, Decoder
 from isotone.model import Model
 from isotone.placing import Placer
@@ -175,10 +175,15 @@ class Pipeline:
             return self._given([name], [audio], heard, [edged], [whole.text], EDGE_COST)[0]
 
         found = place(heard)
-        if found is None or edge_share(found.alignment) < MUCH:
-            return found
-        second = place(emit(self.model, audio, set(heard), CLOSE))
-        return second if second is not None and second.score > found.score else found
+        if found is None:
+            return None
+        if edge_share(found.alignment) >= MUCH:
+            second = place(emit(self.model, audio, set(heard), CLOSE))
+            found = second if second is not None and second.score > found.score else found
+        # a wrong text can be squeezed to where it fits: the score is that of text and recording as they were given
+        alignment = replace(found.alignment, score=whole.score)
+        said = (edges_left_out(alignment), *found.warnings)
+        return replace(found, alignment=alignment, score=whole.score, warnings=said)
 
     def transcribe(self, id: str, audio: np.ndarray) -> Result:
         """Recognition: the text, and when each token was said. Arguments as :meth:`align`.

@@ -30,7 +30,8 @@ class Result:
         blank_frames: Of these, the frames whose most likely label is the blank or the word delimiter.
         score: How well the text fits the audio, nats a token, 0 at best: see :class:`isotone.scores.Scores`.
         frameless: Share of the tokens that have no frame of their own, 0 to 1.
-        warnings: Sentences on words that last longer than they can, see :mod:`isotone.plausible`.
+        warnings: Sentences on what of the recording was left out, see :mod:`isotone.edges`, and on words that last
+            longer than they can, see :mod:`isotone.plausible`.
     """
 
     alignment: Alignment
