@@ -123,9 +123,7 @@ def main(
     some = list(spoken(pipeline, speech, sentences))
     pipeline.finds_edges &= not whole
     edges = sources(some, music, pipeline.model.encoder.sample_rate)
-    typer.echo(
-        "| edges | seconds | dB | median error of starts, ms | of ends, ms | words lost % | recordings warned of % |"
-    )
+    typer.echo("| edges | seconds | dB | median error of starts, ms | of ends, ms | words lost % |")
     typer.echo("|" + " --- |" * 6)
     for length, loud in itertools.product(seconds, db):
         for name, off in measure(pipeline, some, edges, length, loud):

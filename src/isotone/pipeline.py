@@ -103,6 +103,7 @@ class Pipeline:
         self.star_cost = star_cost
         self.windows = windows
         self.extra_speech = extra_speech
+        self.holds_phones = aligner is None and model.tokenizer.unit == "phones"
         self.finds_edges = not extra_speech and getattr(self.aligner, "skips_optional", False)
         self.on_window = on_window
 
@@ -157,9 +158,13 @@ class Pipeline:
         star_cost: float,
     ) -> list[Result]:
         """The results of given texts."""
-        targets, coupling = self.place(ids, heard, _targets(asked), star_cost)
+        targets, coupling = self._placer(heard)(ids, heard, _targets(asked), star_cost)
         transcripts = [t for t, _ in asked]
         return self._results(ids, audio, heard[self.times], targets, coupling, transcripts, texts, star_cost)
+
+    def _placer(self, heard: Mapping[str, Emissions]) -> Placer:
+        """What places given texts; an aligner that was asked for is taken as it is."""
+        return self.place.patient(heard) if self.holds_phones else self.place
 
     def _within_edges(
         self, whole: Result, name: str, audio: np.ndarray, heard: Mapping[str, Emissions], asked: Asked
@@ -168,7 +173,7 @@ class Pipeline:
 
         def place(heard: Mapping[str, Emissions]) -> Result | None:
             edged = choose_edges(
-                asked, lambda some: self.place.best_score([name], heard, _targets([some]), EDGE_COST)
+                asked, lambda some: self._placer(heard).best_score([name], heard, _targets([some]), EDGE_COST)
             )
             if edged == asked:
                 return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,13 @@ from isotone.scores import rows_of
 from isotone.types import Coupling, Emissions, Targets, length_mask
 
 log = logging.getLogger(__name__)
+
+
+#: Seconds that a phone of a given text lasts at least, in whole frames, before boundaries are moved between frames. By
+#: TIMIT's hand labels (64 sentences; the joint model of the README, which heard synthetic speech alone) 68.4 % of the
+#: starts are within 20 ms with it and 65.4 without, 88.6 and 85.3 within 50 ms, and no phone is shorter than 20 ms,
+#: where 17 % were.
+PHONE_S = 0.04
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,13 @@ class Placer:
         """
         targets = self.guided(ids, heard, targets, star_cost)
         return targets, run_aligner(self.aligner, ids, heard[self.times], targets, star_cost)
+
+    def patient(self, heard: Mapping[str, Emissions]) -> Placer:
+        """The same, but that phones last :data:`PHONE_S` where the aligner can see to that."""
+        if not hasattr(self.aligner, "holding"):
+            return self
+        frames = math.floor(PHONE_S / heard[self.times].grid.hop_s + 1e-6)
+        return replace(self, aligner=self.aligner.holding(frames))
 
     def best_score(
         self, ids: Sequence[str], heard: Mapping[str, Emissions], targets: Targets, star_cost: float
