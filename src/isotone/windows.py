@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from isotone.activity import Lively
+from isotone.activity import Lively, sounding
 from isotone.model import Model
 from isotone.types import Emissions
 
@@ -102,10 +102,11 @@ def _each_window(
     while stop < total:
         end = min(total, start + window + context)
         part = samples[first:end]
-        statistics = None
-        if lively is not None:
+        if lively is None:
+            heard = torch.from_numpy(sounding(part.cpu().numpy(), rate)).to(part.device)
+        else:
             heard = torch.cat([samples[near] for near in lively.near(first, end, _NORMALISED_S)])
-            statistics = model.encoder.statistics(heard)
+        statistics = model.encoder.statistics(heard)
         out = model(part[None], torch.tensor([len(part)], device=part.device), heads, statistics)
         hops = {name: _hop(emissions, rate) for name, emissions in out.items()}
         hop = max(hops.values())
