@@ -17,6 +17,7 @@ from tiny_models import (
     error_of,
     isotone,
     lines_of,
+    names_in,
     save_character_model,
     save_noise,
     save_phone_model,
@@ -96,9 +97,7 @@ def test_align_writes_what_was_said_when(characters: Path, tmp_path: Path) -> No
         "align", tmp_path / "speech", "-m", characters, "-f", "textgrid", "-f", "json", "-f", "ctm", "-o", out
     )
     assert result.stdout == f"2 of 2 files written to {out}\n"
-    assert sorted(p.name for p in out.iterdir()) == sorted(
-        f"u{i}{s}" for i in range(2) for s in (".TextGrid", ".ctm", ".json")
-    )
+    assert names_in(out) == sorted(f"u{i}{s}" for i in range(2) for s in (".TextGrid", ".ctm", ".json"))
     whole = files.read(out / "u0.json")
     assert whole.duration == 1.5
     assert whole.tier("words").labels == ["Hello", "there,", "it's", "2", "o'clock."]
@@ -196,7 +195,13 @@ def test_a_model_of_transformers_aligns_as_torchaudio_does(theirs: Path, tmp_pat
 def test_formats_of_one_tier_take_the_tier_there_is(phones: Path, tmp_path: Path) -> None:
     audio, formats = save_noise(tmp_path / "u.wav"), ("ctm", "srt", "audacity", "timit")
     isotone("transcribe", audio, "-m", phones, *(a for f in formats for a in ("-f", f)), "-o", tmp_path / "o")
-    assert sorted(p.suffix for p in (tmp_path / "o").iterdir()) == [".ctm", ".jsonl", ".phn", ".srt", ".txt"]
+    assert sorted(Path(n).suffix for n in names_in(tmp_path / "o")) == [
+        ".ctm",
+        ".jsonl",
+        ".phn",
+        ".srt",
+        ".txt",
+    ]
     said = [line.split()[4] for line in (tmp_path / "o/u.ctm").read_text().splitlines()]
     assert said
     assert said == [
@@ -205,12 +210,11 @@ def test_formats_of_one_tier_take_the_tier_there_is(phones: Path, tmp_path: Path
 
 
 def test_what_was_left_out_is_said(characters: Path, tmp_path: Path) -> None:
-    speech = save_noise(tmp_path / "u.wav", text="ça va")
+    speech = save_noise(tmp_path / "u.wav", text="日 va")
     result = isotone("align", speech, "-m", characters, "-o", tmp_path / "o")
-    assert "'ç'" in result.stderr
-    assert lines_of(tmp_path / "o/warnings.jsonl") == [
-        {"file": str(speech), "warning": "aligned without what the model has no labels for: 'ç'"}
-    ]
+    assert "'日'" in result.stderr
+    (row,) = lines_of(tmp_path / "o/warnings.jsonl")
+    assert row["file"] == str(speech)
     speech.with_suffix(".txt").write_text("va")
     assert isotone("align", speech, "-m", characters, "-o", tmp_path / "o").stderr == ""
     assert not (tmp_path / "o/warnings.jsonl").exists()
@@ -314,3 +318,46 @@ def test_transcribe_prints_and_writes_the_text(phones: Path, tmp_path: Path) -> 
     row = json.loads((tmp_path / "o/transcripts.jsonl").read_text())
     assert row["file"] == str(audio)
     assert f"{audio}: {row['text']}" in result.stdout
+
+
+# Texts
+
+
+def test_a_word_that_cannot_be_spelled_keeps_its_place(characters: Path, tmp_path: Path) -> None:
+    speech = save_noise(tmp_path / "u.wav", 3.0, text="Café [laughs] naïve 你好 21 <b>go</b>")
+    command = ("align", speech, "-m", characters, "-f", "json", "-o", tmp_path / "o")
+    isotone(*command, "--language", "hsb")
+    words = files.read(tmp_path / "o/u.json").tier("words").labels
+    assert words == ["Café", "naïve", "你好", "21", "<b>go</b>"] or words == [
+        "Café",
+        "naïve",
+        "你好",
+        "21",
+        "go",
+    ]
+    (row,) = lines_of(tmp_path / "o/warnings.jsonl")
+    for part in ("你好", "'21'", "[laughs]"):
+        assert part in row["warning"], row
+    isotone(*command)  # another language: it is done again, and English numbers are read
+    (row,) = lines_of(tmp_path / "o/warnings.jsonl")
+    assert "21" not in row["warning"]
+    isotone(*command, "--keep-markup")
+    assert "[laughs]" in files.read(tmp_path / "o/u.json").tier("words").labels
+
+
+def test_dictionaries_give_pronunciations(phones: Path, tmp_path: Path) -> None:
+    speech = save_noise(tmp_path / "u.wav", 2.0, text="seat teas")
+    (tmp_path / "own.dict").write_text("seat s iy t\nteas t iy s\n")
+    command = ("align", speech, "-m", phones, "-f", "json", "-o", tmp_path / "o")
+    isotone(*command, code=1)
+    isotone(*command, "--dictionary", tmp_path / "own.dict")
+    whole = files.read(tmp_path / "o/u.json")
+    assert whole.tier("words").labels == ["seat", "teas"]
+    assert whole.tier("phones").labels == ["s", "iy", "t", "t", "iy", "s"]
+    (tmp_path / "own.dict").write_text("seat s aa t\nteas t aa s\n")
+    isotone(*command, "--dictionary", tmp_path / "own.dict")
+    assert files.read(tmp_path / "o/u.json").tier("phones").labels == ["s", "aa", "t", "t", "aa", "s"], (
+        "it has changed"
+    )
+    assert "No pronunciation dictionary" in error_of(*command, "--dictionary", tmp_path / "gone.dict")
+    assert "ISO code" in error_of(*command, "--language", "German!")

@@ -11,7 +11,7 @@ from tiny_models import error_of, isotone, save_noise
 from isotone import format as files
 from isotone import formats
 from isotone.alignment import Alignment, Segment, Tier
-from isotone.batch import evaluate_files
+from isotone.evaluation.files import evaluate_files
 
 # evaluate
 
@@ -48,6 +48,7 @@ def test_evaluate_folders(scored: Path) -> None:
     assert metrics_of(scored, "bad")["start_f1@20ms"] == pytest.approx(25.0)  # "s" starts at 0 in both
     assert metrics_of(scored, "bad", "--collar", "35")["start_f1@35ms"] == 100.0
     assert "wer" in metrics_of(scored, "good", "--tier", "words")
+    assert "per" in metrics_of(scored, "good", "--tier", "Phone")
 
 
 def metrics_of(scored: Path, name: str, *options: str) -> dict[str, float]:
@@ -151,6 +152,11 @@ def test_evaluate_says_what_it_does_not_cover(scored: Path) -> None:
     assert "1 without a reference, not scored: stranger" in result.stderr
     whole = json.loads((scored / "s.json").read_text())["good"]
     assert (whole["missing_hyp"], whole["missing_ref"]) == (["u1"], ["stranger"])
+    (scored / "good/analysis.csv").write_text("file,begin,end\n")
+    files.write(Alignment("u0", 0.6, (Tier("phones", ()),)), scored / "good", "textgrid")
+    result = isotone("evaluate", scored / "good", scored / "ref")
+    assert f"1 files that are no alignments, left alone: {scored / 'good/analysis.csv'}" in result.stderr
+    assert "1 predictions with nothing in the tier, scored so: u0" in result.stderr
     (scored / "good/u2.TextGrid").write_text("File type = nonsense")
     result = isotone("evaluate", scored / "good", scored / "ref", code=1)
     assert "u2.TextGrid: " in result.stderr
@@ -161,8 +167,20 @@ def test_evaluate_says_what_it_does_not_cover(scored: Path) -> None:
     [
         (("nothing", "ref"), "nothing"),
         (("good", "nothing"), "nothing"),
-        (("good", "ref", "--tier", "phone"), "'phone'"),
-        (("good", "ref", "--collar", "-5"), "-0.005"),
+        (("good", "ref", "--tier", "syllables"), "--tier syllables needs --collar, in milliseconds"),
+        (
+            ("good", "ref", "--tier", "syllables", "--collar", "20"),
+            "has 'words', 'phones' in 3 .TextGrid files",
+        ),
+        (("good", "ref", "--collar", "-5"), "--collar expects milliseconds, 0 or more; got -5."),
+        (("good", "ref", "--collar", "inf"), "--collar expects milliseconds, 0 or more; got inf."),
+        (("good", "ref", "--collar", "nan"), "--collar expects milliseconds, 0 or more; got nan."),
+        (("good", "ref", "--phones", "40"), "--phones expects 39 or 48"),
+        (
+            ("good", "ref", "--phones", "39", "--tier", "words"),
+            "--phones folds phones; --tier words has none",
+        ),
+        (("good", "ref", "--as-written"), "--as-written is for words; --tier phones has none"),
         (("good/u0.TextGrid", "empty.TextGrid"), "empty.TextGrid"),
         (("good", "ref", "--json", "file/s.json"), "file"),
     ],

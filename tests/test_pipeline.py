@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -231,6 +232,46 @@ def test_a_decoders_own_times_and_others(caplog: pytest.LogCaptureFixture) -> No
         Pipeline(model, times="otcc")
     with pytest.raises(LookupError, match="No aligner named 'segmentl'"):
         Pipeline(model, aligner="segmentl")
+
+
+@pytest.mark.parametrize("guide", ["", "ctc"])
+def test_another_head_for_the_times_has_an_aligner_that_fits_it(guide: str) -> None:
+    """The model's own aligner asks for what only its own timing head has, such as label priors."""
+    torch.manual_seed(0)
+    heads = {**HEADS, "ottc": {**HEADS["ottc"], "track_prior": True}}
+    reading = Reading(
+        "ctc", {"name": "ctc-greedy"}, "ottc", {"name": "segmental", "prior": 0.5}, guide,
+        {"name": "ctc", "blanks": "split"} if guide else {},
+    )  # fmt: skip
+    model = Model(SpeechEncoder(ENCODER), heads, CharacterTokenizer(CHARACTERS), reading)
+    samples, text = noise(1.0), model.tokenizer.encode("so it is")
+
+    def placed(**options: Any) -> list[float]:
+        pipeline = Pipeline(model, **options)
+        assert pipeline.transcribe("u", samples).alignment.duration == 1.0
+        return starts(pipeline.align("u", samples, text))
+
+    own = model.reading.guide_aligner if guide else {"name": "ctc"}
+    assert placed(times="ctc") == placed(times="ctc", aligner=own)
+    assert placed(times="ottc") == placed()
+    assert placed(times="ctc", aligner={"name": "segmental"}) != placed(
+        times="ctc"
+    )  # what is asked for counts
+    with pytest.raises(ValueError, match=r"keeps its labels. priors, .* or set prior to 0"):
+        placed(times="ctc", aligner=model.reading.aligner)
+
+
+def test_an_aligner_is_asked_for_with_options() -> None:
+    model = model_of_characters()
+    assert Pipeline(model, aligner={"name": "ctc", "blanks": "split"}).aligner.blanks == "split"  # type: ignore[attr-defined]
+    with pytest.raises(TypeError, match=r"aligner 'ctc' has no option 'blank'\. Did you mean 'blanks'"):
+        Pipeline(model, aligner={"name": "ctc", "blank": "split"})
+    with pytest.raises(TypeError, match="aligner in a configuration needs a 'name'"):
+        Pipeline(model, aligner={"blanks": "split"})
+    with pytest.raises(LookupError, match="No aligner named 'ctcc'"):
+        Pipeline(model, aligner={"name": "ctcc"})
+    with pytest.raises(ValueError, match="blanks"):
+        Pipeline(model, aligner={"name": "ctc", "blanks": "keep"})
 
 
 def guided_model(guide: str = "ctc") -> Model:

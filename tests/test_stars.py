@@ -20,6 +20,7 @@ from isotone.model import Model, Reading
 from isotone.pipeline import Pipeline
 from isotone.stars import STAR, STAR_NUMBER
 from isotone.text.normalize import TextError
+from isotone.text.options import TextOptions
 from isotone.text.pronounce import Pronouncer
 from isotone.text.tokenizer import CharacterTokenizer, PhoneTokenizer, Transcript
 from isotone.types import Emissions, Grid
@@ -32,7 +33,7 @@ class Spelt(Pronouncer):
     """Words of the letters a, i, s and t."""
 
     def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
-        return [[{"a": "aa", "i": "iy"}.get(c, c) for c in word] for word in words]
+        return [[{"a": "aa", "i": "iy"}.get(c, c) for c in w] if {*w} <= {*"aist"} else None for w in words]
 
     def save(self, folder: Path) -> dict[str, str]:
         return {}
@@ -140,8 +141,9 @@ def aligned(pipeline: Pipeline, emissions: Emissions, text: str) -> list[tuple[s
     result = pipeline.align("u", np.zeros(int(emissions.lengths[0]) * 320, np.float32), pipeline.encode(text))
     assert STAR not in result.alignment.tier("phones").labels
     for segment in result.alignment.tier("words"):
-        assert (segment.score is None) == (segment.label == STAR)
-        assert (segment.confidence is None) == (segment.label == STAR)
+        starred = segment.label == STAR or not segment.label.isascii()
+        assert (segment.score is None) == starred
+        assert (segment.confidence is None) == starred
     return [(s.label, round(s.start / HOP_S), round(s.end / HOP_S)) for s in result.alignment.tier("words")]
 
 
@@ -162,6 +164,59 @@ def test_a_star_takes_what_the_text_does_not_have(aligner: str | dict) -> None:
         return
     words = aligned(pipeline, heard("..sssiiittt.iiiaasss..aaattt..."), "sit * at")
     assert words == [("sit", 2, 11), ("*", 12, 20), ("at", 22, 28)]
+
+
+@pytest.mark.parametrize("aligner", ["ctc", "segmental"])
+def test_words_without_labels_have_their_time(aligner: str) -> None:
+    """Beside each other they share it by their length, for where one ends nothing says."""
+    pipeline = Pipeline(phone_model(), aligner=aligner)
+    path = (
+        "..sssiiittt.iiaassiiaass.aaattt..." if aligner == "segmental" else "__s__i__t__iiaassiiaass__a__t__"
+    )
+    for text, words in (
+        ("sit 你好 at", ["sit", "你好", "at"]),
+        ("sit 你 好吗 at", ["sit", "你", "好吗", "at"]),
+    ):
+        found = aligned(pipeline, heard(path), text)
+        assert [w for w, *_ in found] == words
+        assert found[1][1] <= 13
+        assert found[-2][2] >= 21
+        assert "你" in pipeline.encode(text).notes[0]
+    (_, start, middle), (_, again, end) = found[1:3]
+    assert middle == again
+    assert 2 * (middle - start) == pytest.approx(end - middle, abs=1.5)
+
+
+def test_stars_in_a_row_share_their_time() -> None:
+    transcript = replace(SPELT.encode("at"), tokens=(-1, 1, -1, 2, -1), token_words=(0, None, 1, 2, 3))
+    words = tuple(replace(SPELT.encode("at").words[0], text=text) for text in ("你", "好吗", "at", "世"))
+    transcript = replace(transcript, words=words)
+    times = [(0.0, 1.0), (1.0, 1.0), (1.0, 9.0), (9.0, 10.0), (10.0, 11.0)]
+    assert stars.shared_out(transcript, times) == [(0.0, 3.0), (1.0, 1.0), (3.0, 9.0), *times[3:]]
+    times[1:3] = [(1.0, 2.0), (2.0, 9.0)]
+    assert stars.shared_out(transcript, times) == times, "a pause between them is where one ends"
+
+
+def test_extra_speech_is_not_looked_for_beside_words_without_labels() -> None:
+    given_ = stars.encode(SPELT, "sit 你 at")
+    found, _ = stars.with_extra_speech(given_, [False] * len(given_.tokens))
+    assert shown(found, PHONES) == "sil * s iy t * aa t sil *"
+
+
+def test_a_text_is_read_as_the_pipeline_is_told(tmp_path: Path) -> None:
+    (tmp_path / "x.dict").write_text("zoo S IY1\n")
+    model = phone_model()
+    plain = Pipeline(model)
+    told = Pipeline(
+        model, text=TextOptions(language="hsb", dictionaries=(tmp_path / "x.dict",), keep_markup=True)
+    )
+    for pipeline, text, expected in (
+        (plain, "zoo at", "* aa t sil"), (told, "zoo at", "sil s iy aa t sil"),
+        (plain, "[laughs] at", "sil aa t sil"), (told, "[laughs] at", "* aa t sil"),
+    ):  # fmt: skip
+        assert shown(pipeline.encode(text), PHONES) == expected
+    assert "numbers that are not spelled out in hsb: '2'" in told.encode("2 at").notes[0]
+    assert (model.tokenizer.language, model.tokenizer.pronouncer) == ("en", SPELT.pronouncer)
 
 
 def test_a_star_at_the_ends() -> None:

@@ -6,12 +6,14 @@ import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import soundfile
 import torch
 from typer.testing import CliRunner, Result
 
+from isotone.batch.ledger import NAME
 from isotone.cli import app
 from isotone.encoder import SpeechEncoder
 from isotone.model import Model, Reading
@@ -46,32 +48,42 @@ def save_phone_model(folder: Path) -> Path:
     return folder
 
 
-def save_transformers_model(folder: Path) -> Path:
-    """A ``Wav2Vec2ForCTC`` with its processor, as transformers saves them."""
+def save_transformers_model(
+    folder: Path, labels: Sequence[str] = (), tokenizer: Any = None, **config: Any
+) -> Path:
+    """A ``Wav2Vec2ForCTC`` with its processor, as transformers saves them.
+
+    Args:
+        folder: Where to.
+        labels: Of the tokenizer. Default: those of English letters.
+        tokenizer: What saves itself beside the model. Default: a ``Wav2Vec2CTCTokenizer`` of the labels.
+        config: Changes to the model's configuration.
+    """
     from transformers import (
         Wav2Vec2Config,
         Wav2Vec2CTCTokenizer,
         Wav2Vec2FeatureExtractor,
         Wav2Vec2ForCTC,
-        Wav2Vec2Processor,
     )
 
     torch.manual_seed(2)
     folder.mkdir(parents=True)
-    labels = ["<pad>", "<s>", "</s>", "<unk>", "|", *LETTERS.upper()]
-    vocabulary = folder / "vocab.json"
-    vocabulary.write_text(json.dumps({label: i for i, label in enumerate(labels)}), encoding="utf-8")
-    config = Wav2Vec2Config(
+    labels = labels or ["<pad>", "<s>", "</s>", "<unk>", "|", *LETTERS.upper()]
+    settings = Wav2Vec2Config(
         vocab_size=len(labels), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
-        conv_dim=[8] * 7, num_conv_pos_embeddings=4, num_conv_pos_embedding_groups=2, pad_token_id=0,
+        conv_dim=[8] * 7, num_conv_pos_embeddings=4, num_conv_pos_embedding_groups=2,
+        **{"pad_token_id": 0} | config,
     )  # fmt: skip
-    model = Wav2Vec2ForCTC(config)
+    model = Wav2Vec2ForCTC(settings)
     with torch.no_grad():
         model.lm_head.weight.mul_(50.0)  # so that it says more than one label
     model.save_pretrained(folder)
-    Wav2Vec2Processor(Wav2Vec2FeatureExtractor(), Wav2Vec2CTCTokenizer(str(vocabulary))).save_pretrained(
-        folder
-    )
+    Wav2Vec2FeatureExtractor().save_pretrained(folder)
+    if tokenizer is None:
+        vocabulary = folder / "vocab.json"
+        vocabulary.write_text(json.dumps({label: i for i, label in enumerate(labels)}), encoding="utf-8")
+        tokenizer = Wav2Vec2CTCTokenizer(str(vocabulary))
+    tokenizer.save_pretrained(folder)
     return folder
 
 
@@ -113,3 +125,8 @@ def error_of(*arguments: str | Path, code: int = 2) -> str:
 def lines_of(path: Path) -> Sequence[dict[str, str]]:
     """The rows of a JSON-lines file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def names_in(out: Path) -> list[str]:
+    """The files of an output folder, by name, but for the ledger."""
+    return sorted(p.name for p in out.iterdir() if p.name != NAME)

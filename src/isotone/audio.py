@@ -1,26 +1,28 @@
-"""Reading audio: any file that libsndfile knows, as mono float32 at the rate that is asked for."""
+"""Reading audio: any file that libsndfile or a decoder knows, as mono float32 at the rate that is asked for."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import soundfile
 import soxr
 from numpy.typing import NDArray
 
-#: Seconds by which a header may overstate a file: writers are often a block wrong.
-SLACK_S = 0.1
+from isotone import decoding
+from isotone.audio_source import SLACK_S, AudioError, Source, cut_short, open_source
 
-# Sample frames that are decoded at once: what bounds memory beside the result.
-_BLOCK = 1 << 20
-
-
-class AudioError(ValueError):
-    """A file holds no usable audio; the message names the file, the reason and what to do."""
+#: Suffixes of audio that is read always, and of audio and films that are read where ffmpeg or torchcodec is.
+AUDIO_SUFFIXES = frozenset(
+    {".wav", ".flac", ".ogg", ".opus", ".oga", ".mp3", ".aiff", ".aif", ".sph", ".au", ".w64", ".caf"}
+)
+DECODED_SUFFIXES = frozenset(
+    {
+        ".m4a", ".m4b", ".aac", ".wma", ".amr", ".3gp", ".ac3", ".ape", ".mka", ".weba", ".mp4", ".m4v", ".mov",
+        ".webm", ".mkv", ".wmv", ".avi", ".mpg", ".mpeg",
+    }
+)  # fmt: skip
 
 
 class AudioInfo(NamedTuple):
@@ -37,14 +39,38 @@ class AudioInfo(NamedTuple):
     seconds: float
 
 
+def is_audio(path: Path) -> bool:
+    """Whether a file's suffix is one of audio or film, be there a decoder for it or not."""
+    return path.suffix.lower() in AUDIO_SUFFIXES | DECODED_SUFFIXES
+
+
+def unsupported(paths: Iterable[Path]) -> list[Path]:
+    """The files that need ffmpeg or torchcodec, by their suffixes, where there is neither."""
+    return [p for p in paths if p.suffix.lower() in DECODED_SUFFIXES] if decoding.decoder() is None else []
+
+
+def without_copies(paths: Iterable[Path]) -> list[Path]:
+    """The files without those that need a decoder and lie beside plain audio of their name: a film, and its sound."""
+    paths = list(paths)
+    plain = {p.with_suffix("") for p in paths if p.suffix.lower() in AUDIO_SUFFIXES}
+    return [p for p in paths if p.suffix.lower() not in DECODED_SUFFIXES or p.with_suffix("") not in plain]
+
+
 def info(path: Path | str) -> AudioInfo:
-    """Sample rate, length and duration of a file, without decoding it.
+    """Sample rate, length and duration of a file; one that libsndfile does not read is decoded to count its samples.
 
     Raises:
         AudioError: the file is missing, unreadable, cut short or empty.
     """
-    with _open(Path(path)) as file:
-        return AudioInfo(file.samplerate, file.frames, file.frames / file.samplerate)
+    path = Path(path)
+    with open_source(path) as source:
+        rate = source.sample_rate
+        samples = source.samples
+        if samples is None:
+            samples = sum(map(len, source.blocks(0, None)))
+    if not samples:
+        raise AudioError(f"{path}: its audio stream has no samples. Record or convert it again.")
+    return AudioInfo(rate, samples, samples / rate)
 
 
 def load(
@@ -56,9 +82,10 @@ def load(
     their length, rate or channels.
 
     Args:
-        path: WAV, FLAC, OGG, MP3, AIFF, NIST SPHERE with plain samples ... The content decides, not the name.
+        path: WAV, FLAC, OGG, MP3, AIFF, NIST SPHERE with plain samples ...; where ffmpeg or torchcodec is installed
+            also AAC, WMA, and the first audio stream of a film. The content decides, not the name.
         sample_rate: Hz to resample to (soxr, high quality).
-        start: Seconds; only what is asked for is decoded.
+        start: Seconds; what lies before is decoded only where a decoder has to begin at the beginning.
         end: Seconds; None, or a time past the end, reads to the end.
 
     Returns:
@@ -69,118 +96,77 @@ def load(
             that are not finite numbers.
     """
     path = Path(path)
-    with _open(path) as file:
-        rate = file.samplerate
+    with open_source(path) as source:
+        rate = source.sample_rate
         first = round(start * rate)
-        last = file.frames if end is None else min(file.frames, round(end * rate))
-        if not 0 <= first < last:
+        last = source.samples if end is None else round(end * rate)
+        if source.samples is not None and last is not None:
+            last = min(source.samples, last)
+        if first < 0 or (last is not None and last <= first):
+            raise _no_samples(path, start, end, source)
+        out = _Samples(path, rate, sample_rate, first, None if last is None else last - first)
+        for block in source.blocks(first, last):
+            out.add(block)
+        if not out.read and source.samples is None:
+            raise _no_samples(path, start, end, source)
+    # of a stream without a length the end may lie past its own
+    if not out.read or (source.samples is not None and last and out.read < last - first - SLACK_S * rate):
+        raise cut_short(path, out.read + first, last or 0)
+    return out.whole()
+
+
+class _Samples:
+    """What is read, resampled and checked block by block."""
+
+    def __init__(self, path: Path, rate: int, sample_rate: int, first: int, expected: int | None) -> None:
+        self._path, self._rate, self._sample_rate, self._first = path, rate, sample_rate, first
+        self._resampler = None
+        if rate != sample_rate:
+            self._resampler = soxr.ResampleStream(rate, sample_rate, 1, quality="HQ")
+        self._out = np.empty(-(-(expected or rate) * sample_rate // rate) + 1, np.float32)
+        self._size = self._bad = self.read = 0
+        self._first_bad = 0.0
+
+    def add(self, block: NDArray[np.float32]) -> None:
+        """Take the next samples at the file's rate."""
+        broken = np.flatnonzero(~np.isfinite(block))
+        if len(broken) and not self._bad:
+            self._first_bad = (self._first + self.read + broken[0]) / self._rate
+        self._bad += len(broken)
+        self.read += len(block)
+        self._append(block if self._resampler is None else self._resampler.resample_chunk(block))
+
+    def _append(self, block: NDArray[np.float32]) -> None:
+        end = self._size + len(block)
+        if end > len(self._out):  # the length was not known
+            self._out.resize(end + end // 2, refcheck=False)
+        self._out[self._size : end] = block
+        self._size = end
+
+    def whole(self) -> NDArray[np.float32]:
+        """All samples.
+
+        Raises:
+            AudioError: some are not finite, or there are too few to resample.
+        """
+        if self._bad:
             raise AudioError(
-                f"{path}: no samples between {start} s and {'the end' if end is None else f'{end} s'}; "
-                f"the file lasts {file.frames / rate:.3f} s."
+                f"{self._path}: {self._bad} samples are not finite numbers, the first at {self._first_bad:.4f} s. "
+                f"Find what wrote them (a division by zero?) and write it again."
             )
-        out = np.empty(-(-(last - first) * sample_rate // rate) + 1, np.float32)
-        resampler = None if rate == sample_rate else soxr.ResampleStream(rate, sample_rate, 1, quality="HQ")
-        read = size = bad = 0
-        first_bad = 0.0
-        for block in _blocks(file, path, first, last):
-            broken = np.flatnonzero(~np.isfinite(block))
-            if len(broken) and not bad:
-                first_bad = (first + read + broken[0]) / rate
-            bad += len(broken)
-            read += len(block)
-            if resampler is not None:
-                block = resampler.resample_chunk(block)
-            out[size : size + len(block)] = block
-            size += len(block)
-    if not read or read < last - first - SLACK_S * rate:
-        raise _cut_short(path, read + first, last)
-    if bad:
-        raise AudioError(
-            f"{path}: {bad} samples are not finite numbers, the first at {first_bad:.4f} s. "
-            f"Find what wrote them (a division by zero?) and write it again."
-        )
-    if resampler is not None:
-        rest = resampler.resample_chunk(np.zeros(0, np.float32), last=True)
-        out[size : size + len(rest)] = rest
-        size += len(rest)
-    if not size:
-        raise AudioError(
-            f"{path}: {last - first} samples at {rate} Hz are too few to resample to {sample_rate} Hz."
-        )
-    return out[:size]
+        if self._resampler is not None:
+            self._append(self._resampler.resample_chunk(np.zeros(0, np.float32), last=True))
+        if not self._size:
+            raise AudioError(
+                f"{self._path}: {self.read} samples at {self._rate} Hz are too few to resample to "
+                f"{self._sample_rate} Hz."
+            )
+        return self._out[: self._size]
 
 
-def _blocks(file: soundfile.SoundFile, path: Path, first: int, last: int) -> Iterator[NDArray[np.float32]]:
-    """The samples of a part of a file, channels averaged, some at a time; fewer where the file ends early."""
-    try:
-        file.seek(first)
-        while first < last:
-            block = file.read(min(_BLOCK, last - first), dtype="float32", always_2d=True)
-            if not len(block):
-                return
-            first += len(block)
-            yield block.mean(axis=1) if block.shape[1] > 1 else np.ascontiguousarray(block[:, 0])
-    except (soundfile.LibsndfileError, RuntimeError) as error:
-        raise AudioError(
-            f"{path}: decoding stopped with {error}. The file is damaged: get it again."
-        ) from None
-
-
-def _open(path: Path) -> soundfile.SoundFile:
-    if not path.is_file():
-        what = "is a folder" if path.is_dir() else "does not exist"
-        if path.exists() and not path.is_dir():
-            what = "is a pipe or a device, which cannot be read from twice"
-        raise AudioError(f"{path}: {what}; an audio file was expected. Check the path.")
-    size = path.stat().st_size
-    if not size:
-        raise AudioError(f"{path}: the file is empty (0 bytes). Get it again.")
-    with path.open("rb") as handle:
-        head = handle.read(4096)
-    if head.startswith(b"NIST_1A") and b"shorten" in head[:1024]:
-        raise AudioError(
-            f"{path}: SPHERE audio compressed with shorten, which libsndfile does not decode. "
-            f"Decompress it first: sph2pipe -f wav IN OUT."
-        )
-    try:
-        file = soundfile.SoundFile(path)
-    except (soundfile.LibsndfileError, RuntimeError, TypeError) as error:
-        reason = getattr(error, "error_string", None) or str(error)
-        raise AudioError(
-            f"{path}: not audio that libsndfile reads ({reason.rstrip('.')}). "
-            f"Expected WAV, FLAC, OGG, MP3 or SPHERE: convert it, for example with ffmpeg -i IN OUT.wav."
-        ) from None
-    declared = _declared_samples(head, file)
-    frames = file.frames
-    if declared is not None and declared > frames + SLACK_S * file.samplerate:
-        file.close()
-        raise _cut_short(path, frames, declared)
-    if not frames:
-        file.close()
-        raise AudioError(f"{path}: the file has a header and no samples. Record or convert it again.")
-    return file
-
-
-def _declared_samples(head: bytes, file: soundfile.SoundFile) -> int | None:
-    """Samples that the header promises, where libsndfile quietly takes fewer; None where it does not say."""
-    if head.startswith(b"NIST_1A"):
-        found = re.search(rb"^sample_count -i (\d+)", head[:1024], re.MULTILINE)
-        return int(found[1]) if found else None
-    if not head.startswith(b"RIFF"):
-        return None
-    place = 12
-    while place + 8 <= len(head):
-        name, size = head[place : place + 4], int.from_bytes(head[place + 4 : place + 8], "little")
-        if name == b"data":
-            # programs that write to a pipe leave a size near 2 or 4 GB, or zero
-            block = int.from_bytes(head[32:34], "little") if head[12:16] == b"fmt " else 0
-            plain = file.subtype.startswith("PCM") or file.subtype in ("FLOAT", "DOUBLE", "ULAW", "ALAW")
-            return size // block if plain and block and size < 0x7FF00000 else None
-        place += 8 + size + size % 2
-    return None
-
-
-def _cut_short(path: Path, found: int, declared: int) -> AudioError:
+def _no_samples(path: Path, start: float, end: float | None, source: Source) -> AudioError:
+    length = source.samples
+    lasts = "" if length is None else f"; the file lasts {length / source.sample_rate:.3f} s"
     return AudioError(
-        f"{path}: the file is cut short, {found} of {declared} samples are there. Get it again."
+        f"{path}: no samples between {start} s and {'the end' if end is None else f'{end} s'}{lasts}."
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +13,7 @@ from rich.logging import RichHandler
 from rich.markup import escape
 from rich.table import Table
 
+from isotone.cli_evaluate import evaluate
 from isotone.cli_lm import lm
 from isotone.cli_search import search_app
 from isotone.cli_speech import align, score_check, transcribe
@@ -30,12 +30,7 @@ app.command()(transcribe)
 app.command(name="score-check")(score_check)
 app.add_typer(search_app, name="search")
 app.command()(lm)
-
-
-def _some(values: Sequence[str], count: int = 5) -> str:
-    """The first of them, and how many more there are."""
-    more = f" and {len(values) - count} more" if len(values) > count else ""
-    return ", ".join(values[:count]) + more
+app.command()(evaluate)
 
 
 @app.callback()
@@ -75,73 +70,6 @@ def train(
     with explained():
         folder = run(load_recipe(recipe, overrides or []))
     typer.echo(f"Run folder: {folder}")
-
-
-@app.command()
-def evaluate(
-    hyp: Annotated[Path, typer.Argument(help="Hypothesis: a file, a folder of files, or a run folder.")],
-    ref: Annotated[
-        Path, typer.Argument(help="Reference: a file or a folder (TextGrid, CTM, JSON, .phn/.wrd ...).")
-    ],
-    tier: Annotated[str, typer.Option(help="Tier to score: phones or words.")] = "phones",
-    collar: Annotated[
-        float | None,
-        typer.Option(help="Collar of the start F1 in milliseconds. Default: 20 for phones, 200 for words."),
-    ] = None,
-    any_label: Annotated[
-        bool, typer.Option("--any-label", help="Match boundaries whatever their labels.")
-    ] = False,
-    as_written: Annotated[
-        bool, typer.Option("--as-written", help="Compare words with their case and punctuation.")
-    ] = False,
-    against: Annotated[
-        Path | None, typer.Option(help="A second hypothesis: paired tests of the difference.")
-    ] = None,
-    phones: Annotated[
-        int | None, typer.Option(help="Fold TIMIT's phones to 39 or 48 before scoring, on both sides.")
-    ] = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write everything as JSON to this file.")
-    ] = None,
-) -> None:
-    """Score alignments against a reference: boundary errors, start F1, IDR, error rate, with confidence intervals.
-
-    Example: isotone evaluate runs/timit/joint /corpora/TIMIT/TEST --phones 39 --json scores.json
-    """
-    from isotone.batch import evaluate_files
-    from isotone.evaluation import table
-    from isotone.evaluation.tables import comparison_markdown
-
-    with explained():
-        found, comparison = evaluate_files(
-            hyp,
-            ref,
-            tier=tier,
-            collar_s=None if collar is None else collar / 1000,
-            strict=not any_label,
-            as_written=as_written,
-            against=against,
-            phones=phones,  # type: ignore[arg-type]  # fold checks it
-            json_file=json_file,
-        )
-        out.print(table({name: e.report for name, e in found.items()}))
-    if hyp.resolve() == ref.resolve():
-        typer.echo(f"Hypothesis and reference are both {hyp}: it was compared with itself.", err=True)
-    if comparison is not None:
-        first, second = found
-        typer.echo(comparison_markdown(comparison, (first, second)))
-    failed = 0
-    for name, e in found.items():
-        for what, ids in (("without a prediction", e.missing_hyp), ("without a reference", e.missing_ref)):
-            if ids:
-                typer.echo(f"{name}: {len(ids)} {what}, not scored: {_some(ids)}", err=True)
-        for file, reason in e.skipped[:5]:
-            typer.echo(f"{name}: {file}: {reason.removeprefix(f'{file}: ')}", err=True)
-        if e.skipped[5:]:
-            typer.echo(f"{name}: {len(e.skipped) - 5} more could not be scored.", err=True)
-        failed += len(e.skipped)
-    if failed:
-        raise typer.Exit(1)
 
 
 @app.command()

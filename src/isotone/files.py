@@ -48,6 +48,50 @@ def atomic_write(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
         raise
 
 
+def put(path: Path, content: bytes, *, replace: bool) -> None:
+    """Write a file whole, through a temporary file that the next such call takes over if this one is killed.
+
+    Two processes may not write the same file at once.
+
+    Args:
+        path: Where the file goes; its folder is made if need be.
+        content: Of the file.
+        replace: Replace a file that is there.
+
+    Raises:
+        FileExistsError: there is something at ``path``, and it is not to be replaced.
+        OSError: no file can be written there, see :func:`check_target`.
+    """
+    check_target(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    key = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]
+    temporary = path.with_name(f".{path.name[:40]}.{key}.tmp")
+    temporary.unlink(missing_ok=True)  # a killed process left it; whatever it is linked to stays as it is
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if replace:
+            temporary.replace(path)
+        else:
+            _link(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _link(temporary: Path, path: Path) -> None:
+    """Give a file its name, unless there is something of that name."""
+    try:
+        path.hardlink_to(temporary)
+    except FileExistsError:
+        raise FileExistsError(f"{path} would be overwritten: it has just appeared.") from None
+    except OSError:  # a file system without links
+        if os.path.lexists(path):
+            raise FileExistsError(f"{path} would be overwritten: it has just appeared.") from None
+        temporary.replace(path)
+
+
 def alone(place: Path) -> FileLock:
     """A lock on what is made at ``place``, held by one thread of this user and machine at a time."""
     user = getattr(os, "getuid", getpass.getuser)()  # in a container a user may have no name

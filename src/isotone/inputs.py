@@ -4,43 +4,82 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from isotone.corpus.folder import AUDIO_SUFFIXES
+from isotone.audio import AUDIO_SUFFIXES, DECODED_SUFFIXES, is_audio, without_copies
+from isotone.format.reading import FormatError, decode
+from isotone.text.kinds import KINDS, kind_of_bytes, kind_of_name, kind_of_text
 
 TEXT_SUFFIXES = (".txt", ".lab", ".TXT", ".LAB")
+
+_CONVERT = "save the words alone, without times and formatting, as a .txt file in UTF-8."
 
 # TIMIT's prompts begin with the first and the last sample
 _PROMPT = re.compile(r"0\s+(\d+)\s+(?=\S)")
 
 
-def find_audio(paths: Sequence[Path]) -> list[Path]:
-    """The audio files among paths, each once; folders are searched, with what lies below them.
+@dataclass(frozen=True)
+class Recording:
+    """An audio file and its name.
 
-    A file that is not there is kept: it is an error of that file alone.
+    Attributes:
+        path: The file, as it was given or found.
+        id: Its path below the folder that was given, without ending, with ``/`` between folders. Of a file that was
+            itself given, its name without ending.
+    """
+
+    path: Path
+    id: str
+
+
+def find_recordings(paths: Sequence[Path]) -> list[Recording]:
+    """Find the recordings among paths, each once; folders are searched, with what lies below them and is linked there.
+
+    A name depends on a recording's own path alone. A film beside plain audio of its name is left out. Of folders
+    inside each other, the outermost counts. A file that is not there is kept: it is an error of that file alone.
 
     Raises:
         FileNotFoundError: none of the paths is there, or there is no audio in them at all.
     """
-    found: dict[Path, Path] = {}
-    for path in paths:
-        inside = sorted(p for p in path.rglob("*") if _is_audio(p, path)) if path.is_dir() else [path]
-        found |= {place(p): p for p in inside}
     if not any(path.exists() for path in paths):
         raise FileNotFoundError(f"No such file or folder: {', '.join(map(str, paths))}.")
+    folders = {p.resolve(): p for p in paths if p.is_dir()}
+    outer = [p for real, p in folders.items() if not folders.keys() & set(real.parents)]
+    found = [
+        Recording(path, readable(path.relative_to(folder).with_suffix("").as_posix()))
+        for folder in outer
+        for path in _audio_in(folder, frozenset({folder.resolve()}))
+    ]
+    places = {place(recording.path) for recording in found}
+    for path in paths:
+        if not path.is_dir() and place(path) not in places:
+            found.append(Recording(path, readable(path.stem)))
+            places.add(place(path))
     if not found:
         raise FileNotFoundError(
-            f"No audio ({', '.join(sorted(AUDIO_SUFFIXES))}) in {', '.join(map(str, paths))}."
+            f"No audio ({', '.join(sorted(AUDIO_SUFFIXES | DECODED_SUFFIXES))}) in {', '.join(map(str, paths))}."
         )
-    return list(found.values())
+    return found
 
 
-def _is_audio(path: Path, folder: Path) -> bool:
-    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-    # a link to nothing is kept: that a recording is missing must not go unsaid
-    there = path.is_file() or (path.is_symlink() and not path.exists())
-    return path.suffix.lower() in AUDIO_SUFFIXES and not hidden and there
+def find_audio(paths: Sequence[Path]) -> list[Path]:
+    """Find the audio files among paths, each once; see :func:`find_recordings`."""
+    return [recording.path for recording in find_recordings(paths)]
+
+
+def _audio_in(folder: Path, above: frozenset[Path]) -> Iterator[Path]:
+    """Find audio below a folder, in order of names; ``above`` are the folders that it lies in, against circles."""
+    for path in without_copies(sorted(folder.iterdir())):
+        if path.name.startswith("."):
+            continue
+        if path.is_dir():
+            if (real := path.resolve()) not in above:
+                yield from _audio_in(path, above | {real})
+        # a link to nothing is kept: that a recording is missing must not go unsaid
+        elif is_audio(path) and (path.is_file() or path.is_symlink()):
+            yield path
 
 
 def readable(text: Path | str) -> str:
@@ -75,7 +114,26 @@ def place(path: Path) -> Path:
     return path.parent.resolve() / path.name
 
 
-def transcript_path(audio: Path, folder: Path | None) -> Path:
+@dataclass(frozen=True)
+class TranscriptFile:
+    """The transcript of an audio file.
+
+    Attributes:
+        path: The file that is read.
+        others: Files of its name and folder that could be it as well; they are not read.
+    """
+
+    path: Path
+    others: tuple[Path, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What one should know of the choice, for people to read."""
+        others = " or ".join(path.name for path in self.others)
+        return (f"its transcript is {self.path.name}, not {others} beside it",) if others else ()
+
+
+def find_transcript(audio: Path, folder: Path | None) -> TranscriptFile:
     """The transcript of an audio file, in a folder; beside it where there is none.
 
     Raises:
@@ -89,28 +147,58 @@ def transcript_path(audio: Path, folder: Path | None) -> Path:
         folders = [folder.joinpath(*parents[start:]) for start in range(len(parents) + 1)]
     for one in folders:
         if path := sibling(one, audio.stem):
-            return path
-    raise FileNotFoundError(f"no transcript: expected {audio.stem}.txt or .lab in {folder or audio.parent}")
+            return TranscriptFile(path, tuple(p for p in _siblings(one, audio.stem) if not p.samefile(path)))
+    raise FileNotFoundError(
+        f"no transcript: expected {audio.stem}.txt or .lab in {folder or audio.parent}{_unread(folders, audio)}"
+    )
 
 
 def sibling(folder: Path, stem: str) -> Path | None:
     """The transcript of that name in a folder, if there is one."""
+    return next(_siblings(folder, stem), None)
+
+
+def _siblings(folder: Path, stem: str) -> Iterator[Path]:
     paths = (folder / f"{stem}{suffix}" for suffix in TEXT_SUFFIXES)
-    return next((path for path in paths if path.is_file()), None)
+    return (path for path in paths if path.is_file())
+
+
+def _unread(folders: Sequence[Path], audio: Path) -> str:
+    """What there is in place of a transcript."""
+    for path in (one / f"{audio.stem}{suffix}" for one in folders for suffix in KINDS):
+        if path.is_file():
+            return f". There is {path.name} ({KINDS[path.suffix]}): {_CONVERT}"
+    return ""
 
 
 def read_text(path: Path, seconds: float) -> str:
     """A transcript of so many seconds of audio; the sample numbers before a prompt of TIMIT's are left out.
 
+    Args:
+        path: A file of plain text, UTF-8, or UTF-16 with a byte order mark.
+        seconds: How long the audio is.
+
     Raises:
-        ValueError: the file is empty or not UTF-8.
+        ValueError: the file is empty, in another encoding, or of another kind, such as subtitles; the message says
+            which.
     """
+    data = path.read_bytes()
+    if kind := kind_of_name(path) or kind_of_bytes(data):
+        raise _not_plain(path, kind)
     try:
-        text = path.read_text(encoding="utf-8-sig").strip()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text ({error}): save it as UTF-8.") from error
+        text = re.sub(r"\r\n?", "\n", decode(data)).strip()
+    except FormatError as error:
+        raise ValueError(f"{path} is not text that can be read: {error}") from error
+    if kind := kind_of_text(text):
+        raise _not_plain(path, kind)
+    if "\0" in text:
+        raise ValueError(f"{path} is not text that can be read, it has zero bytes: save it as UTF-8.")
     if (prompt := _PROMPT.match(text)) and abs(int(prompt[1]) / 16_000 - seconds) < 0.1:
         text = text[prompt.end() :]
     if not text:
         raise ValueError(f"{path} is empty: expected the transcript.")
     return text
+
+
+def _not_plain(path: Path, kind: str) -> ValueError:
+    return ValueError(f"{path} is {kind}; expected a transcript in plain text: {_CONVERT}")

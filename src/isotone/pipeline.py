@@ -20,6 +20,7 @@ from isotone.registry import nearest
 from isotone.rescoring import path_scores, rescored
 from isotone.result import Result, results
 from isotone.scores import rows_of
+from isotone.text.options import TextOptions, adapted
 from isotone.text.tokenizer import Transcript
 from isotone.types import Coupling, Emissions, Targets, marks
 from isotone.windows import Windows, emit
@@ -32,7 +33,7 @@ class Pipeline:
 
     Args:
         model: What hears.
-        aligner: Name or specification of an aligner, in place of the model's own.
+        aligner: Name or specification of an aligner, in place of the model's own for the head of the times.
         decoder: Name or specification of a decoder, in place of the model's own. One that gives a single hypothesis,
             such as ``ctc-greedy``, is not rescored.
         times: Head the times are read from, in place of the model's own. With either of the two, recognised
@@ -45,10 +46,12 @@ class Pipeline:
             text or recording are hard; forced alignment then needs the whole encoder, which the timing head may not.
         star_cost: Nats a frame by which a star, such as one for extra speech, scores less than the best label: the
             higher, the less is taken for speech that is not in the text.
+        text: How given texts are read.
         on_window: Called while long audio is encoded, with the share of it that is done.
 
     Raises:
         LookupError: no such aligner, decoder or head.
+        TextError, FileNotFoundError: a dictionary that does not fit the model, or is not there.
         ValueError: extra speech, with an aligner that cannot leave tokens out; a star's cost below 0; or a model whose
             text is rescored, with a decoder of its own that gives one hypothesis.
     """
@@ -65,8 +68,11 @@ class Pipeline:
         extra_speech: bool = False,
         star_cost: float = stars.STAR_COST,
         guided: bool = True,
+        text: TextOptions = TextOptions(),  # noqa: B008 - frozen
         on_window: Callable[[float], None] = lambda share: None,
     ) -> None:
+        self.text = text
+        self.tokenizer = adapted(model.tokenizer, text)
         self.model = model.to(device).eval()
         self.device = torch.device(device)
         reading = model.reading
@@ -88,7 +94,7 @@ class Pipeline:
             raise LookupError(
                 f"The model has no head {self.times!r}.{near} It has: {', '.join(model.heads)}."
             )
-        self.aligner: Aligner = aligners.create(aligner or reading.aligner)
+        self.aligner: Aligner = aligners.create(aligner or model.aligner_of(self.times))
         self.guide = ""
         if guided and reading.guide != self.times and getattr(self.aligner, "takes_guide", False):
             self.guide = reading.guide
@@ -113,12 +119,12 @@ class Pipeline:
         return Placer(self.times, self.aligner, self.guide, self.guide_aligner)
 
     def encode(self, text: str) -> Transcript:
-        """A text as :meth:`align` takes it: the tokenizer's labels, and stars for ``*``, see :mod:`isotone.stars`.
+        """A text as :meth:`align` takes it: the tokenizer's labels, and stars, see :func:`isotone.stars.encode`.
 
         Raises:
             TextError: nothing in the text can be aligned.
         """
-        return stars.encode(self.model.tokenizer, text)
+        return stars.encode(self.tokenizer, text, keep_markup=self.text.keep_markup)
 
     def align(self, id: str, audio: np.ndarray, transcript: Transcript) -> Result:
         """Forced alignment of a known text.

@@ -14,7 +14,7 @@ from isotone.alignment import Alignment, Tier, tier_from_spans
 from isotone.corpus import SILENCE
 from isotone.plausible import long_words
 from isotone.scores import Scores, score
-from isotone.stars import STAR_COST
+from isotone.stars import STAR_COST, shared_out
 from isotone.text.tokenizer import Tokenizer, Transcript
 from isotone.types import Coupling, Emissions, Targets
 
@@ -73,6 +73,7 @@ def results(
     out = []
     for i, name in enumerate(ids):
         times = [(emissions.grid.seconds(s), emissions.grid.seconds(e)) for s, e in spans[i].tolist()]
+        times = shared_out(transcripts[i], times)
         placed = _placed(transcripts[i], times, scores, i)
         tiers = _tiers(seconds[i], tokenizer, transcripts[i], placed)
         fit, frameless = float(scores.fit[i]), float(scores.frameless[i])

@@ -13,12 +13,10 @@ import numpy as np
 
 from isotone import audio as sound
 from isotone.alignment import AlignmentError
-from isotone.batch import check_command, explain, progress_of
+from isotone.batch import Options, explain, progress_of
 from isotone.evaluation import ROC, roc
 from isotone.files import atomic_write, check_target
-from isotone.inputs import find_audio, ids_of, read_text, readable, transcript_path
-from isotone.model import Model
-from isotone.pipeline import Pipeline
+from isotone.inputs import find_audio, find_transcript, ids_of, read_text, readable
 from isotone.text.normalize import normalize
 from isotone.windows import Windows
 
@@ -91,20 +89,14 @@ def check_scores(
         ValueError: fewer than two different transcripts among the files that could be aligned.
         OSError, LookupError: As in :func:`isotone.batch.align_files`.
     """
-    check_command(model, aligner, (), None, device)
+    options = Options(model, aligner=aligner, times=times, device=device, window_s=window_s, guided=guided)
+    options.check()
     if json_file is not None:
         check_target(json_file)
     found = find_audio(audio)
     texts, errors = _texts(found, text_dir)
     strangers = _strangers(texts, seed)
-    pipeline = Pipeline(
-        Model.load(model),
-        aligner=aligner,
-        times=times,
-        device=device,
-        windows=Windows(window_s),
-        guided=guided,
-    )
+    pipeline = options.pipeline()
     right: list[Pair] = []
     wrong: list[Pair] = []
     for path, id in progress_of([(p, i) for p, i in zip(found, ids_of(found)) if p in texts], pipeline):
@@ -137,7 +129,7 @@ def _texts(found: Sequence[Path], folder: Path | None) -> tuple[dict[Path, str],
     texts, errors = {}, []
     for path in found:
         try:
-            texts[path] = read_text(transcript_path(path, folder), sound.info(path).seconds)
+            texts[path] = read_text(find_transcript(path, folder).path, sound.info(path).seconds)
         except (OSError, ValueError) as error:
             errors.append({"file": readable(path), "error": explain(error, path)})
     return texts, errors

@@ -1,4 +1,4 @@
-"""Stars: words of a transcript that stand for speech which is not written down.
+"""Stars: words of a transcript that stand for speech which is not written down, or that has no labels.
 
 A star matches any frames. In a frame it scores as the best label does, less a cost, so that the text keeps the frames
 that it fits. To an aligner a star is one label more in the emissions, so every aligner can have them; to the kernels
@@ -7,21 +7,22 @@ that it fits. To an aligner a star is one label more in the emissions, so every 
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 
-from isotone.text.normalize import TextError, Word, split_words
-from isotone.text.tokenizer import Tokenizer, Transcript
+from isotone.text.given import STAR, encode
+from isotone.text.normalize import Word
+from isotone.text.transcript import STAR_NUMBER, Transcript
 from isotone.types import Emissions, Targets
 
-#: How a star is written in tiers of words, and in texts (there ``<star>`` is one too).
-STAR = "*"
-
-#: Label number of a star in a transcript; no vocabulary has it.
-STAR_NUMBER = -1
+__all__ = [
+    "STAR", "STAR_COST", "STAR_NUMBER", "encode", "numbered", "shared_out", "star_scores", "with_extra_speech",
+    "with_star",
+]  # fmt: skip
 
 #: Cost c of a star in nats a frame: its log-probability is that of the frame's best label less c (1 - p(blank)), so
 #: that the spikes of a peaky model cost what the frames of another do. On synthetic speech of voices not trained on,
@@ -29,48 +30,6 @@ STAR_NUMBER = -1
 #: 80 and 66 % of them (joint model; CTC 87, 86, 86, 85, 85 and 78), in seconds; of speech with its whole text they took
 #: 9.4, 5.4, 2.6, 0.9, 0.4 and 0.1 % (CTC 3.7, 2.8, 1.7, 0.8, 0.5 and 0.2).
 STAR_COST = 3.0
-
-_IN_TEXT = re.compile(r"(?<!\S)(?:\*|<star>)(?!\S)")
-
-
-def encode(tokenizer: Tokenizer, text: str) -> Transcript:
-    """The labels of a text in which ``*`` or ``<star>``, as words of their own, are stars.
-
-    Stars beside each other are one. Silences and delimiters that a tokenizer puts at the ends of a text are left out
-    beside a star.
-
-    Raises:
-        TextError: nothing in the text but stars can be aligned.
-    """
-    stars = list(_IN_TEXT.finditer(text))
-    if not stars:
-        return tokenizer.encode(text)
-    words: list[Word] = []
-    tokens: list[tuple[int, int | None]] = []
-    unknown: list[str] = []
-    starts, ends = [0, *(s.end() for s in stars)], [*(s.start() for s in stars), len(text)]
-    for i, (start, end) in enumerate(zip(starts, ends)):
-        if i and not (tokens and tokens[-1][0] == STAR_NUMBER):
-            tokens.append((STAR_NUMBER, len(words)))
-            words.append(Word(STAR, STAR, stars[i - 1].start(), stars[i - 1].end()))
-        if not split_words(text[start:end]):
-            continue
-        part = tokenizer.encode(text[start:end])
-        rows = [(t, None if w is None else w + len(words)) for t, w in zip(part.tokens, part.token_words)]
-        tokens += _trimmed(rows, i > 0, i < len(stars)) if part.words else rows
-        words += [replace(w, start=w.start + start, end=w.end + start) for w in part.words]
-        unknown += part.unknown
-    if all(token == STAR_NUMBER for token, _ in tokens):
-        raise TextError("The text has nothing to align: there are stars in it, and no words.")
-    return Transcript(
-        tuple(words), tuple(t for t, _ in tokens), tuple(w for _, w in tokens), tuple(dict.fromkeys(unknown))
-    )
-
-
-def _trimmed(rows: list[tuple[int, int | None]], left: bool, right: bool) -> list[tuple[int, int | None]]:
-    """Tokens without those of no word at the ends beside a star."""
-    own = [i for i, (_, word) in enumerate(rows) if word is not None]
-    return rows[own[0] if left else 0 : own[-1] + 1 if right else len(rows)]
 
 
 def with_extra_speech(transcript: Transcript, optional: list[bool]) -> tuple[Transcript, list[bool]]:
@@ -87,17 +46,17 @@ def with_extra_speech(transcript: Transcript, optional: list[bool]) -> tuple[Tra
     rows: list[tuple[int, int | None, bool]] = []
     tokens = [*zip(transcript.tokens, transcript.token_words, optional), None]
     spoken: int | None = None  # the word before, a star too
+    before = 0  # its last token
     for row in tokens:
         begins = row is None or (row[1] is not None and row[1] != spoken)
-        beside_star = spoken is not None and words[spoken].text == STAR
-        beside_star |= row is not None and row[0] == STAR_NUMBER
+        beside_star = STAR_NUMBER in (before, row and row[0])
         if begins and not beside_star:
             pause = [rows[-1]] if rows and rows[-1][2] else []
             rows += [(STAR_NUMBER, len(words), True), *pause]
             words.append(Word(STAR, STAR, 0, 0))
         if row is not None:
             rows.append(row)
-            spoken = spoken if row[1] is None else row[1]
+            spoken, before = (spoken, before) if row[1] is None else (row[1], row[0])
     extended = replace(
         transcript,
         words=tuple(words),
@@ -105,6 +64,34 @@ def with_extra_speech(transcript: Transcript, optional: list[bool]) -> tuple[Tra
         token_words=tuple(w for _, w, _ in rows),
     )
     return extended, [skips for _, _, skips in rows]
+
+
+def shared_out(transcript: Transcript, times: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Times in which the stars of several words in a row share their time by the words' length.
+
+    Where one star ends and the next begins says nothing: both fit everything.
+
+    Args:
+        transcript: The tokens.
+        times: Start and end of every token, in any unit; of one without a place both are the same.
+    """
+    out = list(times)
+    runs: list[list[int]] = [[]]
+    for i, (token, owner, (start, end)) in enumerate(zip(transcript.tokens, transcript.token_words, times)):
+        if token == STAR_NUMBER:
+            runs[-1].append(i)
+        elif end > start or owner is not None:  # more than a pause that is not there
+            runs.append([])
+    for run in runs:
+        owners = (transcript.token_words[i] for i in run)
+        sizes = [len(transcript.words[owner].text) for owner in owners if owner is not None]
+        if len(run) < 2:
+            continue
+        first, last = min(times[i][0] for i in run), max(times[i][1] for i in run)
+        edges = [first + (last - first) * sum(sizes[:n]) / sum(sizes) for n in range(len(sizes) + 1)]
+        for i, span in zip(run, pairwise(edges)):
+            out[i] = span
+    return out
 
 
 def star_scores(logits: Tensor, blank: int, cost: float = STAR_COST) -> Tensor:

@@ -63,6 +63,27 @@ def test_textgrid(tmp_path: Path) -> None:
     assert [t.name for t in reference(row).tiers] == ["words", "phones"]
 
 
+def test_textgrid_of_several_speakers(tmp_path: Path) -> None:
+    """As MFA writes them: speakers who take turns are read together, those who overlap are not guessed at."""
+    record(tmp_path / "a.wav")
+    turns = {
+        "A - words": [(0.0, 0.1, "one")],
+        "A - phones": [(0.0, 0.1, "w")],
+        "B - words": [(0.3, 0.4, "two")],
+    }
+    write_textgrid(tmp_path / "a.TextGrid", turns)
+    record(tmp_path / "b.wav")
+    write_textgrid(tmp_path / "b.TextGrid", turns | {"B - words": [(0.0, 0.4, "two")]})
+    corpus = FolderCorpus(tmp_path)
+    rows = corpus.load("all")
+    assert rows["text"][:] == ["one two"]
+    assert rows[0]["words"] == {"label": ["one", "two"], "start": [0.0, 0.3], "end": [0.1, 0.4]}
+    assert rows[0]["phones"]["label"] == ["w"]
+    [(id, reason)] = corpus.skipped
+    assert id == "b"
+    assert "b.TextGrid: tiers 'A - words' and 'B - words' overlap" in reason
+
+
 def test_text_file_wins_over_textgrid(tmp_path: Path) -> None:
     record(tmp_path / "a.wav", txt="A cat's.")
     write_textgrid(tmp_path / "a.TextGrid", {"words": [(0.1, 0.2, "a"), (0.3, 0.7, "cat's")]}, end=0.7)

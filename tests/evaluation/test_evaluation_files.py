@@ -8,33 +8,8 @@ from pathlib import Path
 import pytest
 
 from isotone.alignment import Alignment, Segment, Tier
-from isotone.evaluation.files import evaluate_paths, match_ids, read_blank_counts
+from isotone.evaluation.files import evaluate_paths, read_blank_counts
 from isotone.format import write
-
-CASES = [
-    (["a", "B"], ["b", "A", "c"], [("B", "b"), ("a", "A")]),
-    # written flat, with another separator, or from a speaker's folder
-    (["fvmh0_sa1", "marc0_sa1"], ["dr1-fvmh0/sa1", "dr2-marc0/sa1"],
-     [("fvmh0_sa1", "dr1-fvmh0/sa1"), ("marc0_sa1", "dr2-marc0/sa1")]),
-    (["x/dr1/sa1"], ["dr1-sa1", "sa2"], [("x/dr1/sa1", "dr1-sa1")]),
-    # two speakers said sa1: neither is taken, in either direction
-    (["sa1"], ["f/sa1", "g/sa1"], []),
-    (["f/sa1", "g/sa1"], ["sa1"], []),
-    # an exact match is not given away to an ending, and two endings of one id cancel out
-    (["sa1", "f/sa1"], ["f/sa1"], [("f/sa1", "f/sa1")]),
-    (["1", "a_1"], ["b_a_1"], []),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("hyp, ref, expected", CASES)
-def test_ids_that_mean_the_same(hyp: list[str], ref: list[str], expected: list[tuple[str, str]]) -> None:
-    assert match_ids(hyp, ref) == expected
-    assert sorted((b, a) for a, b in match_ids(ref, hyp)) == expected
-
-
-def test_ids_that_differ_only_in_case_are_refused() -> None:
-    with pytest.raises(ValueError, match="'SA1' and 'sa1'"):
-        match_ids(["SA1", "sa1"], ["sa1"])
 
 
 def utterance(id: str, late_s: float = 0.0, tier: str = "phones") -> Alignment:
@@ -57,7 +32,7 @@ def test_folders_of_different_formats(tmp_path: Path) -> None:
     assert found.missing_ref == ("only-predicted",)
     assert found.renamed == ()
     reasons = dict(found.skipped)
-    assert reasons["no-phones"] == "The prediction has no tier 'phones'."
+    assert reasons["no-phones"] == "the prediction has no tier 'phones' (no-phones.TextGrid has 'words')."
     assert str(tmp_path / "ref" / "broken.json") in reasons
     written = json.loads((tmp_path / "scores" / "report.json").read_text())
     assert written["missing_hyp"] == ["spk/two"]
@@ -123,9 +98,78 @@ def test_ctm_files_hold_many_utterances(tmp_path: Path) -> None:
 def test_nothing_in_common_is_an_error_that_shows_both_sides(tmp_path: Path) -> None:
     write(utterance("a"), tmp_path / "hyp", "json")
     write(utterance("b"), tmp_path / "ref", "json")
-    with pytest.raises(ValueError, match=r"share no utterance with a tier 'phones': ids 'a' and 'b'"):
+    with pytest.raises(ValueError, match=r"share no utterance: ids 'a' and 'b'\. Files match by"):
         evaluate_paths(tmp_path / "hyp", tmp_path / "ref")
-    with pytest.raises(ValueError, match=r"the reference has no tier 'words'"):
+    with pytest.raises(
+        ValueError,
+        match=r"none has a tier 'words' on both sides: .*hyp has 'phones' in 1 \.json file; ",
+    ):
         evaluate_paths(tmp_path / "hyp", tmp_path / "hyp", tier="words")
     with pytest.raises(FileNotFoundError, match="there is no"):
         evaluate_paths(tmp_path / "gone", tmp_path / "ref")
+
+
+def test_what_cannot_be_matched_is_explained(tmp_path: Path) -> None:
+    write(utterance("sa1"), tmp_path / "hyp", "textgrid")
+    for speaker in ("f", "g"):
+        write(utterance("sa1"), tmp_path / "ref" / speaker, "textgrid")
+    with pytest.raises(ValueError, match=r"'sa1' could be any of 'f/sa1', 'g/sa1': give the folder"):
+        evaluate_paths(tmp_path / "hyp", tmp_path / "ref")
+    assert evaluate_paths(tmp_path / "hyp", tmp_path / "ref" / "g").report.ids == ("sa1",)
+    (tmp_path / "mfa").mkdir()
+    with pytest.raises(ValueError, match=r"mfa has no files of alignments \(TextGrid, CTM"):
+        evaluate_paths(tmp_path / "mfa", tmp_path / "ref")
+    (tmp_path / "mfa" / "sa1.csv").write_text("Begin,End,Label,Type,Speaker\n0,1,a,phones,f\n")
+    with pytest.raises(
+        ValueError, match=r"mfa has no alignment that can be read: .*sa1\.csv: line 1: expected the h"
+    ):
+        evaluate_paths(tmp_path / "mfa", tmp_path / "ref")
+
+
+def of_speakers(**tiers: tuple[float, float, str]) -> Alignment:
+    return Alignment(
+        "u", 3.0, tuple(Tier(f"{n} - words", (Segment(w, a, b),)) for n, (a, b, w) in tiers.items())
+    )
+
+
+def test_tiers_of_speakers_are_scored_as_one_or_by_name(tmp_path: Path) -> None:
+    words = Tier("Word", (Segment("one", 0.1, 1.0), Segment("two", 1.1, 2.0)))
+    write(Alignment("u", 3.0, (words,)), tmp_path / "hyp", "textgrid")
+    write(of_speakers(A=(0.1, 1.0, "one"), B=(1.1, 2.0, "two")), tmp_path / "ref", "textgrid")
+    found = evaluate_paths(tmp_path / "hyp", tmp_path / "ref", "words").report
+    assert (found.tier, found["wer"].value, found["idr"].value) == ("words", 0.0, 100.0)
+    one = evaluate_paths(tmp_path / "hyp", tmp_path / "ref", "A - words").report
+    assert (one.tier, one["wer"].value) == ("words", 100.0), "B's word is not in A's tier"
+    with pytest.raises(
+        ValueError, match="No file has a tier 'C - words'; there are 'A - words', 'B - words', 'Word'"
+    ):
+        evaluate_paths(tmp_path / "hyp", tmp_path / "ref", "C - words")
+    write(of_speakers(A=(0.1, 1.5, "one"), B=(1.1, 2.0, "two")), tmp_path / "ref", "textgrid")
+    with pytest.raises(
+        ValueError, match=r"ref has no alignment that can be read: .*overlap.* by its whole name"
+    ):
+        evaluate_paths(tmp_path / "hyp", tmp_path / "ref", "words")
+
+
+def test_of_several_files_of_an_utterance_the_one_with_the_tier_is_scored(tmp_path: Path) -> None:
+    """A corpus of hand-labelled phones with an aligner's TextGrids, and reports of its own, in one folder."""
+    for folder in ("hyp", "ref"):
+        write(utterance("u"), tmp_path / folder, "timit")
+        write(utterance("u", tier="words"), tmp_path / folder, "textgrid")
+    (tmp_path / "hyp" / "alignment_analysis.csv").write_text("file,begin,end,speaker\n")
+    found = evaluate_paths(tmp_path / "hyp", tmp_path / "ref", "words")
+    assert found.report["wer"].value == 0.0
+    assert found.skipped == ()
+    assert found.foreign == (str(tmp_path / "hyp" / "alignment_analysis.csv"),)
+    assert evaluate_paths(tmp_path / "hyp", tmp_path / "ref", "phones").report["per"].value == 0.0
+
+
+def test_empty_tiers_are_scored_and_said(tmp_path: Path) -> None:
+    silent = Tier("phones", (Segment("sil", 0.0, 1.0),))
+    write(Alignment("a", 1.0, (silent,)), tmp_path / "hyp", "textgrid")
+    write(Alignment("b", 1.0, (Tier("phones", ()),)), tmp_path / "hyp", "json")
+    for id in ("a", "b"):
+        write(utterance(id), tmp_path / "ref", "textgrid")
+    found = evaluate_paths(tmp_path / "hyp", tmp_path / "ref")
+    assert (found.empty_hyp, found.empty_ref) == (("a", "b"), ())
+    assert found.report["per"].value == 100.0

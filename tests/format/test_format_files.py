@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import isotone
 from isotone.alignment import Alignment, Segment, Tier
-from isotone.format import FormatError, file_name, read, read_folder, write
+from isotone.format import Folder, FormatError, file_name, read, read_folder, write
 from isotone.format.ctm import CTMFormat
 from isotone.format.textgrid import TextGridFormat
 from isotone.interfaces import Format
@@ -63,7 +63,7 @@ def test_a_format_can_be_named_or_built(tmp_path):
     assert read(path, "ctm").tier("words").labels == ["a"]
     assert read(path, CTMFormat(tier="chars")).tier("chars").labels == ["a"]
     with pytest.raises(
-        FormatError, match=r"words.lab: expected a suffix of .*\.textgrid.*; got '.lab': name the format"
+        FormatError, match=r"words.lab: expected a suffix of .*\.textgrid.*; got '.lab': convert it, or name"
     ):
         read(path)
 
@@ -154,29 +154,79 @@ def test_a_folder_is_read_with_its_bad_files_reported(tmp_path):
     (tmp_path / ".hidden").mkdir()
     (tmp_path / ".hidden" / "x.json").write_text("{")
     (tmp_path / "film.srt").write_text("1\n")
-    alignments, errors = read_folder(tmp_path)
+    (tmp_path / "README.txt").write_text("The recordings of 1986.\nTheir labels.")
+    (tmp_path / "info.json").write_text('{"license": "CC0"}')
+    (tmp_path / "cut.csv").write_text("tier,label,start,end,score,confidence\nwords,a,0\n")
+    folder = read_folder(tmp_path)
+    alignments, errors = folder.alignments, folder.errors
     assert set(alignments) == {"a/b", "one", "two", "speaker/utt"}
     assert alignments["speaker/utt"] == Alignment("speaker/utt", 1.0, BOTH.tiers)
     assert alignments["two"].tier("words").labels == ["b"]
-    assert [(path.name, type(error)) for path, error in errors] == [("broken.csv", FormatError)]
-    assert "broken.csv: line 1: expected the header" in str(errors[0][1])
+    assert [(path.name, type(error)) for path, error in errors] == [("cut.csv", FormatError)]
+    assert "cut.csv: line 2: expected 6 fields" in str(errors[0][1])
+    assert {path.name: str(error)[len(str(path)) :] for path, error in folder.foreign} == {
+        "README.txt": ": line 1: expected start, end and label between tabs; got 'The recordings of 1986.'.",
+        "broken.csv": ": line 1: expected the header 'tier,label,start,end,score,confidence'; got 'nothing'.",
+        "info.json": ': expected an object with "format": "isotone-alignment"; got other JSON.',
+    }
 
 
 def test_of_one_alignment_in_several_formats_the_most_exact_is_read(tmp_path):
     for name in ("csv", "textgrid", "ctm", "json"):
         write(BOTH, tmp_path, name)
     (tmp_path / "utt.csv").write_text("never read")
-    assert read_folder(tmp_path) == ({"utt": BOTH}, [])
+    assert read_folder(tmp_path) == Folder({"utt": BOTH})
     (tmp_path / "utt.json").write_text("{")  # a damaged one is reported, and the next best read
-    alignments, errors = read_folder(tmp_path)
+    folder = read_folder(tmp_path)
+    alignments, errors = folder.alignments, folder.errors
     assert alignments["utt"].tier("words") == BOTH.tier("words")
     assert [path.name for path, _ in errors] == ["utt.json"]
+
+
+def test_of_one_alignment_in_several_formats_one_with_the_tier_is_read(tmp_path):
+    write(only(PHONES), tmp_path, "timit")
+    write(only(Tier("Word", WORDS.segments)), tmp_path, "textgrid")
+    write(Alignment("utt", 1.0, (Tier("A - words", WORDS.segments), PHONES)), tmp_path, "csv")
+    for asked, found in ((None, "phones"), ("phones", "phones"), ("words", "Word"), ("a - word", "Word")):
+        folder = read_folder(tmp_path, asked)
+        assert [tier.name for tier in folder.alignments["utt"].tiers] == [found]
+        assert (folder.errors, folder.lacking) == ([], {})
+    (tmp_path / "utt.TextGrid").unlink()
+    assert read_folder(tmp_path, "words").alignments["utt"].has("A - words")
+    lacking = read_folder(tmp_path, "syllables").lacking["utt"]
+    assert {file.name: tiers for file, tiers in lacking.items()} == {
+        "utt.phn": ("phones",),
+        "utt.csv": ("A - words", "phones"),
+    }
+
+
+def test_a_file_whose_tiers_are_ambiguous_is_reported_and_the_next_best_read(tmp_path):
+    tiers = (Tier("A - words", (Segment("a", 0, 1),)), Tier("B - words", (Segment("b", 0.5, 1),)))
+    path = write(Alignment("utt", 1.0, tiers), tmp_path, "textgrid")
+    write(only(WORDS), tmp_path, "csv")
+    folder = read_folder(tmp_path, "words")
+    assert folder.alignments["utt"].has("words")
+    assert [str(error) for _, error in folder.errors] == [
+        f"{path}: tiers 'A - words' and 'B - words' overlap ('a' ends at 1 s, 'b' starts at 0.5 s) and cannot be read "
+        "as one tier 'words': choose one by its whole name."
+    ]
+
+
+def test_files_that_do_not_name_their_tier_have_the_one_that_is_asked_for_if_there_are_no_others(tmp_path):
+    write(only(WORDS), tmp_path, "ctm")
+    assert read_folder(tmp_path, "phones").alignments["utt"].has("phones")
+    assert read_folder(tmp_path).alignments["utt"].has("words")
+    write(only(WORDS), tmp_path, "textgrid")
+    assert set(read_folder(tmp_path, "phones").lacking) == {"utt"}, (
+        "the CTM file is of words, as the TextGrid"
+    )
 
 
 def test_two_files_of_one_id_are_reported_and_the_first_kept(tmp_path):
     for name, label in (("a", "one"), ("b", "two")):
         (tmp_path / f"{name}.ctm").write_text(f"utt 1 0.000 0.500 {label}\n")
-    alignments, errors = read_folder(tmp_path)
+    folder = read_folder(tmp_path)
+    alignments, errors = folder.alignments, folder.errors
     assert alignments["utt"].tier("words").labels == ["one"]
     assert [(path.name, str(error)) for path, error in errors] == [
         ("b.ctm", f"{tmp_path / 'b.ctm'}: utterance 'utt' was read from another file already.")
@@ -190,9 +240,11 @@ def test_timit_files_of_one_utterance_are_one_alignment(tmp_path):
     (folder / "SA1.WRD").write_text("8000 16000 so\n")
     (folder / "SA1.TXT").write_text("0 20000 So.\n")
     (folder / "SA2.WRD").write_text("8000 16000 so\n")
+    (folder / "SA2.TXT").write_text(f"0 {'9' * 400} So.\n")
     (folder / "SA3.PHN").write_text("0 8000 h#\n8000\n")
     (folder / "SA3.WRD").write_text("0 8000 so\n")
-    alignments, errors = read_folder(tmp_path)
+    folder = read_folder(tmp_path)
+    alignments, errors = folder.alignments, folder.errors
     assert alignments == {
         "DR1/FVMH0/SA1": Alignment(
             "DR1/FVMH0/SA1",
@@ -211,7 +263,7 @@ def test_timit_files_of_one_utterance_are_one_alignment(tmp_path):
 def test_no_folder_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError, match="Expected a folder of alignment files"):
         read_folder(tmp_path / "none")
-    assert read_folder(tmp_path) == ({}, [])
+    assert read_folder(tmp_path) == Folder()
 
 
 def test_other_peoples_formats_are_found_by_their_suffix(tmp_path, monkeypatch):
@@ -228,9 +280,10 @@ def test_other_peoples_formats_are_found_by_their_suffix(tmp_path, monkeypatch):
 def test_real_hand_labels_survive_every_lossless_format(tmp_path):
     if not (DATA / "timit_sample").is_dir():
         pytest.skip(f"no TIMIT sample at {DATA}: set ISOTONE_TEST_DATA")
-    alignments, errors = read_folder(DATA / "timit_sample")
+    folder = read_folder(DATA / "timit_sample")
+    alignments = folder.alignments
     assert len(alignments) == 80
-    assert not [path for path, _ in errors if path.suffix in (".phn", ".wrd")]
+    assert folder.errors == [], "the corpus's descriptions are no broken label tracks"
     for id, alignment in [*alignments.items()][::8]:
         assert [t.name for t in alignment.tiers] == ["words", "phones"]
         for name in ("textgrid", "json"):

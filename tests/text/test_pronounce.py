@@ -123,9 +123,19 @@ def test_chain(cmu: Path) -> None:
     assert spelled.asked == ["ab", "c"]
     with pytest.raises(TextError, match="No pronunciation for '4'"):
         chain(["hello", "4"])
-    for wrong in ((), (Dictionary(cmu), Dictionary(cmu))):
-        with pytest.raises(ValueError, match="A chain takes pronouncers"):
-            Chain(*wrong)
+    with pytest.raises(ValueError, match="A chain takes one or more pronouncers"):
+        Chain()
+    with pytest.raises(ValueError, match="two dictionaries cannot be saved"):
+        Chain(Dictionary(cmu), Dictionary(cmu)).save(cmu.parent)
+
+
+def test_accents_of_words(tmp_path: Path) -> None:
+    """A word is found as it is written, in either form of Unicode, and else without its accents."""
+    (tmp_path / "x.dict").write_text(
+        "cafe K AE F\nre\u0301sume\u0301 R EH Z\nresume R IH Z\n", encoding="utf-8"
+    )
+    dictionary = Dictionary(tmp_path / "x.dict")
+    assert dictionary(["café", "résumé", "résume"]) == [["K", "AE", "F"], ["R", "EH", "Z"], ["R", "IH", "Z"]]
 
 
 def test_save_and_load(cmu: Path, tmp_path: Path) -> None:
@@ -139,7 +149,7 @@ def test_save_and_load(cmu: Path, tmp_path: Path) -> None:
     espeak = loaded.pronouncers[1]
     assert isinstance(espeak, Espeak)
     assert (espeak.voice, espeak.phones, espeak.closures) == ("en-us", 48, "sil")
-    with pytest.raises(ValueError, match="kind dictionary, espeak or chain; got 'oracle'"):
+    with pytest.raises(ValueError, match="kind dictionary, espeak, ipa or chain; got 'oracle'"):
         load_pronouncer({"kind": "oracle"}, folder)
 
 
@@ -148,9 +158,15 @@ def test_espeak_reads_no_other_script() -> None:
     """It would spell Russian words, and say of Chinese ones that they are Chinese letters."""
     assert Espeak().lookup(["привет", "你好", "مرحبا", "see你"]) == [None] * 4
     assert Espeak().lookup([]) == []
-    assert [p[0] for p in Espeak()(["naïve", "don't", "π", "9"])] == ["n", "d", "p", "n"]
+    assert [p[0] for p in Espeak()(["naïve", "don't", "π"])] == ["n", "d", "p"]
     with pytest.raises(TextError, match="No pronunciation for '你好'"):
         Espeak()(["see", "你好"])
+
+
+@needs_espeak
+def test_espeak_reads_no_digits() -> None:
+    """Numbers are spelled in the language of the text before; what is left is of another."""
+    assert Espeak().lookup(["9", "b2b", "٣"]) == [None] * 3
 
 
 @needs_espeak

@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from isotone.audio import load
-from isotone.corpus.folder import AUDIO_SUFFIXES
+from isotone.audio import is_audio, load
 from ordered_search import synthesis
 from ordered_search.elements import Elements
 
@@ -96,7 +95,7 @@ def audio_files(data: Any) -> list[Path]:
     if data.root is None:
         raise ValueError("A folder of audio has to be given: data.root=FOLDER.")
     root = Path(data.root)
-    found = sorted(p for p in root.rglob("*") if p.suffix.lower() in AUDIO_SUFFIXES)
+    found = sorted(p for p in root.rglob("*") if is_audio(p))
     if not found:
         raise FileNotFoundError(f"{root}: no audio files there. Give a folder of recordings as data.root.")
     return found

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from isotone.alignment import Tier, tier_from_spans
-from isotone.audio import info
+from isotone.audio import AUDIO_SUFFIXES, DECODED_SUFFIXES, info, without_copies
 from isotone.corpus import SILENCE
 from isotone.corpus.rows import Part, RowCorpus, recording_row
+from isotone.tier_names import find_tier
 
-AUDIO_SUFFIXES = frozenset(
-    {".wav", ".flac", ".ogg", ".opus", ".oga", ".mp3", ".aiff", ".aif", ".sph", ".au", ".w64", ".caf"}
-)
+MEDIA_SUFFIXES = AUDIO_SUFFIXES | DECODED_SUFFIXES
 TEXT_SUFFIXES = (".txt", ".lab")
 SPLITS = ("train", "dev", "test")
 
@@ -25,16 +24,14 @@ SPLIT_FOLDERS = {
     "train": "train", "training": "train", "dev": "dev", "valid": "dev", "validation": "dev", "test": "test",
 }  # fmt: skip
 
-#: Names of TextGrid tiers that are read, in lower case.
-TIERS = {"word": "words", "words": "words", "phone": "phones", "phones": "phones"}
-
 
 class FolderCorpus(RowCorpus):
     """Recordings with a ``.txt``, ``.lab`` or ``.TextGrid`` of the same name beside each, in nested folders.
 
-    A TextGrid gives times from its tiers ``words`` and ``phones`` (in either case; others are ignored), and
-    the text where there is no text file. An utterance's id is its path below the root without the file's
-    ending, and its speaker the folder that it is in.
+    What libsndfile does not read, films among it, is decoded where ffmpeg or torchcodec is; beside plain audio of its
+    name it is left alone. A TextGrid gives times from its tiers ``words`` and ``phones`` (by any name that
+    :func:`isotone.tier_names.find_tier` knows; others are ignored), and the text where there is no text file. An
+    utterance's id is its path below the root without the file's ending, and its speaker the folder that it is in.
 
     The splits are the folders ``train``, ``dev`` (or ``valid``, ``validation``) and ``test`` directly below
     the root; what is outside of them is in ``all`` only. Without such folders an utterance's id decides, and
@@ -81,14 +78,15 @@ class FolderCorpus(RowCorpus):
             for name in sorted(names):
                 path = Path(folder, name)
                 suffix = path.suffix.lower()
-                if name.startswith(".") or suffix not in {*AUDIO_SUFFIXES, *TEXT_SUFFIXES, ".textgrid"}:
+                if name.startswith(".") or suffix not in {*MEDIA_SUFFIXES, *TEXT_SUFFIXES, ".textgrid"}:
                     continue
                 id = path.relative_to(self.root).with_suffix("").as_posix()
                 found.setdefault(id, {})[suffix] = path
-        recordings = {id: files for id, files in sorted(found.items()) if files.keys() & AUDIO_SUFFIXES}
+        recordings = {id: files for id, files in sorted(found.items()) if files.keys() & MEDIA_SUFFIXES}
         if not recordings:
             raise FileNotFoundError(
-                f"No recordings in {self.root}: looked for {' '.join(sorted(AUDIO_SUFFIXES))} at any depth."
+                f"No recordings in {self.root}: looked for {' '.join(sorted(AUDIO_SUFFIXES))} and, to be decoded, "
+                f"{' '.join(sorted(DECODED_SUFFIXES))} at any depth."
             )
         return recordings
 
@@ -105,7 +103,7 @@ class FolderCorpus(RowCorpus):
         return Part([self._row(id, files)])
 
     def _row(self, id: str, files: Mapping[str, Path]) -> dict[str, Any]:
-        audio = [path for suffix, path in files.items() if suffix in AUDIO_SUFFIXES]
+        audio = without_copies(path for suffix, path in files.items() if suffix in MEDIA_SUFFIXES)
         if len(audio) > 1:
             raise ValueError(f"{[p.name for p in audio]} share a name and a transcript; keep one of them.")
         texts = [files[suffix] for suffix in TEXT_SUFFIXES if suffix in files]
@@ -139,12 +137,12 @@ def _read_textgrid(path: Path, duration: float) -> dict[str, Tier]:
 
     try:
         alignment = formats.build("textgrid").loads(decode(path.read_bytes()), path.stem)
+        found = {name: find_tier(alignment, name) for name in ("words", "phones")}
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     tiers: dict[str, Tier] = {}
-    for tier in alignment.tiers:
-        name = TIERS.get(tier.name.strip().lower())
-        if name is None or name in tiers:
+    for name, tier in found.items():
+        if tier is None:
             continue
         segments = [s for s in tier if s.label.strip() and not (name == "words" and s.label in SILENCE)]
         if segments and segments[-1].start >= duration:

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import json
-import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from isotone.alignment import Alignment
 from isotone.corpus import SILENCE
+from isotone.evaluation.comparison import Comparison, compare
+from isotone.evaluation.ids import key, match_ids
 from isotone.evaluation.report import Report
 from isotone.evaluation.scoring import score
+from isotone.evaluation.sides import check_speaker, describe_lack, describe_nothing, read_side, with_tier
 from isotone.evaluation.tracks import Relabel
-from isotone.files import atomic_write
-from isotone.format import FormatError, ManyUtterances, file_name, read, read_folder
-from isotone.format.reading import decode
-from isotone.registries import formats
+from isotone.files import atomic_write, check_target
+from isotone.inputs import place
+from isotone.text.normalize import normalize
+from isotone.text.phones import PHONE_CLASSES, PHONES_61, PhoneSet, fold
+from isotone.tier_names import standard_name
 
-#: What a run writes: alignments in a folder, and a line of JSON an utterance.
-RUN_ALIGNMENTS, RUN_PREDICTIONS = "alignments", "predictions.jsonl"
+#: What a run writes beside its alignments: a line of JSON per utterance.
+RUN_PREDICTIONS = "predictions.jsonl"
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Evaluation:
         missing_ref: Predictions without a reference.
         skipped: (id or path, why) of files that could not be read and pairs without the tier.
         renamed: (id of the prediction, id of the reference) of the pairs whose ids differ by more than case.
+        foreign: Paths of tables and texts that are no alignments, and were left alone.
+        empty_hyp, empty_ref: Predictions, and references, whose tier has nothing but silence. They are scored.
     """
 
     report: Report
@@ -41,6 +45,9 @@ class Evaluation:
     missing_ref: tuple[str, ...]
     skipped: tuple[tuple[str, str], ...]
     renamed: tuple[tuple[str, str], ...]
+    foreign: tuple[str, ...] = ()
+    empty_hyp: tuple[str, ...] = ()
+    empty_ref: tuple[str, ...] = ()
 
     def to_json(self, per_utterance: bool = True) -> str:
         """The report as JSON text, with what it does not cover."""
@@ -49,6 +56,9 @@ class Evaluation:
             "missing_ref": list(self.missing_ref),
             "skipped": [{"file": name, "reason": reason} for name, reason in self.skipped],
             "renamed": [{"hyp": hyp, "ref": ref} for hyp, ref in self.renamed],
+            "foreign": list(self.foreign),
+            "empty_hyp": list(self.empty_hyp),
+            "empty_ref": list(self.empty_ref),
         }
         out = {**uncovered, **self.report.to_dict(per_utterance)}
         return json.dumps(out, indent=1, ensure_ascii=False, allow_nan=False)
@@ -79,7 +89,8 @@ def evaluate_paths(
         hyp: A file, a folder of them, or the folder of a run: its ``alignments`` are read, and the blank
             frames of ``predictions.jsonl``, for the peakiness.
         ref: A file or a folder of them.
-        tier: Name of the tier to compare.
+        tier: Name of the tier to compare, as :func:`isotone.tier_names.find_tier` takes it: of an utterance's files
+            one that has it is read.
         collar_s, strict, seed, silence, relabel, classes, tolerance_s, resamples: As in
             :func:`isotone.evaluation.scoring.score`.
         out: Where to write the result as JSON.
@@ -90,36 +101,37 @@ def evaluate_paths(
             broken ``predictions.jsonl``.
     """
     hyp, ref = Path(hyp), Path(ref)
-    predicted, unread_hyp = read_alignments(hyp, tier)
-    references, unread_ref = read_alignments(ref, tier)
-    skipped = [(str(path), str(error)) for path, error in (*unread_hyp, *unread_ref)]
-    if hyp.is_file() and ref.is_file() and len(predicted) == len(references) == 1:
-        matches = list(zip(predicted, references))
+    sides = predicted, references = read_side(hyp, tier), read_side(ref, tier)
+    check_speaker(sides, tier)
+    skipped = [(str(path), str(error)) for side in sides for path, error in side.errors]
+    if hyp.is_file() and ref.is_file() and len(predicted.alignments) == len(references.alignments) == 1:
+        matches = list(zip(predicted.alignments, references.alignments))
     else:
-        matches = match_ids(predicted, references)
+        matches = match_ids(predicted.alignments, references.alignments)
     pairs = []
     for a, b in matches:
-        sides = (("prediction", predicted[a]), ("reference", references[b]))
-        if lacking := [side for side, alignment in sides if not alignment.has(tier)]:
-            skipped.append((b, f"The {' and the '.join(lacking)} has no tier {tier!r}."))
-        else:
-            pairs.append((predicted[a], references[b]))
+        found, wanted = with_tier(predicted.alignments[a], tier), with_tier(references.alignments[b], tier)
+        if found and wanted:
+            pairs.append((found, wanted))
+            continue
+        lacks = [describe_lack("prediction", predicted, a, tier)] if found is None else []
+        lacks += [describe_lack("reference", references, b, tier)] if wanted is None else []
+        skipped.append((b, f"{'; '.join(lacks)}."))
     if not pairs:
-        raise ValueError(
-            f"{hyp} and {ref} share no utterance with a tier {tier!r}: "
-            f"ids {_some(predicted)} and {_some(references)}"
-            f"{''.join(f'; {name}: {why}' for name, why in skipped[:3])}."
-        )
+        raise ValueError(describe_nothing((hyp, ref), sides, tier, matches))
     report = score(
-        pairs, tier, collar_s, strict, _blank_counts(hyp, pairs), seed,
+        pairs, standard_name(tier), collar_s, strict, _blank_counts(hyp, pairs), seed,
         silence=silence, relabel=relabel, classes=classes, tolerance_s=tolerance_s, resamples=resamples,
     )  # fmt: skip
     evaluation = Evaluation(
         report,
-        missing_hyp=tuple(sorted(set(references) - {b for _, b in matches})),
-        missing_ref=tuple(sorted(set(predicted) - {a for a, _ in matches})),
+        missing_hyp=tuple(sorted(set(references.alignments) - {b for _, b in matches})),
+        missing_ref=tuple(sorted(set(predicted.alignments) - {a for a, _ in matches})),
         skipped=tuple(skipped),
-        renamed=tuple((a, b) for a, b in matches if _key(a) != _key(b)),
+        foreign=tuple(str(path) for side in sides for path, _ in side.foreign),
+        empty_hyp=tuple(a.id for a, _ in pairs if _is_silent(a, silence)),
+        empty_ref=tuple(b.id for _, b in pairs if _is_silent(b, silence)),
+        renamed=tuple((a, b) for a, b in matches if key(a) != key(b)),
     )
     if out is not None:
         with atomic_write(out) as file:
@@ -127,39 +139,8 @@ def evaluate_paths(
     return evaluation
 
 
-def read_alignments(
-    path: Path, tier: str = "phones"
-) -> tuple[dict[str, Alignment], list[tuple[Path, Exception]]]:
-    """The alignments of a file, a folder or a run, by id, and the files that could not be read.
-
-    Args:
-        path: Where they are. A CTM file may hold many.
-        tier: What the one tier of a single CTM file, which does not say, is called.
-
-    Raises:
-        FileNotFoundError: there is nothing of that name.
-    """
-    if is_run(path):
-        path = path / RUN_ALIGNMENTS
-    if path.is_dir():
-        found, errors = read_folder(path)
-        return found, list(errors)
-    if not path.exists():
-        raise FileNotFoundError(f"Expected a file or a folder of alignments; there is no {path}.")
-    if path.suffix.lower() == ".ctm":
-        ctm = formats.build("ctm", tier=tier)
-        if isinstance(ctm, ManyUtterances):
-            try:
-                return {a.id: a for a in ctm.loads_all(decode(path.read_bytes()))}, []
-            except FormatError as error:
-                raise FormatError(f"{path}: {error}") from error
-    alignment = read(path)
-    return {alignment.id: alignment}, []
-
-
-def is_run(path: Path) -> bool:
-    """Whether a folder was written by a run."""
-    return (path / RUN_ALIGNMENTS).is_dir()
+def _is_silent(alignment: Alignment, silence: Collection[str]) -> bool:
+    return all(segment.label in silence for tier in alignment.tiers for segment in tier)
 
 
 def read_blank_counts(path: Path) -> dict[str, tuple[int, int]]:
@@ -191,58 +172,69 @@ def _blank_counts(hyp: Path, pairs: list[tuple[Alignment, Alignment]]) -> dict[s
     """The blank counts of a run by reference id; ``None`` where there are none."""
     if not (hyp / RUN_PREDICTIONS).is_file():
         return None
-    counts = {_key(id): count for id, count in read_blank_counts(hyp / RUN_PREDICTIONS).items()}
-    found = {r.id: counts[_key(h.id)] for h, r in pairs if _key(h.id) in counts}
+    counts = {key(id): count for id, count in read_blank_counts(hyp / RUN_PREDICTIONS).items()}
+    found = {r.id: counts[key(h.id)] for h, r in pairs if key(h.id) in counts}
     return found or None
 
 
-def match_ids(hyp: Iterable[str], ref: Iterable[str]) -> list[tuple[str, str]]:
-    """Which ids of two sides mean the same utterance: see :func:`evaluate_paths`.
+def _plain_word(label: str) -> str:
+    """A word without case and punctuation; silence, and what is nothing without them, as it is."""
+    return label if label in SILENCE else normalize(label) or label
+
+
+def evaluate_files(
+    hyp: Path,
+    ref: Path,
+    *,
+    tier: str = "phones",
+    collar_s: float | None = None,
+    strict: bool = True,
+    against: Path | None = None,
+    phones: PhoneSet | None = None,
+    as_written: bool = False,
+    json_file: Path | None = None,
+) -> tuple[dict[str, Evaluation], Comparison | None]:
+    """Score files against files, and two hypotheses against each other.
+
+    Args:
+        hyp, ref: See :func:`evaluate_paths`.
+        tier, collar_s, strict: See :func:`isotone.evaluation.score`.
+        against: A second hypothesis.
+        phones: TIMIT phone set that labels of larger sets are folded to, on both sides; None leaves them.
+        as_written: Compare words with their case, punctuation and digits; otherwise "Year." is "year".
+        json_file: Where everything is written as JSON.
 
     Returns:
-        Pairs of ids, sorted.
+        Evaluations by the name of the hypothesis, and the paired comparison where there are two.
 
     Raises:
-        ValueError: two ids of a side differ only in case.
+        ValueError: both hypotheses are one, or there is no such phone set. Also what ``evaluate_paths`` raises.
     """
-    a, b = _by_key(hyp), _by_key(ref)
-    matches = [(a.pop(key), b.pop(key)) for key in sorted(a.keys() & b.keys())]
-    for id_a, id_b in _match_endings(a.values(), b.values()):
-        matches.append((id_a, id_b))
-        del a[_key(id_a)], b[_key(id_b)]
-    matches += [(id_a, id_b) for id_b, id_a in _match_endings(b.values(), a.values())]
-    return sorted(matches)
-
-
-def _match_endings(short: Iterable[str], long: Iterable[str]) -> list[tuple[str, str]]:
-    """Pairs of ids of which the first is how the second ends, where each has one such partner only."""
-    endings: dict[tuple[str, ...], list[str]] = {}
-    for id in long:
-        parts = _parts(id)
-        for k in range(len(parts)):
-            endings.setdefault(parts[k:], []).append(id)
-    found = [(id, endings.get(_parts(id), [])) for id in short]
-    claims = Counter(id for _, partners in found for id in partners)
-    return [(id, partners[0]) for id, partners in found if len(partners) == 1 and claims[partners[0]] == 1]
-
-
-def _by_key(ids: Iterable[str]) -> dict[str, str]:
-    out: dict[str, str] = {}
-    for id in ids:
-        if out.setdefault(_key(id), id) != id:
-            raise ValueError(f"Two alignments on one side have one id: {out[_key(id)]!r} and {id!r}.")
-    return out
-
-
-def _key(id: str) -> str:
-    # what an id is called once it was written to a file
-    return file_name(id).casefold()
-
-
-def _parts(id: str) -> tuple[str, ...]:
-    return tuple(part for part in re.split(r"[/_\-]+", id.casefold()) if part)
-
-
-def _some(ids: Iterable[str]) -> str:
-    names = sorted(map(repr, ids))
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "") or "none"
+    if json_file is not None:
+        check_target(json_file)
+    if against is not None and place(against) == place(hyp):
+        raise ValueError(
+            f"--against {against} is the hypothesis itself: give another one to compare it with."
+        )
+    kind = standard_name(tier)
+    options: dict[str, Any] = {"tier": tier, "collar_s": collar_s, "strict": strict}
+    options["classes"] = PHONE_CLASSES if kind == "phones" else None
+    if phones is not None:
+        # a phone that the smaller set does not have (q) is as silent as its closures are
+        options["relabel"] = {p: "".join(fold([p], phones)) for p in PHONES_61}
+    elif kind == "words" and not as_written:
+        options["relabel"] = _plain_word
+    names = [hyp.resolve().name] if against is None else [str(hyp), str(against)]
+    found = {
+        name: evaluate_paths(path, ref, **options)
+        for name, path in zip(names, [p for p in (hyp, against) if p])
+    }
+    first, *second = (e.report for e in found.values())
+    comparison = compare(first, second[0]) if second else None
+    if json_file is not None:
+        whole: dict[str, Any] = {name: json.loads(e.to_json()) for name, e in found.items()}
+        if comparison is not None:
+            whole["comparison"] = comparison.rows()
+        with atomic_write(json_file) as file:
+            json.dump(whole, file, indent=1, ensure_ascii=False, allow_nan=False)
+    return found, comparison

@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 
 from isotone.alignment import Alignment
-from isotone.format.reading import FormatError, Row, build_tier, numbered_lines, parse_seconds
+from isotone.format.reading import (
+    ForeignFileError,
+    FormatError,
+    Row,
+    build_tier,
+    numbered_lines,
+    parse_seconds,
+)
 from isotone.format.ticks import to_ticks
 from isotone.interfaces import Format
 
@@ -48,15 +55,14 @@ class AudacityFormat(Format):
         Raises:
             FormatError: a line is not a label, or labels overlap; the message has the line.
         """
-        rows = []
+        rows: list[Row] = []
         for number, line in numbered_lines(text):
             if line.startswith("\\\t"):
                 continue
             fields = line.split("\t")
             if len(fields) not in (2, 3):
-                raise FormatError(
-                    f"line {number}: expected start, end and label between tabs; got {line[:80]!r}."
-                )
+                kind = FormatError if rows or "\t" in line else ForeignFileError
+                raise kind(f"line {number}: expected start, end and label between tabs; got {line[:80]!r}.")
             start, end = (parse_seconds(f, number, w) for f, w in zip(fields, ("a start", "an end")))
             rows.append(Row(number, fields[2] if len(fields) == 3 else "", start, end))
         tier = build_tier(self.tier, rows)

@@ -6,7 +6,7 @@ import csv
 import io
 
 from isotone.alignment import Alignment, AlignmentError
-from isotone.format.reading import FormatError, Row, build_tier, parse_seconds
+from isotone.format.reading import ForeignFileError, FormatError, Row, build_tier, parse_seconds
 from isotone.interfaces import Format
 
 _HEADER = ["tier", "label", "start", "end", "score", "confidence"]
@@ -48,7 +48,7 @@ class CSVFormat(Format):
         try:
             header = next(reader, [])
             if header not in (_HEADER, _OLD_HEADER):
-                raise FormatError(
+                raise ForeignFileError(
                     f"line 1: expected the header {','.join(_HEADER)!r}; got {','.join(header)!r}."
                 )
             for fields in reader:

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from isotone.alignment import Alignment, AlignmentError, Segment, Tier
-from isotone.format.reading import FormatError
+from isotone.format.reading import ForeignFileError, FormatError
 from isotone.interfaces import Format
 
 _FORMAT = "isotone-alignment"
@@ -59,11 +59,15 @@ class JSONFormat(Format):
                 has the line or the place in the document.
         """
         try:
-            content = json.loads(text, parse_constant=_refuse)
+            content = json.loads(text, parse_constant=_refuse, parse_int=_integer)
         except json.JSONDecodeError as error:
             raise FormatError(f"line {error.lineno}: expected JSON; {error.msg}.") from None
+        except RecursionError:
+            raise FormatError("expected an alignment; got JSON that is nested too deeply to read.") from None
+        if not isinstance(content, dict) or "format" not in content:
+            raise ForeignFileError(f'expected an object with "format": "{_FORMAT}"; got other JSON.')
         if _get(content, "format", str, "the document") != _FORMAT:
-            raise FormatError(f'expected "format": "{_FORMAT}"; got {content["format"]!r}.')
+            raise ForeignFileError(f'expected "format": "{_FORMAT}"; got {content["format"]!r}.')
         if _get(content, "version", int, "the document") != _VERSION:
             raise FormatError(
                 f"expected version {_VERSION}; got {content['version']}: read it with a newer isotone."
@@ -131,6 +135,12 @@ def _get_number(record: Any, key: str, where: str) -> float | None:
     if value is not None and value not in ("-inf", "inf", "nan"):
         value = _get(record, key, float, where)
     return None if value is None else float(value)
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 300:  # no float is so large
+        raise FormatError(f"expected finite numbers; got one of {len(digits)} digits.")
+    return int(digits)
 
 
 def _refuse(constant: str) -> float:

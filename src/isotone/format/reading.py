@@ -20,6 +20,10 @@ class FormatError(ValueError):
     """A file is not of its format; the message says which line, what was expected and what came."""
 
 
+class ForeignFileError(FormatError):
+    """A file has a format's suffix and is something else altogether, as many JSON, CSV and text files are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """A segment as it was read, before it is known to fit its neighbours. Times in seconds."""

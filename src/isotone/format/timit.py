@@ -71,7 +71,7 @@ class TIMITFormat(Format):
         rows = []
         for number, line in numbered_lines(text):
             fields = line.split(maxsplit=2)
-            if len(fields) < 3 or not all(re.fullmatch(r"[0-9]+", f) for f in fields[:2]):
+            if len(fields) < 3 or not all(re.fullmatch(r"[0-9]{1,15}", f) for f in fields[:2]):
                 raise FormatError(
                     f"line {number}: expected 'start_sample end_sample label'; got {line[:80]!r}."
                 )

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from isotone.text.normalize import Case, split_words
+from isotone.text.folding import fold
+from isotone.text.normalize import Case, Word, split_words
 from isotone.text.transcript import (
     BLANK,
     CONFIG,
+    Spelling,
     Tokenizer,
-    Transcript,
     Unit,
     number_of_blank,
     read_json,
@@ -48,11 +49,12 @@ class CharacterTokenizer(Tokenizer):
         *,
         pauses: bool = False,
     ) -> None:
-        super().__init__(labels, number_of_blank(labels, blank), delimiter if pauses else None, pauses)
+        super().__init__(
+            labels, number_of_blank(labels, blank), delimiter if pauses else None, pauses, language
+        )
         self.delimiter = delimiter
         self.unknown = unknown
-        self.case: Case = case or _case_of(labels)
-        self.language = language
+        self.case: Case = case or case_of(labels)
         self._space = self._numbers.get(delimiter)
         special = {blank, delimiter, unknown}
         self._characters = {c: i for c, i in self._numbers.items() if len(c) == 1 and c not in special}
@@ -62,23 +64,29 @@ class CharacterTokenizer(Tokenizer):
         """See :attr:`Tokenizer.delimiter_number`."""
         return self._space
 
-    def encode(self, text: str) -> Transcript:
-        """The characters of a text's words, with delimiters; raises as :meth:`Tokenizer.encode`."""
-        words = split_words(text, case=self.case, language=self.language)
-        tokens: list[tuple[int, int | None]] = []
+    def split(self, text: str) -> tuple[Word, ...]:
+        """See :meth:`Tokenizer.split`."""
+        return split_words(text, case=self.case, language=self.language)
+
+    def spell(self, words: Sequence[Word]) -> list[Spelling]:
+        """The characters of every word; those that the vocabulary lacks are folded (:mod:`isotone.text.folding`)."""
+        return [self._spelling(word) for word in words]
+
+    def _spelling(self, word: Word) -> Spelling:
+        labels: list[int] = []
         unknown: list[str] = []
-        for i, word in enumerate(words):
-            known: list[tuple[int, int | None]] = []
-            for part in word.normal.split():
-                numbers = [self._characters[c] for c in part if c in self._characters]
-                unknown += [c for c in part if c not in self._characters]
-                if numbers and known and self._space is not None:
-                    known.append((self._space, i))
-                known += [(n, i) for n in numbers]
-            if known and tokens and self._space is not None:
-                tokens.append((self._space, None))
-            tokens += known
-        return self._transcript(words, self._with_silences(tokens), unknown)
+        for part in word.normal.split():
+            known: list[int] = []
+            for character in part:
+                form = character if character in self._characters else fold(character, self._characters)
+                if form is None:
+                    unknown.append(character)
+                else:
+                    known += [self._characters[c] for c in form]
+            if known and labels and self._space is not None:
+                labels.append(self._space)
+            labels += known
+        return Spelling(tuple(labels), tuple(unknown))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The words with spaces between them, in the case of the labels."""
@@ -119,13 +127,20 @@ class CharacterTokenizer(Tokenizer):
 
     @classmethod
     def from_transformers(
-        cls, folder: str | Path, case: Case | None = None, language: str = "en", *, pauses: bool = False
+        cls,
+        folder: str | Path,
+        case: Case | None = None,
+        language: str = "",
+        *,
+        pauses: bool = False,
+        spoken: str = "",
     ) -> CharacterTokenizer:
         """Read the files of a ``Wav2Vec2CTCTokenizer`` or ``Wav2Vec2Processor``.
 
         Args:
             folder: The folder, with ``vocab.json``.
             case, language, pauses: See :class:`CharacterTokenizer`.
+            spoken: See :func:`read_labels`.
 
         Raises:
             FileNotFoundError: no ``vocab.json``.
@@ -136,38 +151,55 @@ class CharacterTokenizer(Tokenizer):
             raise FileNotFoundError(f"No tokenizer in {folder}: expected {CONFIG} or vocab.json.")
         config = read_json(folder / "special_tokens_map.json")
         config |= read_json(folder / "tokenizer_config.json")
-        vocabulary = read_json(folder / "vocab.json")
-        if vocabulary and all(isinstance(v, dict) for v in vocabulary.values()):
-            spoken = config.get("target_lang")
-            if spoken not in vocabulary:
-                raise ValueError(
-                    f"{folder / 'vocab.json'} holds the vocabularies of {len(vocabulary)} languages: set "
-                    f"target_lang in tokenizer_config.json to one of {', '.join(sorted(vocabulary)[:20])} ..."
-                )
-            vocabulary = vocabulary[spoken]
-        numbers = read_json(folder / "added_tokens.json") | vocabulary
-        for number, token in config.get("added_tokens_decoder", {}).items():
-            numbers.setdefault(_content(token) or f"<unused{number}>", int(number))
-        by_number = {number: label for label, number in numbers.items()}
-        labels = [by_number.get(i, f"<unused{i}>") for i in range(max(by_number, default=-1) + 1)]
+        labels = read_labels(folder, config, spoken)
         return cls(
             labels,
-            blank=_content(config.get("pad_token")) or BLANK,
-            delimiter=_content(config.get("word_delimiter_token")) or "|",
-            unknown=_content(config.get("unk_token")) or "<unk>",
+            blank=content(config.get("pad_token")) or BLANK,
+            delimiter=content(config.get("word_delimiter_token")) or "|",
+            unknown=content(config.get("unk_token")) or "<unk>",
             case=case,
             language=language,
             pauses=pauses,
         )
 
 
-def _case_of(labels: Sequence[str]) -> Case:
+def read_labels(folder: Path, config: Mapping[str, Any], spoken: str = "") -> list[str]:
+    """The labels of ``vocab.json`` by their numbers, with those that transformers added.
+
+    Args:
+        folder: Where the file lies.
+        config: The contents of ``tokenizer_config.json``.
+        spoken: Of a file with a vocabulary per language the one to read; by default the configuration's.
+
+    Raises:
+        ValueError: there are several languages, and none of them is chosen.
+    """
+    vocabulary = read_json(folder / "vocab.json")
+    if vocabulary and all(isinstance(v, dict) for v in vocabulary.values()):
+        spoken = spoken or str(config.get("target_lang"))
+        if spoken not in vocabulary:
+            raise ValueError(
+                f"{folder / 'vocab.json'} holds the vocabularies of {len(vocabulary)} languages: set "
+                f"target_lang in tokenizer_config.json to one of {', '.join(sorted(vocabulary)[:20])} ..."
+            )
+        vocabulary = vocabulary[spoken]
+    numbers = read_json(folder / "added_tokens.json") | vocabulary
+    taken = set(numbers.values())
+    for number, token in config.get("added_tokens_decoder", {}).items():
+        if int(number) not in taken:
+            numbers.setdefault(content(token) or f"<unused{number}>", int(number))
+    by_number = {number: label for label, number in numbers.items()}
+    return [by_number.get(i, f"<unused{i}>") for i in range(max(by_number, default=-1) + 1)]
+
+
+def case_of(labels: Sequence[str]) -> Case:
+    """The case of the labels that are single letters; ``"keep"`` where they have both."""
     letters = "".join(label for label in labels if len(label) == 1)
     if letters == letters.lower():
         return "lower"
     return "upper" if letters == letters.upper() else "keep"
 
 
-def _content(token: Any) -> str | None:
+def content(token: Any) -> str | None:
     """The text of a token, which transformers writes as a string or as a mapping."""
     return token.get("content") if isinstance(token, Mapping) else token

@@ -7,7 +7,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
-from isotone.text import numbers
+from isotone.languages import iso_code
+from isotone.text import languages, numbers
 
 Case = Literal["lower", "upper", "keep"]
 
@@ -47,8 +48,8 @@ def split_words(text: str, *, case: Case = "lower", language: str = "en") -> tup
     Args:
         text: Any text.
         case: Case of :attr:`Word.normal`; ``"keep"`` leaves it.
-        language: Digits, money, ``%`` and ``&`` are written out where it begins with ``en``; elsewhere digits
-            stay and the signs are dropped.
+        language: ISO code. Digits, money, ``%`` and ``&`` of English are written out; of other languages whole numbers,
+            see :func:`isotone.text.languages.spell_numbers`, other digits stay and the signs are dropped.
 
     Returns:
         The words in order; their places do not overlap. Empty where nothing can be spoken.
@@ -61,8 +62,7 @@ def split_words(text: str, *, case: Case = "lower", language: str = "en") -> tup
         [('“Well –', 'well'), ('it’s', "it's"), ('5%!”', 'five percent')]
     """
     spans = [(a, b) for chunk in _CHUNK.finditer(text) for a, b in _pieces(text, chunk.start(), chunk.end())]
-    english = language.lower().startswith("en")
-    spoken = _spoken([text[a:b] for a, b in spans], english)
+    spoken = _spoken([text[a:b] for a, b in spans], language)
     words: list[tuple[int, int, str]] = []
     waiting: int | None = None  # where punctuation before the first word begins
     for (start, end), plain in zip(spans, spoken):
@@ -94,11 +94,11 @@ def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return list(zip([start, *cuts], [*cuts, end]))
 
 
-def _spoken(pieces: list[str], english: bool) -> list[str]:
+def _spoken(pieces: list[str], language: str) -> list[str]:
     """Pieces with compatibility characters resolved and numbers written out."""
     plain = [_compatible(p) for p in pieces]
-    if not english:
-        return plain
+    if iso_code(language) != "en":
+        return languages.spell_numbers(plain, language)
     out: list[str] = []
     owed: str | None = None  # a currency to be named after the magnitude that follows its amount
     for i, piece in enumerate(plain):

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Literal
 
 from isotone.files import atomic_write
-from isotone.text.normalize import Case, normalize, split_words
-from isotone.text.transcript import BLANK, CONFIG, Tokenizer, Transcript, Unit, write_json
+from isotone.text.folding import fold
+from isotone.text.normalize import Case, Word, normalize, split_words
+from isotone.text.transcript import BLANK, CONFIG, Spelling, Tokenizer, Unit, write_json
 
 _SPACE = "\u2581"  # what SentencePiece writes for the space before a word
 _SILENCE = "<sil>"
@@ -37,25 +38,33 @@ class PieceTokenizer(Tokenizer):
         pieces = [self._pieces.id_to_piece(i) for i in range(self._pieces.get_piece_size())]
         silence = [_SILENCE] if pauses else []
         labels = [BLANK, *(p if p not in (BLANK, *silence) else f"{p}0" for p in pieces), *silence]
-        super().__init__(labels, 0, _SILENCE if pauses else None, pauses)
+        super().__init__(labels, 0, _SILENCE if pauses else None, pauses, language)
         self.case = case
-        self.language = language
+        self._alphabet = {p for p in pieces if len(p) == 1}
 
-    def encode(self, text: str) -> Transcript:
-        """The pieces of a text's words; raises as :meth:`Tokenizer.encode`."""
-        words = split_words(text, case=self.case, language=self.language)
-        tokens: list[tuple[int, int | None]] = []
-        unknown: list[str] = []
-        for i, word in enumerate(words):
-            known: list[str] = []
-            for piece in self._pieces.encode(word.normal, out_type=str):
-                if self._pieces.piece_to_id(piece) == self._pieces.unk_id():
-                    unknown += piece.replace(_SPACE, "")
-                else:
-                    known.append(piece)
-            if any(piece != _SPACE for piece in known):  # the space alone is nothing that is said
-                tokens += [(self._numbers[piece], i) for piece in known]
-        return self._transcript(words, self._with_silences(tokens), unknown)
+    def split(self, text: str) -> tuple[Word, ...]:
+        """See :meth:`Tokenizer.split`."""
+        return split_words(text, case=self.case, language=self.language)
+
+    def spell(self, words: Sequence[Word]) -> list[Spelling]:
+        """The pieces of every word; characters that are in no piece are folded (:mod:`isotone.text.folding`)."""
+        return [self._spelling(word.normal) for word in words]
+
+    def _spelling(self, word: str) -> Spelling:
+        pieces = self._pieces.encode(word, out_type=str)
+        if strange := {c for piece in pieces if self._is_unknown(piece) for c in piece} - {_SPACE}:
+            forms = {c: fold(c, self._alphabet) for c in strange}
+            pieces = self._pieces.encode(
+                "".join(c if (form := forms.get(c)) is None else form for c in word), out_type=str
+            )
+        unknown = [c for piece in pieces if self._is_unknown(piece) for c in piece.replace(_SPACE, "")]
+        known = [piece for piece in pieces if not self._is_unknown(piece)]
+        if all(piece == _SPACE for piece in known):  # the space alone is nothing that is said
+            known = []
+        return Spelling(tuple(self._numbers[piece] for piece in known), tuple(unknown))
+
+    def _is_unknown(self, piece: str) -> bool:
+        return bool(self._pieces.piece_to_id(piece) == self._pieces.unk_id())
 
     def decode(self, ids: Sequence[int]) -> str:
         """The words with spaces between them."""

@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from isotone.files import atomic_write
+from isotone.languages import iso_code, language_code
+from isotone.text.folding import bare
 from isotone.text.normalize import TextError
 from isotone.text.phones import RELEASES, Closures, PhoneSet, fold
+from isotone.text.transcript import not_pronounced
 
 #: Letters that English text has: those of other scripts espeak-ng spells, or names without reading them.
 _SCRIPTS = ("LATIN", "GREEK", "MICRO")
@@ -19,7 +22,14 @@ _CLOSURES = {release: closure for closure, releases in RELEASES.items() for rele
 
 
 class Pronouncer(ABC):
-    """Words to phones."""
+    """Words to phones.
+
+    Attributes:
+        phone_set: The TIMIT phone set that its phones are brought to, and what becomes of closures (see
+            :func:`to_phone_set`); None where they are as they were given.
+    """
+
+    phone_set: tuple[PhoneSet, Closures] | None = None
 
     @abstractmethod
     def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
@@ -29,6 +39,13 @@ class Pronouncer(ABC):
     def save(self, folder: Path) -> dict[str, Any]:
         """Write what :func:`load_pronouncer` needs into a folder, and return the configuration to give it."""
 
+    def use_language(self, language: str) -> None:
+        """Have words pronounced in a language, by its ISO 639 code; ValueError where that cannot be.
+
+        What is pronounced in one way only, as by a dictionary, is taken to be right.
+        """
+        language_code(language)
+
     def __call__(self, words: Sequence[str]) -> list[list[str]]:
         """The phones of every word.
 
@@ -36,13 +53,8 @@ class Pronouncer(ABC):
             TextError: words without pronunciation; the message names them.
         """
         found = self.lookup(words)
-        unknown = list(dict.fromkeys(word for word, phones in zip(words, found) if not phones))
-        if unknown:
-            more = f" and {len(unknown) - 10} more" if len(unknown) > 10 else ""
-            raise TextError(
-                f"No pronunciation for {', '.join(map(repr, unknown[:10]))}{more}: "
-                f"add them to the dictionary, or let espeak-ng pronounce what is not in it and is English."
-            )
+        if unknown := [word for word, phones in zip(words, found) if not phones]:
+            raise TextError(not_pronounced(unknown))
         return [phones for phones in found if phones]
 
 
@@ -51,7 +63,7 @@ class Dictionary(Pronouncer):
 
     A line is a word, perhaps probabilities, and phones; ``;;;`` begins a comment line, and a ``#`` between
     spaces a comment. Of several pronunciations, also those written ``WORD(2)``, the first counts. Words are
-    found in either case.
+    found in either case, and one with accents that is not there without them.
 
     Args:
         path: The file, UTF-8.
@@ -66,14 +78,20 @@ class Dictionary(Pronouncer):
     def __init__(
         self, path: str | Path, phones: PhoneSet | None = None, closures: Closures = "merge"
     ) -> None:
-        self._words = {w: _fit(p, phones, closures, f"{path}: {w!r}") for w, p in _read(Path(path)).items()}
+        words = read_dictionary(Path(path))
+        self.phone_set = None if phones is None else (phones, closures)
+        self._words = {w: _fit(p, phones, closures, f"{path}: {w!r}") for w, p in words.items()}
 
     def __len__(self) -> int:
         return len(self._words)
 
+    def phones(self) -> set[str]:
+        """The phones of all its words."""
+        return {phone for phones in self._words.values() for phone in phones}
+
     def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
         """The phones of every word; None for a word that is not in the dictionary."""
-        found = (self._words.get(word.lower()) for word in words)
+        found = (self._words.get(word.lower()) or self._words.get(bare(word)) for word in words)
         return [None if phones is None else list(phones) for phones in found]
 
     def save(self, folder: Path) -> dict[str, Any]:
@@ -84,7 +102,7 @@ class Dictionary(Pronouncer):
 
 
 class Espeak(Pronouncer):
-    """English pronunciations from espeak-ng, which has one for every word.
+    """English pronunciations from espeak-ng, which has one for every word of letters.
 
     Args:
         voice: An espeak-ng voice of American English.
@@ -96,9 +114,10 @@ class Espeak(Pronouncer):
         self.voice = voice
         self.phones = phones
         self.closures = closures
+        self.phone_set = (phones, closures)
 
     def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
-        """The phones of every word; None for what espeak-ng says nothing for, and for words of other scripts.
+        """The phones of every word; None for what espeak-ng says nothing for, other scripts, and digits.
 
         Raises:
             ImportError: espeak-ng is not installed.
@@ -106,11 +125,16 @@ class Espeak(Pronouncer):
         from isotone.text.espeak import phonemize
 
         found: list[list[str] | None] = [None] * len(words)
-        # of a Chinese word it would say "Chinese letter"
+        # of a Chinese word it would say "Chinese letter", and numbers in English; English ones are spelled by now
         known = [i for i, word in enumerate(words) if all(map(_is_read, word))]
         for i, phones in zip(known, phonemize([words[i] for i in known], voice=self.voice)):
             found[i] = to_phone_set(phones, self.phones, self.closures) or None
         return found
+
+    def use_language(self, language: str) -> None:
+        """See :meth:`Pronouncer.use_language`: this one is of English."""
+        if iso_code(language) != "en":
+            raise ValueError(f"its words are pronounced in TIMIT's phones of English; got {language!r}.")
 
     def save(self, folder: Path) -> dict[str, Any]:
         """Writes nothing: the configuration is all."""
@@ -118,24 +142,22 @@ class Espeak(Pronouncer):
 
 
 def _is_read(character: str) -> bool:
-    letter = unicodedata.category(character) in ("Lu", "Ll", "Lt", "Lo")
+    letter = unicodedata.category(character) in ("Lu", "Ll", "Lt", "Lo", "Nd", "Nl", "No")
     return not letter or unicodedata.name(character, "").startswith(_SCRIPTS)
 
 
 class Chain(Pronouncer):
     """Several pronouncers: each is asked for the words that those before it do not know.
 
-    Args:
-        pronouncers: At most one of them a dictionary.
-
     Raises:
-        ValueError: none, or two dictionaries.
+        ValueError: there are none.
     """
 
     def __init__(self, *pronouncers: Pronouncer) -> None:
-        if not pronouncers or sum(isinstance(p, Dictionary) for p in pronouncers) > 1:
-            raise ValueError(f"A chain takes pronouncers, at most one a dictionary; got {len(pronouncers)}.")
+        if not pronouncers:
+            raise ValueError("A chain takes one or more pronouncers; got none.")
         self.pronouncers = pronouncers
+        self.phone_set = next((p.phone_set for p in pronouncers if p.phone_set), None)
 
     def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
         """The phones of every word; None for a word that none of the pronouncers knows."""
@@ -148,8 +170,19 @@ class Chain(Pronouncer):
                 found[i] = phones
         return found
 
+    def use_language(self, language: str) -> None:
+        """See :meth:`Pronouncer.use_language`."""
+        for pronouncer in self.pronouncers:
+            pronouncer.use_language(language)
+
     def save(self, folder: Path) -> dict[str, Any]:
-        """Write what the pronouncers need."""
+        """Write what the pronouncers need.
+
+        Raises:
+            ValueError: two of them are dictionaries, which a folder has one of.
+        """
+        if sum(isinstance(p, Dictionary) for p in self.pronouncers) > 1:
+            raise ValueError("A chain of two dictionaries cannot be saved: write them into one file.")
         return {"kind": "chain", "pronouncers": [p.save(folder) for p in self.pronouncers]}
 
 
@@ -169,9 +202,13 @@ def load_pronouncer(config: Mapping[str, Any], folder: Path) -> Pronouncer:
         return Dictionary(folder / options["file"])
     if kind == "espeak":
         return Espeak(**options)
+    if kind == "ipa":
+        from isotone.text.ipa import EspeakIPA  # a pronouncer too
+
+        return EspeakIPA(**options)
     if kind == "chain":
         return Chain(*(load_pronouncer(c, folder) for c in options["pronouncers"]))
-    raise ValueError(f"A saved pronouncer is of kind dictionary, espeak or chain; got {kind!r}.")
+    raise ValueError(f"A saved pronouncer is of kind dictionary, espeak, ipa or chain; got {kind!r}.")
 
 
 def to_phone_set(phones: Sequence[str], to: PhoneSet = 39, closures: Closures = "merge") -> list[str]:
@@ -206,8 +243,8 @@ def _fit(phones: list[str], to: PhoneSet | None, closures: Closures, place: str)
         raise TextError(f"{place}: {error}") from None
 
 
-def _read(path: Path) -> dict[str, list[str]]:
-    """First pronunciation of every word, in lower case."""
+def read_dictionary(path: Path) -> dict[str, list[str]]:
+    """First pronunciation of every word of a dictionary's file, in lower case; see :class:`Dictionary`."""
     if not path.is_file():
         raise FileNotFoundError(f"No pronunciation dictionary {path}.")
     words: dict[str, list[str]] = {}
@@ -225,7 +262,9 @@ def _read(path: Path) -> dict[str, list[str]]:
             del fields[0]
         if not fields:
             raise TextError(f"{path}, line {number}: expected a word and its phones; got {line[:80]!r}.")
-        word = re.sub(r"(?<=.)\(\d+\)$", "", word).lower().replace("\u2019", "'")
+        word = unicodedata.normalize(
+            "NFKC", re.sub(r"(?<=.)\(\d+\)$", "", word).replace("\u2019", "'")
+        ).lower()
         words.setdefault(word, fields)
     if not words:
         raise TextError(f"{path}: the dictionary has no words.")

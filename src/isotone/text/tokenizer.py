@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import bisect
+import copy
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from isotone.text.characters import CharacterTokenizer
+from isotone.text.fast_pieces import FAST_FILE, FastPieceTokenizer
 from isotone.text.lexicon import Lexicon
 from isotone.text.normalize import Case, TextError, Word, normalize, split_words
 from isotone.text.phones import SILENT
@@ -17,6 +21,7 @@ from isotone.text.pronounce import Pronouncer, load_pronouncer
 from isotone.text.transcript import (
     BLANK,
     CONFIG,
+    Spelling,
     Tokenizer,
     Transcript,
     Unit,
@@ -46,9 +51,12 @@ class PhoneTokenizer(Tokenizer):
         blank: The blank label.
         pauses: Put the silence between the words as well. A silence that begins a word is then that between the words.
         lexicon: The words that recognised phones are read as. Default: phones are the text.
+        delimiter: The label between words, where there is one; recognised words are then what stands between them.
+        language: See :func:`isotone.text.normalize.split_words`.
 
     Raises:
-        ValueError: the blank or the silence is not among the labels, a label is there twice, or pauses without silence.
+        ValueError: the blank, the silence or the delimiter is not among the labels, a label is there twice, or pauses
+            without silence.
     """
 
     unit: Unit = "phones"
@@ -62,15 +70,72 @@ class PhoneTokenizer(Tokenizer):
         *,
         pauses: bool = False,
         lexicon: Lexicon | None = None,
+        delimiter: str | None = None,
+        language: str = "en",
     ) -> None:
-        super().__init__(labels, number_of_blank(labels, blank), silence, pauses)
+        super().__init__(labels, number_of_blank(labels, blank), silence, pauses, language)
+        if delimiter is not None and delimiter not in self._numbers:
+            raise ValueError(f"The delimiter {delimiter!r} is not among the labels {list(labels)}.")
         self.pronouncer = pronouncer
         self.lexicon = lexicon
+        self.delimiter = delimiter
 
     @property
     def has_words(self) -> bool:
         """See :attr:`Tokenizer.has_words`."""
-        return self.lexicon is not None
+        return self.lexicon is not None or self.delimiter is not None
+
+    @property
+    def delimiter_number(self) -> int | None:
+        """See :attr:`Tokenizer.delimiter_number`."""
+        return None if self.delimiter is None else self._numbers[self.delimiter]
+
+    def use_language(self, language: str) -> None:
+        """See :meth:`Tokenizer.use_language`."""
+        if self.pronouncer is not None:
+            self.pronouncer = copy.copy(self.pronouncer)
+            self.pronouncer.use_language(language)
+        super().use_language(language)
+
+    @property
+    def takes_words(self) -> bool:
+        """See :attr:`Tokenizer.takes_words`: with a pronouncer."""
+        return self.pronouncer is not None
+
+    def split(self, text: str) -> tuple[Word, ...]:
+        """The words of a text; the phones of a string of phones where there is no pronouncer."""
+        return split_words(text, language=self.language) if self.takes_words else joined(text.split())
+
+    def spell(self, words: Sequence[Word]) -> list[Spelling]:
+        """The phones of every word.
+
+        Raises:
+            TextError: without a pronouncer, a label that is not in the vocabulary.
+        """
+        if self.pronouncer is None:
+            return self._spell_phones([word.text for word in words])
+        parts = [word.normal.split() for word in words]
+        said = iter(self.pronouncer.lookup([part for some in parts for part in some]))
+        return [self._spelling(some, [next(said) for _ in some]) for some in parts]
+
+    def _spelling(self, parts: Sequence[str], said: Sequence[list[str] | None]) -> Spelling:
+        if missing := [part for part, phones in zip(parts, said) if not phones]:
+            return Spelling((), (), tuple(missing))
+        phones: list[str] = []
+        for some in said:
+            # the closure of a stop at a word's start is a part of the pause before it
+            begins = self.pauses and some and some[0] == self.silence and len(some) > 1
+            phones += (some or [])[1 if begins else 0 :]
+        known = tuple(self._numbers[p] for p in phones if p in self._numbers)
+        return Spelling(known, tuple(p for p in phones if p not in self._numbers))
+
+    def _spell_phones(self, phones: Sequence[str]) -> list[Spelling]:
+        if unknown := [p for p in dict.fromkeys(phones) if self._numbers.get(p, self.blank) == self.blank]:
+            raise TextError(
+                f"{unknown[:10]} are no phones of this model, which has {self.labels}. "
+                f"To align words give the tokenizer a pronouncer, or a dictionary (--dictionary)."
+            )
+        return [Spelling((self._numbers[p],)) for p in phones]
 
     def encode(self, text: str) -> Transcript:
         """The phones of a text, pronounced, or of a string of phones where there is no pronouncer.
@@ -79,16 +144,10 @@ class PhoneTokenizer(Tokenizer):
             TextError: a word without pronunciation, without a pronouncer a label that is not in the
                 vocabulary, or nothing left.
         """
-        if self.pronouncer is None:
-            return self._encode_phones(text)
-        words = split_words(text)
-        parts = [(i, part) for i, word in enumerate(words) for part in word.normal.split()]
-        phones: list[tuple[str, int | None]] = []
-        for (i, _), said in zip(parts, self.pronouncer([part for _, part in parts])):
-            # the closure of a stop at a word's start is a part of the pause before it
-            rest = said[1:] if self.pauses and said[0] == self.silence and len(said) > 1 else said
-            phones += [(phone, i) for phone in rest]
-        return self._known(words, phones, silences=True)
+        found = super().encode(text)
+        return (
+            found if self.takes_words else replace(found, words=(), token_words=(None,) * len(found.tokens))
+        )
 
     def encode_row(self, row: Mapping[str, Any]) -> Transcript:
         """The labels of a row's phone tier; its text is pronounced where it has none.
@@ -113,7 +172,10 @@ class PhoneTokenizer(Tokenizer):
             phones.append((label, word if word >= 0 and middle < spans["end"][word] else None))
         kept = [(label, word) for label, word in phones if label in self._numbers or label not in SILENT]
         try:
-            return self._known(joined(spans["label"]), kept)
+            tokens = [(self._numbers[p], w) for p, w in kept if p in self._numbers]
+            return self._transcript(
+                joined(spans["label"]), tokens, (p for p, _ in kept if p not in self._numbers)
+            )
         except TextError as error:
             raise TextError(f"Utterance {row['id']!r}: {error}") from None
 
@@ -121,15 +183,24 @@ class PhoneTokenizer(Tokenizer):
         """The words that the lexicon reads, without one the phones, with spaces between them."""
         if self.lexicon is not None:
             return " ".join(word for word, _, _ in self.words(ids))
-        return " ".join(self.labels[i] for i in ids if i != self.blank)
+        return " ".join(self.labels[i] for i in ids if self.writes(i))
 
     def words(self, ids: Sequence[int]) -> list[tuple[str, int, int]]:
-        """What the lexicon reads; without one nothing, for phones do not say where words begin."""
-        return [] if self.lexicon is None else self.lexicon.parse([self.labels[i] for i in ids])
+        """What the lexicon reads, or what stands between delimiters; without either nothing is known of words."""
+        if self.lexicon is not None:
+            return self.lexicon.parse([self.labels[i] for i in ids])
+        if self.delimiter is None:
+            return []
+        found: list[tuple[str, int, int]] = []
+        for said, group in itertools.groupby(range(len(ids)), lambda i: self.writes(ids[i])):
+            if said:
+                places = list(group)
+                found.append(("".join(self.labels[ids[i]] for i in places), places[0], places[-1] + 1))
+        return found
 
     def writes(self, number: int) -> bool:
         """See :meth:`Tokenizer.writes`."""
-        return number != self.blank
+        return number not in (self.blank, self.delimiter_number)
 
     def save(self, folder: Path) -> None:
         """Write everything that :func:`load` needs, the pronouncer too."""
@@ -139,27 +210,12 @@ class PhoneTokenizer(Tokenizer):
             "blank": self.labels[self.blank],
             "silence": self.silence,
             "pauses": self.pauses,
+            "delimiter": self.delimiter,
+            "language": self.language,
             "pronouncer": None if self.pronouncer is None else self.pronouncer.save(Path(folder)),
             "lexicon": None if self.lexicon is None else self.lexicon.pronunciations,
         }
         write_json(Path(folder) / CONFIG, config)
-
-    def _encode_phones(self, text: str) -> Transcript:
-        phones = text.split()
-        if unknown := [p for p in dict.fromkeys(phones) if self._numbers.get(p, self.blank) == self.blank]:
-            raise TextError(
-                f"{unknown[:10]} are no phones of this model, which has {self.labels}. "
-                f"To align words give the tokenizer a pronouncer."
-            )
-        return self._known((), [(phone, None) for phone in phones])
-
-    def _known(
-        self, words: Iterable[Word], phones: list[tuple[str, int | None]], *, silences: bool = False
-    ) -> Transcript:
-        tokens = [(self._numbers[p], w) for p, w in phones if p in self._numbers]
-        if silences:
-            tokens = self._with_silences(tokens)
-        return self._transcript(words, tokens, (p for p, _ in phones if p not in self._numbers))
 
 
 def build_tokenizer(
@@ -253,13 +309,17 @@ def _distinct(texts: Iterable[str]) -> set[str]:
 
 
 def load(folder: str | Path) -> Tokenizer:
-    """Load what :meth:`Tokenizer.save` wrote, or the files of transformers' ``Wav2Vec2CTCTokenizer``.
+    """Load what :meth:`Tokenizer.save` wrote, or the files of a CTC tokenizer of transformers.
 
     Raises:
         FileNotFoundError: no tokenizer in the folder.
         ValueError: its files do not describe one.
     """
     folder = Path(folder)
+    if not (folder / CONFIG).is_file():
+        from isotone.text.foreign import load_foreign  # which makes the tokenizers of this module
+
+        return load_foreign(folder)
     config = read_json(folder / CONFIG)
     kind = config.get("kind", "characters")
     if kind == "phones":
@@ -267,11 +327,19 @@ def load(folder: str | Path) -> Tokenizer:
         words = config.get("lexicon")
         return PhoneTokenizer(
             config["labels"], pronouncer, config["silence"], config["blank"], pauses=config.get("pauses", False),
-            lexicon=Lexicon(words, config["silence"]) if words else None,
+            lexicon=Lexicon(words, config["silence"]) if words else None, delimiter=config.get("delimiter"),
+            language=config.get("language", "en"),
         )  # fmt: skip
     if kind == "characters":
         return CharacterTokenizer.from_transformers(
             folder, config.get("case"), config.get("language", "en"), pauses=config.get("pauses", False)
+        )
+    if kind == "pieces" and "blank" in config:
+        return FastPieceTokenizer(
+            (folder / FAST_FILE).read_text(encoding="utf-8"),
+            config["blank"],
+            config["case"],
+            config["language"],
         )
     if kind == "pieces":
         return PieceTokenizer(

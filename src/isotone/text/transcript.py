@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from isotone.files import atomic_write
+from isotone.languages import language_code
 from isotone.text.normalize import TextError, Word
 
 Unit = Literal["phones", "characters", "pieces"]
@@ -19,6 +20,9 @@ CONFIG = "isotone_tokenizer.json"
 
 #: The blank of vocabularies that are built here.
 BLANK = "<pad>"
+
+#: Label number of a star (:mod:`isotone.stars`) in a transcript; no vocabulary has it.
+STAR_NUMBER = -1
 
 
 @dataclass(frozen=True)
@@ -30,12 +34,29 @@ class Transcript:
         tokens: Label numbers; never empty, and never the blank.
         token_words: For every token the number of its word; None for a delimiter or a silence.
         unknown: Characters or phones outside the vocabulary, each once; they were left out.
+        notes: What of the text is not aligned as it is written, each for people to read.
     """
 
     words: tuple[Word, ...]
     tokens: tuple[int, ...]
     token_words: tuple[int | None, ...]
     unknown: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """A word in labels.
+
+    Attributes:
+        labels: Their numbers; none where the word has none.
+        unknown: Characters or phones outside the vocabulary, left out.
+        missing: Parts of the word that have no pronunciation; there are no labels then.
+    """
+
+    labels: tuple[int, ...]
+    unknown: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 class Tokenizer(ABC):
@@ -47,12 +68,18 @@ class Tokenizer(ABC):
         unit: ``"phones"``, ``"characters"`` or ``"pieces"``.
         silence: The label of silence, where there is one: a text begins and ends with it.
         pauses: Whether it is between words as well. There it has frames where somebody pauses.
+        language: ISO 639 code of the language of texts; empty where nothing says. Numbers are read in it.
     """
 
     unit: Unit
 
     def __init__(
-        self, labels: Sequence[str], blank: int, silence: str | None = None, pauses: bool = False
+        self,
+        labels: Sequence[str],
+        blank: int,
+        silence: str | None = None,
+        pauses: bool = False,
+        language: str = "en",
     ) -> None:
         if pauses and silence is None:
             raise ValueError("Pauses between words are silences: give the tokenizer the silence's label.")
@@ -65,6 +92,7 @@ class Tokenizer(ABC):
         self.blank = blank
         self.silence = silence
         self.pauses = pauses
+        self.language = language
         self._numbers = {label: i for i, label in enumerate(labels)}
 
     def __len__(self) -> int:
@@ -75,13 +103,38 @@ class Tokenizer(ABC):
         """Whether recognised labels say what the words are."""
         return True
 
+    @property
+    def takes_words(self) -> bool:
+        """Whether texts are words; else they are labels with spaces between them."""
+        return True
+
+    def tiers(self, given_text: bool) -> tuple[str, ...]:
+        """Names of the tiers of an alignment, of a given text or of a recognised one."""
+        words = (given_text and self.takes_words) or self.has_words
+        return ("words", self.unit) if words else (self.unit,)
+
     @abstractmethod
+    def split(self, text: str) -> tuple[Word, ...]:
+        """The words of a text, as this tokenizer takes them; see :func:`isotone.text.normalize.split_words`."""
+
+    @abstractmethod
+    def spell(self, words: Sequence[Word]) -> list[Spelling]:
+        """The labels of every word of a part of a text."""
+
     def encode(self, text: str) -> Transcript:
-        """The labels of a text.
+        """The labels of a text, to train on: what cannot be spelled is left out, or an error.
+
+        :func:`isotone.stars.encode` makes of a text what is to be aligned.
 
         Raises:
-            TextError: nothing in the text is in the vocabulary, or it cannot be pronounced.
+            TextError: nothing in the text is in the vocabulary, or a word cannot be pronounced.
         """
+        words = self.split(text)
+        spelled = self.spell(words)
+        if missing := [part for s in spelled for part in s.missing]:
+            raise TextError(not_pronounced(missing))
+        tokens = self.join((i, s.labels) for i, s in enumerate(spelled))
+        return self._transcript(words, tokens, (u for s in spelled for u in s.unknown))
 
     def encode_row(self, row: Mapping[str, Any]) -> Transcript:
         """The labels of a corpus row (see :data:`isotone.corpus.COLUMNS`); raises as :meth:`encode`."""
@@ -113,6 +166,14 @@ class Tokenizer(ABC):
     @abstractmethod
     def save(self, folder: Path) -> None:
         """Write everything that :func:`load` needs."""
+
+    def use_language(self, language: str) -> None:
+        """Have texts read in a language, by its ISO 639 code.
+
+        Raises:
+            ValueError: that is no code, or words cannot be pronounced in this language.
+        """
+        self.language = language_code(language)
 
     @property
     def silence_number(self) -> int | None:
@@ -158,17 +219,38 @@ class Tokenizer(ABC):
         )
         return paused, [optional for _, _, optional in rows]
 
+    def join(self, spelled: Iterable[tuple[int | None, Sequence[int]]]) -> list[tuple[int, int | None]]:
+        """The labels of words in a row, with the delimiters and silences that go with them; none beside a star.
+
+        Args:
+            spelled: For every word its number and its labels.
+
+        Returns:
+            Labels, each with the number of its word; None for what stands between words.
+        """
+        tokens: list[tuple[int, int | None]] = []
+        for owner, labels in spelled:
+            delimits = self.delimiter_number is not None and labels and tokens
+            if delimits and STAR_NUMBER not in (tokens[-1][0], labels[0]):
+                tokens.append((self.delimiter_number, None))  # type: ignore[arg-type]
+            tokens += [(label, owner) for label in labels]
+        return self._with_silences(tokens) if self.takes_words else tokens
+
     def _with_silences(self, tokens: list[tuple[int, int | None]]) -> list[tuple[int, int | None]]:
         """Tokens and their words with a silence at both ends, where there is one, and with the pauses."""
         if self.silence_number is None or not tokens:
             return tokens
         pause: tuple[int, int | None] = (self.silence_number, None)
-        out = [pause]
+        out: list[tuple[int, int | None]] = []
         for token in tokens:
-            if self.pauses and pause not in (token, out[-1]) and token[1] != out[-1][1]:
+            before = out[-1] if out else None
+            between = (
+                self.pauses and before is not None and token[1] != before[1] and pause not in (token, before)
+            )
+            if (before is None or between) and STAR_NUMBER not in (token[0], before and before[0]):
                 out.append(pause)
             out.append(token)
-        return [*out, pause]
+        return out if out[-1][0] == STAR_NUMBER else [*out, pause]
 
     def _transcript(
         self, words: Iterable[Word], tokens: list[tuple[int, int | None]], unknown: Iterable[str]
@@ -191,6 +273,16 @@ def joined(labels: Sequence[str]) -> tuple[Word, ...]:
         words.append(Word(label, label, place, place + len(label)))
         place += len(label) + 1
     return tuple(words)
+
+
+def not_pronounced(parts: Iterable[str]) -> str:
+    """An error's message that names the words that have no pronunciation."""
+    unknown = list(dict.fromkeys(parts))
+    more = f" and {len(unknown) - 10} more" if len(unknown) > 10 else ""
+    return (
+        f"No pronunciation for {', '.join(map(repr, unknown[:10]))}{more}: add them to a dictionary (--dictionary), "
+        "or let espeak-ng pronounce what is not in it and is English."
+    )
 
 
 def number_of_blank(labels: Sequence[str], blank: str) -> int:

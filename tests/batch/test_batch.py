@@ -6,24 +6,20 @@ import os
 import signal
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tiny_models import isotone, lines_of, save_character_model, save_noise
+from tiny_models import error_of, isotone, lines_of, names_in, save_character_model, save_noise
 
 from isotone import aligners
 from isotone import format as files
-from isotone.batch import align_files
-from isotone.files import safe_name
-from isotone.inputs import find_audio, ids_of, read_text, transcript_path
+from isotone.batch import Options, Target, align_files
+from isotone.inputs import find_audio, find_recordings, find_transcript, read_text
 from isotone.interfaces import Aligner
 from isotone.types import Coupling, Emissions, Targets
 
 DATA = Path(
-    os.environ.get("ISOTONE_TEST_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data")
+    os.environ.get("ISOTONE_TEST_DATA", Path(__file__).resolve().parents[2].parent / "shared" / "data")
 )
 
 
@@ -55,36 +51,26 @@ def test_nothing_found_is_said(tmp_path: Path) -> None:
         find_audio([tmp_path / "gone"])
 
 
-def test_a_stem_is_the_name_where_it_is_enough(tmp_path: Path) -> None:
-    paths = [tmp_path / "x/a.wav", tmp_path / "y/b.wav"]
-    assert ids_of(paths) == ["a", "b"]
+def test_a_name_is_the_path_below_the_folder(tmp_path: Path) -> None:
+    for name in ("DR1/FAKS0/SA1.WAV", "DR1/a.b.flac", "x.wav"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert [r.id for r in find_recordings([tmp_path])] == ["DR1/FAKS0/SA1", "DR1/a.b", "x"]
+    assert [r.id for r in find_recordings([tmp_path / "DR1"])] == ["FAKS0/SA1", "a.b"]
+    assert [r.id for r in find_recordings([tmp_path / "DR1/a.b.flac", tmp_path / "x.wav"])] == ["a.b", "x"]
+    # the outermost folder counts, in whatever order they are given, and a file in it has its name from there
+    given = [tmp_path / "x.wav", tmp_path / "DR1/FAKS0", tmp_path, tmp_path / "DR1"]
+    assert [r.id for r in find_recordings(given)] == ["DR1/FAKS0/SA1", "DR1/a.b", "x"]
 
 
-@pytest.mark.parametrize(
-    ("paths", "names"),
-    [
-        (["DR1/FAKS0/SA1.WAV", "DR2/FAKS1/SA1.WAV", "DR2/FAKS1/SX3.WAV"], ["FAKS0_SA1", "FAKS1_SA1", "SX3"]),
-        (["x/s/a.wav", "y/s/a.wav"], ["x_s_a", "y_s_a"]),
-        (["x/a.wav", "x/a.flac"], ["a.wav", "a.flac"]),
-        (["x/a.wav", "y/A.wav"], ["x_a", "y_A"]),
-        (["x/a.wav", "y/a.wav", "y/x_a.wav"], ["corpus_x_a", "y_a", "corpus_y_x_a"]),
-    ],
-)
-def test_names_say_as_much_as_tells_them_apart(paths: list[str], names: list[str]) -> None:
-    assert ids_of([Path("/corpus", p) for p in paths]) == names
-
-
-PARTS = st.sampled_from(["a", "A", "b", "a_b", "_", "a.b", "ß"])
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.lists(PARTS, min_size=1, max_size=4).map(tuple), min_size=1, max_size=8, unique=True))
-def test_no_two_files_share_a_name(parts: list[tuple[str, ...]]) -> None:
-    paths = [Path("/", *p[:-1], p[-1] + suffix) for p in parts for suffix in (".wav", ".flac")]
-    names = ids_of(paths)
-    written = [files.file_name(name) for name in names]
-    assert max(Counter(written).values()) == 1
-    assert all(safe_name(name) == name for name in written)
+def test_linked_folders_are_searched_and_circles_end(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there/a.wav").touch()
+    (tmp_path / "there/back").symlink_to(tmp_path / "in")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/s1").symlink_to(tmp_path / "there")
+    (tmp_path / "in/s2").symlink_to(tmp_path / "there")
+    assert [r.id for r in find_recordings([tmp_path / "in"])] == ["s1/a", "s2/a"]
 
 
 # Transcripts
@@ -95,12 +81,12 @@ def test_a_transcript_folder_may_be_flat_or_like_the_audios(tmp_path: Path) -> N
         (tmp_path / "text" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "text" / name).write_text(name)
     text = tmp_path / "text"
-    assert transcript_path(tmp_path / "speech/s1/a.wav", text) == text / "s1/a.lab"
-    assert transcript_path(tmp_path / "speech/s3/a.wav", text) == text / "a.txt"
-    assert transcript_path(tmp_path / "speech/s2/t/b.wav", text) == text / "s2/t/b.txt"
+    assert find_transcript(tmp_path / "speech/s1/a.wav", text).path == text / "s1/a.lab"
+    assert find_transcript(tmp_path / "speech/s3/a.wav", text).path == text / "a.txt"
+    assert find_transcript(tmp_path / "speech/s2/t/b.wav", text).path == text / "s2/t/b.txt"
     with pytest.raises(FileNotFoundError, match=r"expected b\.txt or \.lab in"):
-        transcript_path(tmp_path / "speech/b.wav", text)
-    assert transcript_path(tmp_path / "text/a.wav", None) == text / "a.txt"
+        find_transcript(tmp_path / "speech/b.wav", text)
+    assert find_transcript(tmp_path / "text/a.wav", None).path == text / "a.txt"
 
 
 def test_sample_numbers_before_a_prompt_of_timits_are_no_text(tmp_path: Path) -> None:
@@ -141,7 +127,7 @@ def test_one_bad_file_among_fifty(model: Path, tmp_path: Path) -> None:
     # again, with the file mended: everything is there, and nothing of the error is left
     (tmp_path / "speech/u17.wav").write_bytes(whole)
     isotone("align", tmp_path / "speech", "-m", model, "-o", out)
-    assert sorted(p.name for p in out.iterdir()) == [f"u{i:02}.TextGrid" for i in range(50)]
+    assert names_in(out) == [f"u{i:02}.TextGrid" for i in range(50)]
     assert {p.stem: p.read_text() for p in out.glob("*.TextGrid") if p.stem != "u17"} == written
 
 
@@ -163,7 +149,7 @@ def test_an_error_that_nobody_expected_is_one_files_error(
     monkeypatch.setitem(aligners._registered, "moody", Moody)
     save_noise(tmp_path / "long.wav", 2.0, text="a")
     save_noise(tmp_path / "short.wav", 0.8, text="a")
-    outcome = align_files([tmp_path], str(model), aligner="moody", out=tmp_path / "out")
+    outcome = align_files([tmp_path], Options(str(model), aligner="moody"), Target(tmp_path / "out"))
     assert outcome.done == 1
     assert [(Path(e["file"]).name, e["error"]) for e in outcome.errors] == [
         ("long.wav", "RuntimeError: out of memory")
@@ -173,23 +159,16 @@ def test_an_error_that_nobody_expected_is_one_files_error(
 
 def test_what_is_read_is_never_overwritten(model: Path, tmp_path: Path) -> None:
     speech = save_noise(tmp_path / "u.wav", text="go on")
-    result = isotone("align", speech, "-m", model, "-f", "audacity", "-o", tmp_path, code=1)
-    assert "an input" in result.stderr
-    result = isotone("transcribe", speech, "-m", model, "-f", "audacity", "-o", tmp_path, code=1)
-    assert "an input" in result.stderr
+    for command, reason in (("align", "it is an input"), ("transcribe", "not written by isotone")):
+        said = error_of(command, speech, "-m", model, "-f", "audacity", "-o", tmp_path)
+        assert said.startswith("1 file would be overwritten; nothing was done. Choose another --out")
+        assert (
+            f"{tmp_path / 'u.txt'}: {reason}"
+            in isotone(command, speech, "-m", model, "-f", "audacity", "-o", tmp_path, code=2).stderr
+        )
+    # not even where one says so
+    error_of("align", speech, "-m", model, "-f", "audacity", "-o", tmp_path, "--overwrite")
     assert speech.with_suffix(".txt").read_text() == "go on"
-
-
-def test_files_of_one_name_each_get_their_own(model: Path, tmp_path: Path) -> None:
-    for folder, seconds in (("x", 1.0), ("y", 2.0)):
-        save_noise(tmp_path / folder / "a.wav", seconds, text=f"from {folder}")
-    save_noise(tmp_path / "y/a.flac", 3.0)
-    isotone("align", tmp_path, tmp_path / "x/a.wav", "-m", model, "-f", "json", "-o", tmp_path / "out")
-    found = {p.stem: files.read(p) for p in (tmp_path / "out").iterdir()}
-    assert {name: a.duration for name, a in found.items()} == {"a": 1.0, "a.wav": 2.0, "a.flac": 3.0}
-    assert {name: a.tier("words").labels[1] for name, a in found.items()} == {
-        "a": "x", "a.wav": "y", "a.flac": "y",
-    }  # fmt: skip
 
 
 # A kill in the middle
@@ -197,15 +176,18 @@ def test_files_of_one_name_each_get_their_own(model: Path, tmp_path: Path) -> No
 KILLED = """
 import os, sys, time
 from isotone import cli
-writes = 0
-def fsync(handle):
-    # everything is written to the temporary file, and nothing renamed yet
+from isotone.batch import ledger
+writes, put = 0, ledger.put
+def counted(*arguments, **options):
     global writes
     writes += 1
+    put(*arguments, **options)
+def fsync(handle):
+    # everything is written to the temporary file, and nothing has its name yet
     if writes == 2:
         print("writing", flush=True)
         time.sleep(600)
-os.fsync = fsync
+ledger.put, os.fsync = counted, fsync
 cli.app(sys.argv[1:])
 """
 
@@ -227,7 +209,9 @@ def test_a_kill_leaves_no_half_file(model: Path, tmp_path: Path) -> None:
     seen = [p.name for p in out.iterdir() if not p.name.startswith(".")]
     assert seen == ["u0.TextGrid"]
     assert files.read(out / "u0.TextGrid").tier("words").labels
-    assert [p for p in out.iterdir() if p.name not in seen], "the kill came too early or too late"
-    isotone(*command)
+    assert list(out.glob(".*.tmp")), "the kill came too early or too late"
+    assert "3 of 3 files written" in (said := isotone(*command).stdout)
+    assert "(1 of them there before)" in said
+    assert not list(out.glob(".*.tmp")), "what the kill left was taken over"
     assert set(files.read_folder(out).alignments) == {"u0", "u1", "u2"}
     assert files.read_folder(out).errors == []

@@ -1,0 +1,43 @@
+"""Keys: digests of everything that a result depends on. Equal keys mean equal results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import isotone
+from isotone.model import Model
+
+_BYTES = torch.uint8
+
+
+def model_key(model: Model) -> str:
+    """SHA-256 of a model's configuration, tokenizer and weights, wherever it was loaded from."""
+    digest = hashlib.sha256()
+    about = {"heads": model.head_specs, "reading": asdict(model.reading), "encoder": model.encoder.name}
+    digest.update(json.dumps(about, sort_keys=True, default=str).encode())
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        model.encoder.save(folder / "encoder")
+        model.tokenizer.save(folder / "tokenizer")
+        for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+            digest.update(path.relative_to(folder).as_posix().encode())
+            digest.update(path.read_bytes())
+    for name, value in sorted(model.state_dict().items()):
+        tensor = value.detach().cpu().contiguous()
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(memoryview(tensor.flatten().view(_BYTES).numpy()) if tensor.numel() else b"")
+    return digest.hexdigest()
+
+
+def result_key(model: str, inputs: Mapping[str, str], options: Mapping[str, Any]) -> str:
+    """SHA-256 of a model's key, the digests of the inputs by their roles, the options, and isotone's version."""
+    whole = {"model": model, "inputs": inputs, "options": options, "version": isotone.__version__}
+    return hashlib.sha256(json.dumps(whole, sort_keys=True, default=str).encode()).hexdigest()

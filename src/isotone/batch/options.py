@@ -1,0 +1,127 @@
+"""How a model aligns and transcribes, and where its files go: what the commands for recordings have in common."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from isotone.batch.ledger import digest_of
+from isotone.fetch import check_source
+from isotone.files import check_folder
+from isotone.model import Model
+from isotone.pipeline import Pipeline
+from isotone.registries import aligners, decoders, formats
+from isotone.stars import STAR_COST
+from isotone.text.options import TextOptions
+from isotone.windows import Windows
+
+#: The name of a plugin, or a mapping of its name and options.
+Part = str | dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Options:
+    """A model and how it is used.
+
+    Attributes:
+        model: Model or run folder, or a hub id.
+        aligner, decoder, times, guided, extra_speech, star_cost: See :class:`isotone.pipeline.Pipeline`.
+        device: Where the model runs.
+        window_s: Seconds of the windows in which longer audio is encoded; 0: all at once. See
+            :class:`isotone.windows.Windows`.
+        text: How given texts are read.
+    """
+
+    model: str
+    aligner: Part | None = None
+    decoder: Part | None = None
+    times: str | None = None
+    device: str = "cpu"
+    window_s: float = Windows.window_s
+    guided: bool = True
+    extra_speech: bool = False
+    star_cost: float = STAR_COST
+    text: TextOptions = field(default_factory=TextOptions)
+
+    def check(self) -> None:
+        """See what is wrong before a model is loaded.
+
+        Raises:
+            ValueError: a device that is not there, or an option that is out of range.
+            OSError: no such model.
+            LookupError: no such aligner or decoder.
+        """
+        for registry, part in ((aligners, self.aligner), (decoders, self.decoder)):
+            if part is not None:
+                registry.create(part)
+        Windows(self.window_s)
+        try:
+            torch.empty(0, device=self.device)
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
+            said = str(error).splitlines()[0]
+            raise ValueError(f"The device {self.device!r} cannot be used: {said}") from error
+        check_source(self.model)
+
+    def pipeline(self) -> Pipeline:
+        """Load the model."""
+        return Pipeline(
+            Model.load(self.model, self.text.language or ""),
+            aligner=self.aligner,
+            decoder=self.decoder,
+            times=self.times,
+            device=self.device,
+            windows=Windows(self.window_s),
+            extra_speech=self.extra_speech,
+            star_cost=self.star_cost,
+            guided=self.guided,
+            text=self.text,
+        )
+
+    def values(self) -> dict[str, Any]:
+        """What results depend on, but for the model and the device: plain values, of files their digests."""
+        values = {name: value for name, value in asdict(self).items() if name not in ("model", "device")}
+        values["text"]["dictionaries"] = [digest_of(path) for path in self.text.dictionaries]
+        values["text"]["numbers"] = _version("num2words")
+        return values
+
+
+def _version(distribution: str) -> str:
+    """The version of an optional library that results depend on; empty where it is not installed."""
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return ""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where the files of a command go.
+
+    Attributes:
+        out: Their folder.
+        formats: Names of the file formats.
+        overwrite: Replace files that isotone did not write, or that were changed since.
+        redo: Do recordings again whose files are there.
+        prune: Remove the files of recordings that are no longer in the given folders.
+    """
+
+    out: Path
+    formats: tuple[str, ...] = ("textgrid",)
+    overwrite: bool = False
+    redo: bool = False
+    prune: bool = False
+
+    def check(self) -> None:
+        """See that the folder can be written to and the formats are there.
+
+        Raises:
+            OSError: ``out`` cannot be a folder that is written to.
+            LookupError: no such format.
+        """
+        for name in self.formats:
+            formats.build(name)
+        check_folder(self.out)

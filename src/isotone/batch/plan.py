@@ -1,0 +1,225 @@
+"""A plan of what a command does to its output folder, made before the first recording is touched."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from isotone.batch.ledger import Entry, Ledger, State
+from isotone.batch.options import Target
+from isotone.format import file_name
+from isotone.inputs import Recording, place, readable
+from isotone.interfaces import Format
+
+_INPUT = "it is an input"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A recording that is to be done.
+
+    Attributes:
+        recording: What is read.
+        entry: Its entry in the ledger, so far as it is known before.
+        names: The files to write, below the output folder, by the name of their format.
+    """
+
+    recording: Recording
+    entry: Entry
+    names: Mapping[str, str]
+
+
+@dataclass
+class Plan:
+    """What a command does.
+
+    Attributes:
+        tasks: Recordings to do.
+        there: Recordings that are done already.
+        failed: Recordings that cannot be done, with the reason.
+        kept: Files that somebody changed since isotone wrote them, and that stay.
+        conflicts: Files that would be overwritten and must not be, with the reason.
+    """
+
+    tasks: list[Task] = field(default_factory=list)
+    there: list[Entry] = field(default_factory=list)
+    failed: list[Entry] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    conflicts: dict[str, str] = field(default_factory=dict)
+
+
+class OutputConflict(FileExistsError):
+    """Files that isotone did not write would be overwritten; the message lists them all."""
+
+
+class Planner:
+    """Decides for each recording whether it is to be done, and where its files go.
+
+    Args:
+        ledger: Of the output folder.
+        target: The output folder, and what may be replaced.
+        writers: Formats by name.
+        command: ``align`` or ``transcribe``.
+        inputs: The files that a recording's result depends on besides its audio, by their roles; raises where one is
+            missing.
+        key: The key of a result, from the digests of its inputs by their roles.
+        explain: An error in one line.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        target: Target,
+        writers: Mapping[str, Format],
+        command: str,
+        inputs: Callable[[Path], Mapping[str, Path]],
+        key: Callable[[Mapping[str, str]], str],
+        explain: Callable[[Exception, Path], str],
+    ) -> None:
+        self.ledger = ledger
+        self.target = target
+        self.writers = writers
+        self.command = command
+        self.inputs = inputs
+        self.key = key
+        self.explain = explain
+
+    def plan(self, recordings: Sequence[Recording]) -> Plan:
+        """Plan a command; nothing is changed by it."""
+        plan = Plan()
+        sources: dict[Recording, dict[str, Path]] = {}
+        for recording, twins in self._clashes(recordings).items():
+            try:
+                if twins:
+                    raise ValueError(_clash(recording, twins))
+                if readable(recording.path) != str(recording.path):
+                    raise ValueError("its name is not Unicode; rename it.")
+                # a recording that is not there fails as such, whatever else is missing
+                more = self.inputs(recording.path) if recording.path.is_file() else {}
+                sources[recording] = {"audio": recording.path, **more}
+            except (OSError, ValueError) as error:
+                plan.failed.append(self._entry(recording, twins, self.explain(error, recording.path)))
+        digests = dict(self.ledger.digests({p for files in sources.values() for p in files.values()}))
+        own = {x for files in sources.values() for p in files.values() for x in (place(p), p.resolve())}
+        for recording, files in sources.items():
+            found = {role: digests[path] for role, path in files.items()}
+            entry = replace(self._entry(recording), audio=found["audio"], key=self.key(found))
+            self._add(plan, Task(recording, entry, self.names(recording.id)), own)
+        return plan
+
+    def names(self, id: str) -> dict[str, str]:
+        """The files of a recording, below the output folder, by format: they follow from its name alone."""
+        stem = "/".join(file_name(part) for part in id.split("/"))
+        return {format: stem + writer.suffix for format, writer in self.writers.items()}
+
+    def missing(self, task: Task) -> dict[str, str]:
+        """The files of a task that are not there as this command would write them; changed ones are not missing."""
+        entry = self.ledger.entry(task.entry.id)
+        if entry is None or entry.error or entry.key != task.entry.key or self.target.redo:
+            return dict(task.names)
+        done = (State.WRITTEN, State.CHANGED)
+        return {f: n for f, n in task.names.items() if self.ledger.state(n) not in done}
+
+    def _add(self, plan: Plan, task: Task, inputs: set[Path]) -> None:
+        missing = self.missing(task)
+        for name in task.names.values():
+            state = self.ledger.state(name)
+            if name in missing.values():
+                if reason := self._conflict(task, name, state, inputs):
+                    plan.conflicts[name] = reason
+            elif state is State.CHANGED:
+                plan.kept.append(name)
+        if missing:
+            plan.tasks.append(replace(task, names=missing))
+        else:
+            before = self.ledger.entry(task.entry.id)
+            assert before is not None
+            plan.there.append(replace(before, file=task.entry.file, source=task.entry.source))
+
+    def _conflict(self, task: Task, name: str, state: State, inputs: set[Path]) -> str:
+        """The reason why a file may not be written; empty where it may."""
+        path = self.ledger.folder / name
+        if state is State.ABSENT:
+            return ""
+        if place(path) in inputs:
+            return _INPUT
+        if self.target.overwrite:
+            return ""
+        if state in (State.FOREIGN, State.CHANGED):
+            return state.value
+        before = self.ledger.entry(self.ledger.owner(name) or "")
+        if before is None or (before.id == task.entry.id and before.error):
+            return ""
+        if before.source != task.entry.source and before.audio != task.entry.audio:
+            return f"it belongs to {before.source}"
+        if before.command != self.command:
+            return f"it was written by isotone {before.command}"
+        return ""
+
+    def _clashes(self, recordings: Sequence[Recording]) -> dict[Recording, list[Path]]:
+        """Each recording, with the others whose files would have the same names."""
+        groups: dict[tuple[Path, str], list[Recording]] = defaultdict(list)
+        for recording in recordings:
+            *folders, stem = (file_name(part) for part in recording.id.split("/"))
+            # file systems may not tell cases apart, nor composed letters; a link may make two folders one
+            folder = Path(self.ledger.folder, *folders).resolve()
+            groups[folder, _plain(stem)].append(recording)
+        return {
+            recording: [r.path for r in group if r is not recording]
+            for group in groups.values()
+            for recording in group
+        }
+
+    def _entry(self, recording: Recording, twins: Sequence[Path] = (), error: str = "") -> Entry:
+        # of twins each has its own place in the ledger
+        id = f"{recording.id}{recording.path.suffix} {place(recording.path)}" if twins else recording.id
+        file, source = readable(recording.path), readable(place(recording.path))
+        return Entry(readable(id), file, source, self.command, error=error)
+
+
+def check_conflicts(plan: Plan, folder: Path) -> None:
+    """Refuse a plan that would overwrite what is not isotone's.
+
+    Raises:
+        OutputConflict: it would; the message lists every file, with the reason.
+    """
+    if not plan.conflicts:
+        return
+    count = len(plan.conflicts)
+    lines = [f"{folder / name}: {reason}" for name, reason in sorted(plan.conflicts.items())]
+    what = "1 file would be overwritten" if count == 1 else f"{count} files would be overwritten"
+    advice = (
+        "Choose another --out."
+        if _INPUT in plan.conflicts.values()
+        else "Choose another --out, or say --overwrite."
+    )
+    raise OutputConflict("\n  ".join([f"{what}; nothing was done. {advice}", *lines]))
+
+
+def stale(ledger: Ledger, folders: Iterable[Path], plan: Plan) -> list[Entry]:
+    """Find the entries of recordings that were in these folders and no longer are, or have another name now."""
+    roots = [folder.resolve() for folder in folders if folder.is_dir()]
+    now = {e.id for e in (*plan.there, *plan.failed)} | {task.entry.id for task in plan.tasks}
+    return [
+        entry
+        for entry in ledger.entries()
+        if entry.id not in now and any(root in Path(entry.source).parents for root in roots)
+    ]
+
+
+def _plain(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def _clash(recording: Recording, twins: Sequence[Path]) -> str:
+    others = ", ".join(readable(path) for path in twins)
+    where = "rename one" if any(p.parent == recording.path.parent for p in twins) else (
+        "give the folder that holds both, or another --out to each"
+    )  # fmt: skip
+    return f"its outputs would have the names of those of {others}: {where}."
+
+
+__all__ = ["OutputConflict", "Plan", "Planner", "Task", "check_conflicts", "stale"]

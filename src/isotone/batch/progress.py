@@ -1,0 +1,51 @@
+"""Progress of many recordings on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from isotone.pipeline import Pipeline
+
+
+@contextmanager
+def progress(total: int, pipeline: Pipeline, there: int = 0) -> Iterator[Callable[[str | None], None]]:
+    """Show how many recordings are done, and of a long one how much is encoded.
+
+    Args:
+        total: Number of recordings.
+        pipeline: Of the recordings; it reports windows of long ones.
+        there: How many were done before.
+
+    Yields:
+        A function to call with the name of each recording that begins, and with None when it is done.
+    """
+    screen = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bars:
+        said = f"Files ({there} there before)" if there else "Files"
+        whole = bars.add_task(said, total=total, completed=there, visible=total > 1)
+        window = bars.add_task("", total=1.0, visible=False)
+        pipeline.on_window = lambda share: bars.update(window, completed=share, visible=share < 1)
+
+        def step(id: str | None) -> None:
+            if id is None:
+                bars.advance(whole)
+            else:
+                bars.update(window, description=escape(id), completed=0.0, visible=False)
+
+        yield step
+
+
+def progress_of(files: Sequence[tuple[Path, str]], pipeline: Pipeline) -> Iterator[tuple[Path, str]]:
+    """The files, one after the other, with their progress on a terminal."""
+    with progress(len(files), pipeline) as step:
+        for path, id in files:
+            step(id)
+            yield path, id
+            step(None)

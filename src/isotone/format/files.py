@@ -1,0 +1,132 @@
+"""One file of an alignment: read it, write it.
+
+The formats are plugins (``isotone.formats.names()``); this module finds the one a file needs, takes care of
+encodings and file names, and names the file in every error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from isotone.alignment import Alignment
+from isotone.files import atomic_write, safe_name
+from isotone.format.reading import FormatError, decode
+from isotone.interfaces import Format
+from isotone.registries import formats
+from isotone.registry import BrokenPlugin, DuplicatePlugin
+
+_BY_SUFFIX: dict[str, str | dict[str, str]] = {
+    ".textgrid": "textgrid",
+    ".ctm": "ctm",
+    ".json": "json",
+    ".csv": "csv",
+    ".txt": "audacity",
+    ".phn": {"name": "timit", "tier": "phones"},
+    ".wrd": {"name": "timit", "tier": "words"},
+    ".srt": "srt",
+    ".vtt": "vtt",
+    ".eaf": "elan",
+}
+
+
+@runtime_checkable
+class ManyUtterances(Protocol):
+    """A format whose files hold several utterances."""
+
+    def loads_all(self, text: str) -> list[Alignment]:
+        """Every utterance of a file's text."""
+        ...
+
+
+def read(path: Path | str, format: str | Format | None = None) -> Alignment:
+    """Read a file.
+
+    Args:
+        path: The file, in UTF-8 or in UTF-16 with a byte order mark. Its name without suffix is the
+            utterance id, where the file does not hold one.
+        format: A format's name, or one that is built; else the suffix decides, in any case (``.txt`` is
+            Audacity).
+
+    Raises:
+        FormatError: the file is not of the format, or no format has its suffix; the message has file and
+            line.
+        NotImplementedError: the format is write-only.
+    """
+    path = Path(path)
+    return load(path, _built(format) if format else reader(path), path.stem)[0]
+
+
+def write(alignment: Alignment, folder: Path | str, format: str | Format) -> Path:
+    """Write a file into a folder, whole or not at all.
+
+    Args:
+        alignment: What to write.
+        folder: Where; it is made if need be.
+        format: A format's name, or one that is built.
+
+    Returns:
+        The file: the id and the format's suffix. An id that cannot be a file name is cleaned, and a digest of
+        the id added so that no two ids share a file.
+    """
+    built = _built(format)
+    path = Path(folder) / file_name(alignment.id, built.suffix)
+    text = built.dumps(alignment)
+    with atomic_write(path) as file:
+        file.write(text)
+    return path
+
+
+def file_name(id: str, suffix: str = "") -> str:
+    """A file name for an utterance id: the id, or if that is unsafe, the id cleaned with a digest of it."""
+    name = safe_name(id)
+    if name != id:
+        name += f"-{hashlib.sha256(id.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    return name + suffix
+
+
+def _built(format: str | Format) -> Format:
+    return formats.build(format) if isinstance(format, str) else format
+
+
+def for_suffix(suffix: str) -> Format | None:
+    """The format of files with a suffix; imports other people's formats only where it is not one of ours."""
+    spec = _BY_SUFFIX.get(suffix.lower())
+    if spec is not None:
+        return formats.create(spec)
+    for name in formats.names():
+        try:
+            target = formats.get(name)
+        except (BrokenPlugin, DuplicatePlugin):
+            continue
+        if suffix and str(getattr(target, "suffix", "")).lower() == suffix.lower():
+            return formats.build(name)
+    return None
+
+
+def reader(path: Path) -> Format:
+    """The format of a file, by its suffix.
+
+    Raises:
+        FormatError: no format has it.
+    """
+    found = for_suffix(path.suffix)
+    if found is None:
+        raise FormatError(
+            f"{path}: expected a suffix of {', '.join(sorted(_BY_SUFFIX))}; got {path.suffix!r}: convert it, or name "
+            f"its format in Python."
+        )
+    return found
+
+
+def load(path: Path, format: Format, id: str, every: bool = False) -> list[Alignment]:
+    """Read a file's utterances, the one there is or with ``every`` all of them; errors name the file."""
+    try:
+        text = decode(path.read_bytes())
+        if every and isinstance(format, ManyUtterances):
+            return format.loads_all(text)
+        return [format.loads(text, id)]
+    except ValueError as error:
+        kind = type(error) if isinstance(error, FormatError) else FormatError
+        raise kind(f"{path}: {error}") from error

@@ -1,0 +1,168 @@
+"""Folders of alignment files: of each utterance the file that has the tier that is asked for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from isotone.alignment import Alignment, AlignmentError
+from isotone.format.files import for_suffix, load, reader
+from isotone.format.reading import ForeignFileError, FormatError, decode
+from isotone.interfaces import Format
+from isotone.tier_names import find_tier
+
+#: Suffixes in order of exactness; what is not named comes after.
+_EXACT = (".json", ".textgrid", ".csv", ".ctm")
+
+#: Suffixes of files that hold one tier and do not say its name.
+_UNNAMED = (".ctm", ".txt")
+
+_TIMIT = (".phn", ".wrd")
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The contents of alignment files.
+
+    Attributes:
+        alignments: By utterance id.
+        errors: The files that could not be read, each with what is wrong.
+        foreign: Files of a format's suffix that are something else (a table, a text), each with what was expected.
+        lacking: Of each utterance without the tier that was asked for, the files, and the tiers that they have.
+    """
+
+    alignments: dict[str, Alignment] = field(default_factory=dict)
+    errors: list[tuple[Path, Exception]] = field(default_factory=list)
+    foreign: list[tuple[Path, Exception]] = field(default_factory=list)
+    lacking: dict[str, dict[Path, tuple[str, ...]]] = field(default_factory=dict)
+
+
+def read_folder(path: Path | str, tier: str | None = None) -> Folder:
+    """Read every alignment file below a folder; what cannot be read is reported and does not stop the rest.
+
+    An id is the path below the folder without suffix (``dr1-fvmh0/sa1``), where the file does not hold one.
+    TIMIT's ``.phn`` and ``.wrd`` of one utterance become one alignment, as long as the ``.txt`` beside them
+    says. A ``.txt`` beside any other alignment file is its transcript and left alone, as are hidden files,
+    suffixes that no format has, and write-only formats. Files of one name in several formats are taken for the
+    same alignment: of those that have the tier, the most exact is read: TIMIT's, JSON, TextGrid, CSV, then the
+    others. Where two files hold one id otherwise, the first in order of names is kept and the other reported.
+
+    Args:
+        path: The folder.
+        tier: The tier that is needed, by a name as :func:`isotone.tier_names.find_tier` takes it; None if any will do.
+            CTM and Audacity files do not name theirs: where an utterance has no others, theirs is the one asked for.
+
+    Raises:
+        FileNotFoundError: no such folder.
+    """
+    root = Path(path)
+    if not root.is_dir():
+        raise FileNotFoundError(f"Expected a folder of alignment files; there is none at {root}.")
+    readers: dict[str, Format | None] = {}
+    groups: dict[Path, list[Path]] = {}
+    for file in sorted(p for p in root.rglob("*") if p.is_file()):
+        suffix = file.suffix.lower()
+        if suffix not in readers:
+            readers[suffix] = for_suffix(suffix)
+        if readers[suffix] is not None and not any(
+            part.startswith(".") for part in file.relative_to(root).parts
+        ):
+            groups.setdefault(file.with_suffix(""), []).append(file)
+    contents = Folder()
+    for stem, files in groups.items():
+        _read_group(contents, stem.relative_to(root).as_posix(), files, readers, tier)
+    return contents
+
+
+def read_file(path: Path, tier: str | None = None) -> Folder:
+    """Read the utterances of one file, as :func:`read_folder` does.
+
+    Raises:
+        FormatError: the file is not of its format, or no format has its suffix.
+        NotImplementedError: the format is write-only.
+        AlignmentError: several of its tiers could be the one that is asked for.
+        OSError: it cannot be read.
+    """
+    found = _load([path], reader(path), path.stem, tier if path.suffix.lower() in _UNNAMED else None)
+    missing = {} if _has(found, tier, path) else {a.id: {path: _names(found)} for a in found}
+    return Folder({a.id: a for a in found}, lacking=missing)
+
+
+def _read_group(
+    contents: Folder, id: str, files: list[Path], readers: dict[str, Format | None], tier: str | None
+) -> None:
+    """Read the files of one name: the first that has the tier, else the first that can be read."""
+    timit = [f for f in files if f.suffix.lower() in _TIMIT]
+    others = [f for f in files if f not in timit and (f.suffix.lower() != ".txt" or len(files) == 1)]
+    candidates = [*([timit] if timit else []), *([f] for f in sorted(others, key=_rank))]
+    named = timit or any(f.suffix.lower() not in _UNNAMED for f in others)
+    without: list[tuple[Path, list[Alignment]]] = []
+    for members in candidates:
+        format = readers[members[0].suffix.lower()]
+        try:
+            found = _load(members, format, id, None if named else tier) if format else []
+            has = _has(found, tier, members[0])
+        except NotImplementedError:
+            continue
+        except ForeignFileError as error:
+            contents.foreign.append((members[0], error))
+            continue
+        except (ValueError, OSError) as error:
+            contents.errors.append((members[0], error))
+            continue
+        if has:
+            _add(contents, members[0], found)
+            return
+        without.append((members[0], found))
+    for file, found in without[:1]:
+        _add(contents, file, found)
+        contents.lacking.update({a.id: {f: _names(tiers) for f, tiers in without} for a in found})
+
+
+def _add(contents: Folder, file: Path, found: list[Alignment]) -> None:
+    for alignment in found:
+        if contents.alignments.setdefault(alignment.id, alignment) is not alignment:
+            problem = FormatError(f"{file}: utterance {alignment.id!r} was read from another file already.")
+            contents.errors.append((file, problem))
+
+
+def _has(found: list[Alignment], tier: str | None, file: Path) -> bool:
+    try:
+        tiers = [] if tier is None else [find_tier(alignment, tier) for alignment in found]
+    except AlignmentError as error:
+        raise AlignmentError(f"{file}: {error}") from None
+    return tier is None or any(one is not None for one in tiers)
+
+
+def _names(found: list[Alignment]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(tier.name for alignment in found for tier in alignment.tiers))
+
+
+def _rank(file: Path) -> int:
+    suffix = file.suffix.lower()
+    return _EXACT.index(suffix) if suffix in _EXACT else len(_EXACT)
+
+
+def _load(files: list[Path], format: Format, id: str, tier: str | None) -> list[Alignment]:
+    """The utterances of a file, or the one of TIMIT's files; ``tier`` is the name of a tier whose file does not say."""
+    if len(files) > 1 or files[0].suffix.lower() in _TIMIT:
+        return [_load_timit(files, id)]
+    found = load(files[0], format, id, every=True)
+    if tier is None:
+        return found
+    return [replace(a, tiers=tuple(replace(t, name=tier) for t in a.tiers)) for a in found]
+
+
+def _load_timit(files: list[Path], id: str) -> Alignment:
+    """One alignment from an utterance's ``.wrd`` and ``.phn``; its ``.txt`` says how long the audio is."""
+    parts = []
+    for file in sorted(files, key=lambda f: f.suffix.lower() != ".wrd"):
+        parts.extend(load(file, reader(file), id))
+    duration = max(part.duration for part in parts)
+    for name in (files[0].with_suffix(".txt"), files[0].with_suffix(".TXT")):
+        if name.is_file():
+            fields = decode(name.read_bytes()).split(maxsplit=2)
+            if len(fields) > 1 and re.fullmatch(r"[0-9]{1,15}", fields[1]):
+                duration = max(duration, int(fields[1]) / 16000)
+    return Alignment(id, duration, tuple(tier for part in parts for tier in part.tiers))

@@ -1,0 +1,159 @@
+"""A text as it is aligned: without its markup, with stars for what is not written down or has no labels."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from isotone.text.markup import Cleaned, bracketed, clean, unclear
+from isotone.text.normalize import TextError, Word
+from isotone.text.transcript import STAR_NUMBER, Spelling, Tokenizer, Transcript
+
+#: How a star is written in tiers of words, and in texts (there ``<star>`` is one too).
+STAR = "*"
+
+_STAR = re.compile(r"(?<!\S)(?:\*|<star>)(?!\S)")
+
+
+def encode(tokenizer: Tokenizer, text: str, *, keep_markup: bool = False) -> Transcript:
+    """The labels of a text to be aligned.
+
+    ``*`` and ``<star>``, as words of their own, are stars (:mod:`isotone.stars`); beside each other they are one. So
+    is ``[inaudible]`` and its like, and words without labels, which keep their place among the words: those without
+    pronunciation, without a character in the vocabulary, or with digits that are not spelled in the tokenizer's
+    language. Known markup is left out (:mod:`isotone.text.markup`).
+
+    Args:
+        tokenizer: Of the model.
+        text: As it is written.
+        keep_markup: Read markup as it stands.
+
+    Returns:
+        The transcript. Its words' places are those in ``text``; their own text is without the markup within them. Its
+        notes say what is not aligned as it is written.
+
+    Raises:
+        TextError: nothing in the text but stars can be aligned; without a pronouncer, words that are no phones.
+    """
+    source = clean(text, keep=keep_markup)
+    given = _Given(tokenizer, source)
+    now = 0
+    for start, end, starred in _stars(source.text, keep_markup):
+        given.add_text(now, start)
+        given.add_star(start, end, starred)
+        now = end
+    given.add_text(now, len(source.text))
+    return given.transcript(keep_markup)
+
+
+def _stars(text: str, keep_markup: bool) -> Iterator[tuple[int, int, bool]]:
+    """Places of stars, in order, and which are written as stars."""
+    found = [(*m.span(), True) for m in _STAR.finditer(text)]
+    return iter(sorted(found + ([] if keep_markup else [(*span, False) for span in unclear(text)])))
+
+
+@dataclass
+class _Given:
+    """A transcript in the making."""
+
+    tokenizer: Tokenizer
+    source: Cleaned
+    words: list[Word] = field(default_factory=list)
+    spelled: list[tuple[int | None, tuple[int, ...]]] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    not_heard: list[str] = field(default_factory=list)
+    numbers: list[str] = field(default_factory=list)
+    unpronounced: list[str] = field(default_factory=list)
+    unlabelled: list[str] = field(default_factory=list)
+
+    def add_star(self, start: int, end: int, written: bool) -> None:
+        """Add the star that stands there, unless it is written beside another."""
+        text = STAR if written else self.source.text[start:end]
+        if not written:
+            self.not_heard.append(text)
+        elif self.spelled and self.spelled[-1][1] == (STAR_NUMBER,) and self.words[-1].text == STAR:
+            return
+        self._add(self._word(text, start, end), (STAR_NUMBER,))
+
+    def add_text(self, start: int, end: int) -> None:
+        """Add the words of a part of the text."""
+        words = self.tokenizer.split(self.source.text[start:end])
+        for word, spelling in zip(words, self.tokenizer.spell(words)):
+            placed = self._word(word.text, word.start + start, word.end + start)
+            reason = self._cannot(word, spelling)
+            if reason is None:
+                self.unknown += spelling.unknown
+                self._add(replace(placed, normal=word.normal), spelling.labels)
+            else:
+                reason += spelling.missing if reason is self.unpronounced else (word.text,)
+                self._add(replace(placed, normal=word.normal), (STAR_NUMBER,))
+
+    def transcript(self, keep_markup: bool) -> Transcript:
+        """What there is by now."""
+        tokens = self.tokenizer.join(self.spelled)
+        if all(token == STAR_NUMBER for token, _ in tokens):
+            raise TextError(f"The text has nothing to align: {self._why_nothing()}.")
+        return Transcript(
+            tuple(self.words), tuple(t for t, _ in tokens), tuple(w for _, w in tokens),
+            tuple(dict.fromkeys(self.unknown)), tuple(self._notes(keep_markup)),
+        )  # fmt: skip
+
+    def _cannot(self, word: Word, spelling: Spelling) -> list[str] | None:
+        """The list of words that cannot be spelled for the same reason; None for one that can."""
+        unspelled = [*spelling.unknown, *"".join(spelling.missing)]
+        if any(unicodedata.category(c)[0] == "N" for part in unspelled for c in part):
+            return self.numbers
+        if spelling.missing:
+            return self.unpronounced
+        return None if spelling.labels else self.unlabelled
+
+    def _word(self, text: str, start: int, end: int) -> Word:
+        return Word(text, text, *self.source.span(start, end))
+
+    def _add(self, word: Word, labels: tuple[int, ...]) -> None:
+        if self.tokenizer.takes_words or labels == (STAR_NUMBER,):
+            self.spelled.append((len(self.words), labels))
+            self.words.append(word)
+        else:
+            self.spelled.append((None, labels))
+
+    def _reasons(self) -> Iterator[str]:
+        language = self.tokenizer.language or "a language that is not known (--language)"
+        if self.numbers:
+            yield f"numbers that are not spelled out in {language}: {listed(self.numbers)}"
+        if self.unpronounced:
+            yield f"words without pronunciation (--dictionary gives them one): {listed(self.unpronounced)}"
+        if self.unlabelled:
+            yield f"words without a character of the model's vocabulary: {listed(self.unlabelled)}"
+        if self.not_heard:
+            yield f"what is marked as not understood: {listed(self.not_heard)}"
+
+    def _notes(self, keep_markup: bool) -> Iterator[str]:
+        if self.source.left_out:
+            yield f"left out as markup (--keep-markup reads it): {listed(self.source.left_out)}"
+        if not keep_markup and (
+            spoken := [b for b in bracketed(self.source.text) if b not in self.not_heard]
+        ):
+            yield f"aligned as speech, although in brackets: {listed(spoken)}"
+        for reason in self._reasons():
+            yield f"aligned as unknown speech: {reason}"
+        if self.unknown:
+            yield f"aligned without what the model has no labels for: {listed(self.unknown)}"
+
+    def _why_nothing(self) -> str:
+        if reasons := "; ".join(self._reasons()):
+            return f"there are only {reasons}. The {self.tokenizer.unit} are {self.tokenizer.labels[:40]}"
+        if self.words:
+            return "there are stars in it, and no words"
+        if self.source.left_out:
+            return f"all of it is markup (--keep-markup reads it): {listed(self.source.left_out)}"
+        return "there are no words in it"
+
+
+def listed(values: Iterable[str], most: int = 20) -> str:
+    """Values in quotes, each once, the first so many of them."""
+    distinct = list(dict.fromkeys(values))
+    more = f" and {len(distinct) - most} more" if len(distinct) > most else ""
+    return ", ".join(map(repr, distinct[:most])) + more

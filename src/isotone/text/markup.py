@@ -1,0 +1,168 @@
+"""Markup in transcripts: what is written there and not spoken.
+
+It is known, not guessed: a bracket that is none of these may be speech, and is read as it stands.
+
+- Events: brackets (``[]``, ``()``, ``{}``, ``<>``, ``**``) all of whose words are those of an event that is heard or of
+  its manner: ``[laughs]``, ``(coughs softly)``, ``[music playing]``, ``*sighs*``, ``<noise>``, ``[Musik]``. Notes (♪).
+- Speech that the writer could not understand: ``[inaudible]``, ``[crosstalk 00:04:10]``, ``<unk>``.
+- Tags of HTML and of subtitles: ``<b>``, ``</i>``, ``<v Name>``, ``<00:01.000>``, ``{\\an8}``.
+- At the start of a line times (``[00:12]``, ``00:01:23.450``; in square brackets anywhere), ``>>``, and speakers:
+  ``SPEAKER 1:``, ``Interviewer:``, and where the text has lower case too, names in upper case: ``JOHN SMITH:``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_HEARD = """
+applause applauds applauding beep beeps beeping breath breathes breathing breaths cheering chuckle chuckles chuckling
+clap claps clapping cough coughing coughs cries crying exhale exhales exhaling gasp gasping gasps giggle giggles
+giggling groan groaning groans hum humming hums inhale inhales inhaling instrumental knocking laugh laughing laughs
+laughter moan moaning moans mumbles mumbling music noise noises pause pauses sigh sighing sighs sil silence singing
+sings smack sneeze sneezes sneezing sniff sniffles sniffling sniffs snore snores snoring sob sobbing sobs spn throat
+tsk weeping whistles whistling yawn yawning yawns
+applaus gelächter hustet lachen lacht musik räuspert seufzt stille applaudissements musique rire rires aplausos música
+risas ríe risos applausi musica risate gelach muziek
+"""
+_MANNER = """
+a and audience background breathy briefly clearing clears continues crowd deep deeply dramatic ends fades heavily heavy
+her his in intro light lightly lip long loud loudly nervous nervously of off on outro playing plays short slow soft
+softly speaker starts stops sudden suddenly the theme upbeat vocal with sich
+"""
+_NOT_HEARD = (
+    "crosstalk inaudible incomprehensible indecipherable indiscernible indistinct unclear unintelligible unk"
+)
+_SPEECH = "audio chatter conversation phrase speech talking word words"
+
+_STAMP = r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,3})?"
+_SURE_STAMP = r"(?:\d{1,2}:\d\d:\d\d(?:[.,]\d{1,3})?|\d{1,2}:\d\d[.,]\d{2,3})(?!\w)"
+_BRACKETED = re.compile(
+    r"\[{1,2}[^\[\]\n]{1,60}\]{1,2}|\({1,2}[^()\n]{1,60}\){1,2}|\{[^{}\n]{1,60}\}|<[^<>\n]{1,60}>"
+    r"|(?<!\S)\*(?=[^\s*])[^*\n]{1,60}(?<=[^\s*])\*(?!\w)"
+)
+_TAG = re.compile(
+    rf"</?(?:b|i|u|s|em|strong|font|span|c|v|lang|ruby|rt)(?:[.\s][^<>\n]*)?>|<{_STAMP}>|\{{\\[^{{}}\n]*\}}",
+    re.IGNORECASE,
+)
+_BREAK = re.compile(r"</?(?:br|p|div)(?:\s[^<>\n]*)?/?>|[♩♪♫♬]+", re.IGNORECASE)
+_ANYWHERE = re.compile(rf"\[{_STAMP}\]")
+_TIMES = re.compile(
+    rf"(?:[\[(]{_STAMP}[\])]|{_SURE_STAMP})(?:\s*(?:-->|[-\u2013])\s*(?:[\[(]{_STAMP}[\])]|{_SURE_STAMP}))?"
+)
+_ARROWS = re.compile(r">{2,3}|(?:&gt;){2,3}")
+_NUMBERED = re.compile(
+    rf"(?:speaker|spk|interviewer|interviewee|participant)[ _]?\w{{0,3}}(?:\s*[\[(]?{_STAMP}[\])]?)?\s*:(?=\s|$)",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(r"([^\W\d_][\w.'\u2019-]*(?:[ ][\w.'\u2019-]+){0,2})\s*:(?=\s|$)")
+_LINE = re.compile(r"^", re.MULTILINE)
+_LETTERS = re.compile(r"[^\W\d_]+")
+
+_EVENTS, _UNCLEAR = frozenset(_HEARD.split()), frozenset(_NOT_HEARD.split())
+_EVENT_WORDS, _UNCLEAR_WORDS = _EVENTS | {*_MANNER.split()}, _UNCLEAR | {*_SPEECH.split()}
+
+#: What is said, although it stands in upper case before a colon.
+_SPOKEN = frozenset({"NOTE", "WARNING", "CAUTION", "PS", "NB", "FYI", "OK", "OKAY", "REMEMBER"})
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """A text without its markup.
+
+    Attributes:
+        text: What is left; where an event stood between words there is a space.
+        places: For every character of it its place in the source.
+        left_out: The markup, in order, each once.
+    """
+
+    text: str
+    places: tuple[int, ...]
+    left_out: tuple[str, ...]
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Places in the source of a part of the text, which is not empty."""
+        return self.places[start], self.places[end - 1] + 1
+
+
+def clean(text: str, *, keep: bool = False) -> Cleaned:
+    """Take the markup out of a text.
+
+    Args:
+        text: Any text.
+        keep: Take nothing out.
+    """
+    kept: list[str] = []
+    places: list[int] = []
+    left_out: list[str] = []
+    now = 0
+    for start, end, space in [] if keep else _markup(text):
+        if start < now:  # within another
+            continue
+        kept += text[now:start]
+        places += range(now, start)
+        left_out.append(" ".join(text[start:end].split()))
+        if space:
+            kept.append(" ")
+            places.append(start)
+        now = end
+    kept += text[now:]
+    places += range(now, len(text))
+    return Cleaned("".join(kept), tuple(places), tuple(dict.fromkeys(left_out)))
+
+
+def unclear(text: str) -> Iterator[tuple[int, int]]:
+    """The places of what stands for speech that was not understood, such as ``[inaudible]``."""
+    for match in _BRACKETED.finditer(text):
+        words = _words(match[0])
+        if words & _UNCLEAR and words <= _UNCLEAR_WORDS:
+            yield match.span()
+
+
+def bracketed(text: str) -> list[str]:
+    """What stands in square brackets or braces, each once."""
+    found = (m[0] for m in _BRACKETED.finditer(text) if m[0][0] in "[{" and _words(m[0]))
+    return list(dict.fromkeys(found))
+
+
+def _markup(text: str) -> list[tuple[int, int, bool]]:
+    """Start and end of the markup, in order, and whether it stands for a space."""
+    found = [(*m.span(), False) for m in _TAG.finditer(text)]
+    found += [(*m.span(), True) for m in _BREAK.finditer(text)]
+    found += [(*m.span(), True) for m in _ANYWHERE.finditer(text)]
+    found += [(*m.span(), True) for m in _BRACKETED.finditer(text) if _is_event(m[0])]
+    names = any(c.islower() for c in text)
+    for line in _LINE.finditer(text):
+        found += [(start, end, True) for start, end in _line_starts(text, line.start(), names)]
+    return sorted(found)
+
+
+def _line_starts(text: str, place: int, names: bool) -> Iterator[tuple[int, int]]:
+    """Times, arrows and speakers that a line begins with."""
+    while True:
+        while place < len(text) and text[place] in " \t\u00a0":
+            place += 1
+        match = _TIMES.match(text, place) or _ARROWS.match(text, place) or _speaker(text, place, names)
+        if match is None:
+            return
+        yield match.span()
+        place = match.end()
+
+
+def _speaker(text: str, place: int, names: bool) -> re.Match[str] | None:
+    if match := _NUMBERED.match(text, place):
+        return match
+    match = _NAMED.match(text, place) if names else None
+    if match and match[1].isupper() and sum(map(str.isalpha, match[1])) > 1 and match[1] not in _SPOKEN:
+        return match
+    return None
+
+
+def _is_event(bracket: str) -> bool:
+    words = _words(bracket)
+    return bool(words & _EVENTS) and words <= _EVENT_WORDS
+
+
+def _words(bracket: str) -> set[str]:
+    return set(_LETTERS.findall(re.sub(_STAMP, "", bracket).lower()))

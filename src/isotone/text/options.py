@@ -1,0 +1,112 @@
+"""How the text of an alignment is read: its language, dictionaries of its words, and what of it is markup."""
+
+from __future__ import annotations
+
+import copy
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from isotone.text.normalize import TextError
+from isotone.text.phones import PHONE_CLASSES, RELEASES, SILENT, Closures, PhoneSet, phone_set
+from isotone.text.pronounce import Chain, Dictionary, Pronouncer, read_dictionary, to_phone_set
+from isotone.text.tokenizer import PhoneTokenizer, Tokenizer
+
+_CODE = re.compile(r"(?:[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]+)*)?")
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How a text is read.
+
+    Attributes:
+        language: ISO code of its language (``de``, ``deu``, ``de-AT``), in which its numbers are spelled out; empty
+            where it is none of these. Default: the model's.
+        dictionaries: Pronunciation dictionaries (:class:`isotone.text.pronounce.Dictionary`), in the model's phones or
+            in ARPAbet: the first that has a word counts, and the model's own pronouncer for what is in none.
+        keep_markup: Read markup (:mod:`isotone.text.markup`) as it stands.
+
+    Raises:
+        ValueError: the language is not an ISO code.
+    """
+
+    language: str | None = None
+    dictionaries: tuple[Path, ...] = ()
+    keep_markup: bool = False
+
+    def __post_init__(self) -> None:
+        if self.language is not None and not _CODE.fullmatch(self.language):
+            raise ValueError(
+                f"--language expects an ISO code of a language, such as en, de or deu; got {self.language!r}."
+            )
+
+
+def adapted(tokenizer: Tokenizer, options: TextOptions) -> Tokenizer:
+    """The tokenizer for texts of that language and with those dictionaries; the given one stays as it is.
+
+    Raises:
+        FileNotFoundError: there is no such dictionary.
+        TextError: a dictionary is not one, or has phones that the model does not have; or the model has no phones.
+    """
+    changed = copy.copy(tokenizer)
+    if options.language is not None:
+        if options.language:
+            changed.use_language(options.language)
+        else:
+            changed.language = ""
+    if options.dictionaries:
+        if not isinstance(changed, PhoneTokenizer):
+            raise TextError(
+                f"--dictionary gives the phones of words, and the labels of this model are {tokenizer.unit}: "
+                "write the words in these, or take a model of phones."
+            )
+        own = () if changed.pronouncer is None else (changed.pronouncer,)
+        changed.pronouncer = Chain(*(_dictionary(p, changed) for p in options.dictionaries), *own)
+    return changed
+
+
+def _dictionary(path: Path, tokenizer: PhoneTokenizer) -> Dictionary:
+    """A dictionary in the phones of the tokenizer."""
+    words = read_dictionary(path)
+    known = phone_set_of(tokenizer)
+    strange: dict[str, str] = {}
+    for word, phones in words.items():
+        for phone in phones:
+            if phone not in strange and not _has(tokenizer, phone, known):
+                strange[phone] = word
+    if strange:
+        more = f" and {len(strange) - 20} more" if len(strange) > 20 else ""
+        shown = ", ".join(f"{phone!r} (in {word!r})" for phone, word in list(strange.items())[:20])
+        other = ", or in ARPAbet" if known else ""
+        raise TextError(
+            f"{path}: the model has no phones {shown}{more}. Write the words in its phones{other}: "
+            f"{' '.join(label for i, label in enumerate(tokenizer.labels) if i != tokenizer.blank)}"
+        )
+    return Dictionary(path, *(known or ()))
+
+
+def _has(tokenizer: PhoneTokenizer, phone: str, known: tuple[PhoneSet, Closures] | None) -> bool:
+    try:
+        phones = [phone] if known is None else to_phone_set([phone], *known)
+    except ValueError:
+        return False
+    return all(p in tokenizer.labels and p != tokenizer.labels[tokenizer.blank] for p in phones)
+
+
+def phone_set_of(tokenizer: PhoneTokenizer) -> tuple[PhoneSet, Closures] | None:
+    """The TIMIT phone set that a tokenizer's labels are of, and what becomes of closures; None for other phones.
+
+    They are those of its pronouncer. Where it does not say, they follow from the labels and, in the set of 39, in which
+    closures are silences, from whether the pronouncer has silences.
+    """
+    pronouncer: Pronouncer | None = tokenizer.pronouncer
+    if pronouncer is not None and pronouncer.phone_set:
+        return pronouncer.phone_set
+    labels = {label for label in tokenizer.labels if not re.fullmatch(r"<.*>", label)}
+    if not labels & (PHONE_CLASSES.keys() - SILENT) or not labels <= PHONE_CLASSES.keys():
+        return None
+    size: PhoneSet = next(n for n in (39, 48, 61) if n == 61 or labels <= {*phone_set(n)})
+    closed = bool(labels & {*RELEASES, "cl", "vcl"})
+    if isinstance(pronouncer, Dictionary):
+        closed |= bool(pronouncer.phones() & SILENT)
+    return size, "sil" if closed else "merge"

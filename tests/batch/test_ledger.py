@@ -1,0 +1,198 @@
+"""The ledger: what it says of files, and that it is right after any kill and with several processes."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from isotone.batch import ledger as module
+from isotone.batch.ledger import NAME, Entry, Ledger, LedgerError, State
+
+ENTRY = Entry(
+    "dr1/sa1",
+    "c/dr1/sa1.wav",
+    "/c/dr1/sa1.wav",
+    "align",
+    "audio",
+    "key",
+    warnings=("one", "zwei"),
+    score=-0.5,
+)
+
+
+def states(ledger: Ledger, *names: str) -> list[State]:
+    return [ledger.state(name) for name in names]
+
+
+def test_what_was_written_is_known_when_opened_again(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "new/out") as ledger:
+        ledger.write(ENTRY, {"dr1/sa1.TextGrid": b"grid", "dr1/sa1.json": b"{}"})
+        ledger.note(replace(ENTRY, id="b", error="no"))
+    with Ledger(tmp_path / "new/out") as ledger:
+        assert ledger.entry("dr1/sa1") == ENTRY
+        assert ledger.entry("dr1") is None
+        assert [e.id for e in ledger.entries()] == ["b", "dr1/sa1"]
+        assert ledger.names("dr1/sa1") == ["dr1/sa1.TextGrid", "dr1/sa1.json"]
+        assert ledger.owner("dr1/sa1.json") == "dr1/sa1"
+        assert ledger.owner("sa1.json") is None
+    assert (tmp_path / "new/out/dr1/sa1.TextGrid").read_bytes() == b"grid"
+    assert sorted(p.name for p in (tmp_path / "new/out").iterdir()) == [NAME, "dr1"], "the ledger is one file"
+
+
+def test_the_states_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "hand").write_bytes(b"made")
+    with Ledger(tmp_path) as ledger:
+        ledger.write(ENTRY, {"a": b"1", "b": b"1", "c": b"1"})
+        (tmp_path / "b").write_bytes(b"edited")
+        (tmp_path / "c").unlink()
+        (tmp_path / "c").symlink_to(tmp_path / "a")
+        assert states(ledger, "a", "b", "c", "gone", "hand") == [
+            State.WRITTEN, State.CHANGED, State.CHANGED, State.ABSENT, State.FOREIGN,
+        ]  # fmt: skip
+        ledger.write(ENTRY, {"a": b"2"})
+        assert ledger.state("a") is State.WRITTEN
+        (tmp_path / "a").write_bytes(b"1")
+        assert ledger.state("a") is State.OLD, "a process was killed before it replaced it"
+        ledger.write(ENTRY, {"a": b"3"})
+        (tmp_path / "a").write_bytes(b"1")
+        assert ledger.state("a") is State.OLD, "what was there when the third was noted"
+
+
+@pytest.mark.parametrize("name", ["foreign", "changed"])
+def test_others_files_are_replaced_only_when_it_is_said(tmp_path: Path, name: str) -> None:
+    with Ledger(tmp_path) as ledger:
+        ledger.write(ENTRY, {"changed": b"1"})
+        (tmp_path / name).write_bytes(b"by hand")
+        with pytest.raises(FileExistsError, match=f"{name} would be overwritten"):
+            ledger.write(replace(ENTRY, key="new"), {"z": b"1", name: b"2"})
+        assert (tmp_path / name).read_bytes() == b"by hand"
+        assert not (tmp_path / "z").exists(), "all or nothing of a recording is begun"
+        assert ledger.entry(ENTRY.id) == ENTRY
+        ledger.write(ENTRY, {name: b"2"}, overwrite=True)
+        assert (tmp_path / name).read_bytes() == b"2"
+        assert ledger.state(name) is State.WRITTEN
+
+
+def test_a_file_that_appears_meanwhile_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real: Callable[..., None] = module.put
+
+    def late(path: Path, content: bytes, *, replace: bool) -> None:
+        path.write_bytes(b"just now, by somebody")
+        real(path, content, replace=replace)
+
+    with Ledger(tmp_path) as ledger:
+        monkeypatch.setattr(module, "put", late)
+        with pytest.raises(FileExistsError, match="has just appeared"):
+            ledger.write(ENTRY, {"a": b"1"})
+        assert (tmp_path / "a").read_bytes() == b"just now, by somebody"
+        assert ledger.state("a") is State.CHANGED
+        assert not list(tmp_path.glob(".a*")), "nothing temporary is left"
+
+
+def test_an_overwrite_that_is_killed_does_not_make_a_file_isotones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_bytes(b"by hand")
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with Ledger(tmp_path) as ledger:
+        monkeypatch.setattr(module, "put", killed)
+        with pytest.raises(KeyboardInterrupt):
+            ledger.write(ENTRY, {"a": b"1"}, overwrite=True)
+        monkeypatch.undo()
+        assert ledger.state("a") is State.CHANGED
+        with pytest.raises(FileExistsError):
+            ledger.write(ENTRY, {"a": b"1"})
+
+
+def test_lists_are_replaced_and_removed_and_others_are_not(tmp_path: Path) -> None:
+    with Ledger(tmp_path) as ledger:
+        for content in (b"1", b"2"):
+            ledger.write_report("errors.jsonl", content)
+            assert (tmp_path / "errors.jsonl").read_bytes() == content
+        (tmp_path / "errors.jsonl").write_bytes(b"sorted by a reader")
+        ledger.write_report("errors.jsonl", b"3")
+        assert (tmp_path / "errors.jsonl").read_bytes() == b"3"
+        (tmp_path / "errors.jsonl").write_bytes(b"sorted by a reader")
+        ledger.write_report("errors.jsonl", b"")
+        assert not (tmp_path / "errors.jsonl").exists()
+        (tmp_path / "warnings.jsonl").write_bytes(b"mine")
+        ledger.write_report("warnings.jsonl", b"")
+        with pytest.raises(FileExistsError):
+            ledger.write_report("warnings.jsonl", b"1")
+        assert (tmp_path / "warnings.jsonl").read_bytes() == b"mine"
+
+
+def test_dropping_removes_what_nobody_changed(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    with Ledger(tmp_path) as ledger:
+        ledger.write(ENTRY, {"x/y/a": b"1", "x/b": b"1", "kept/c": b"1"})
+        (tmp_path / "x/b").write_bytes(b"edited")
+        (tmp_path / "kept/hand").touch()
+        assert ledger.drop(ENTRY.id) == ["x/b"]
+        assert ledger.entries() == []
+        assert ledger.state("x/b") is State.FOREIGN
+    left = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.name != NAME)
+    assert left == ["kept", "kept/hand", "x", "x/b"]
+
+
+def test_digests_follow_the_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, counted = tmp_path / "a.wav", []
+    path.write_bytes(b"1")
+    real = module.digest_of
+    monkeypatch.setattr(module, "digest_of", lambda p: counted.append(p) or real(p))
+    with Ledger(tmp_path / "out") as ledger:
+        one = dict(ledger.digests([path, tmp_path / "gone"]))
+        assert one[tmp_path / "gone"] == ""
+        assert dict(ledger.digests([path])) == {path: one[path]}
+        assert counted.count(path) == 1, "the second time the file system says that it is the same"
+        kept = path.stat()
+        path.write_bytes(b"2")
+        os.utime(path, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+        assert dict(ledger.digests([path]))[path] != one[path], "same size and same time of change"
+
+
+def test_a_claim_is_one_processs(tmp_path: Path) -> None:
+    code = (
+        "import sys, pathlib; from isotone.batch.ledger import Ledger; l = Ledger(pathlib.Path(sys.argv[1]));"
+        "print(l.claim('a'), l.claim('b'), flush=True); sys.stdin.readline()"
+    )
+    with Ledger(tmp_path) as ledger:
+        assert ledger.claim("a")
+        assert ledger.claim("a"), "it is ours already"
+        other = subprocess.Popen(
+            [sys.executable, "-c", code, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        try:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "False True\n"
+            assert not ledger.claim("b")
+        finally:
+            other.kill()
+            other.communicate()
+        assert ledger.claim("b"), "a killed process claims nothing"
+        ledger.release("b")
+
+
+def test_what_is_no_ledger_is_said(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(b"something else entirely, of more than a few bytes" * 40)
+    with pytest.raises(LedgerError, match=r"cannot be used: file is not a database\. Choose another folder"):
+        Ledger(tmp_path)
+    (tmp_path / NAME).unlink()
+    Ledger(tmp_path).close()
+    database = sqlite3.connect(tmp_path / NAME)
+    database.execute("PRAGMA user_version = 7")
+    database.close()
+    with pytest.raises(LedgerError, match=r"another version of isotone \(ledger 7; this one reads 1\)"):
+        Ledger(tmp_path)
