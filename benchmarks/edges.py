@@ -17,7 +17,7 @@ import typer
 from numpy.typing import NDArray
 
 from isotone import audio as sound
-from isotone.inputs import find_audio, read_text, transcript_path
+from isotone.inputs import find_audio, find_transcript, read_text
 from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.result import Result
@@ -51,7 +51,7 @@ def spoken(pipeline: Pipeline, folder: Path, most: int) -> Iterator[Spoken]:
     rate = pipeline.model.encoder.sample_rate
     for path in found[:: max(1, len(found) // most)][:most]:
         samples = sound.load(path, rate)
-        text = read_text(transcript_path(path, None), len(samples) / rate)
+        text = read_text(find_transcript(path, None).path, len(samples) / rate)
         yield Spoken(
             path.stem, samples, text, words_of(pipeline.align(path.stem, samples, pipeline.encode(text)))
         )
