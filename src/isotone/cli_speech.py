@@ -306,11 +306,12 @@ def score_check(
         Path | None, typer.Option("--json", help="Write everything, file by file, as JSON to this file.")
     ] = None,
 ) -> None:
-    """Measure how well a model's score tells a right transcript from a wrong one.
+    """Measure how well a model tells a right transcript from a wrong one.
 
     Every file is aligned with its own transcript and with another file's. Says the area under the ROC curve (the
-    probability that a right transcript scores higher than a wrong one), the equal error rate, and the threshold to
-    give to `isotone align --min-score`.
+    probability that a right transcript scores higher than a wrong one), the equal error rate, and the threshold with
+    the least of both errors: of the score, to give to `isotone align --min-score`, and of the agreement, by which
+    `isotone align` finds doubtful files; and what the threshold does here by which it finds them.
 
     Example: isotone score-check speech/ --model runs/timit/joint
     """
@@ -329,11 +330,13 @@ def score_check(
             seed=seed,
             json_file=json_file,
         )
-    found = check.roc
-    table = Table("right", "wrong", "AUC %", "equal error rate %", "threshold")
-    rates = (f"{100 * x:.1f}" for x in (found.auc, found.equal_error_rate))
-    table.add_row(str(found.right), str(found.wrong), *rates, f"{found.threshold:.2f}")
+    table = Table("", "right", "wrong", "AUC %", "equal error rate %", "threshold")
+    for name, found in (("score", check.roc), ("agreement", check.agreement)):
+        if found is not None:
+            rates = (f"{100 * x:.1f}" for x in (found.auc, found.equal_error_rate))
+            table.add_row(name, str(found.right), str(found.wrong), *rates, f"{found.threshold:.2f}")
     out.print(table)
+    typer.echo(check.said())
     if check.errors:
         first = check.errors[0]
         fail(f"{len(check.errors)} files left out; first: {first['file']}: {first['error']}", 1)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from isotone import stars
 from isotone.alignment import AlignmentError
+from isotone.doubt import agreements
 from isotone.interfaces import Aligner, Decoder
 from isotone.model import Model
 from isotone.registries import aligners, decoders
@@ -47,6 +48,7 @@ class Pipeline:
             higher, the less is taken for speech that is not in the text.
         text: How given texts are read.
         on_window: Called while long audio is encoded, with the share of it that is done.
+        check: Whether given texts are compared with chance, see :mod:`isotone.doubt`; no time or score depends on it.
 
     Raises:
         LookupError: no such aligner, decoder or head.
@@ -69,6 +71,7 @@ class Pipeline:
         guided: bool = True,
         text: TextOptions = TextOptions(),  # noqa: B008 - frozen
         on_window: Callable[[float], None] = lambda share: None,
+        check: bool = True,
     ) -> None:
         self.text = text
         self.tokenizer = adapted(model.tokenizer, text)
@@ -110,6 +113,7 @@ class Pipeline:
         self.windows = windows
         self.extra_speech = extra_speech
         self.on_window = on_window
+        self.check = check
 
     def encode(self, text: str) -> Transcript:
         """A text as :meth:`align` takes it: the tokenizer's labels, and stars, see :func:`isotone.stars.encode`.
@@ -144,7 +148,11 @@ class Pipeline:
         targets = self._with_guide(ids, heard, _targets(asked))
         coupling = self._run_aligner(self.aligner, ids, emissions, targets)
         texts = [" ".join(word.text for word in t.words) for t in transcripts]
-        return self._results(ids, audio, emissions, targets, coupling, [t for t, _ in asked], texts)
+        found = self._results(ids, audio, emissions, targets, coupling, [t for t, _ in asked], texts)
+        if not self.check:
+            return found
+        agreed = agreements(list(heard.values()), emissions.grid, asked, coupling)
+        return [replace(result, agreement=a) for result, a in zip(found, agreed)]
 
     def transcribe(self, id: str, audio: np.ndarray) -> Result:
         """Recognition: the text, and when each token was said. Arguments as :meth:`align`.

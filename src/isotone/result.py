@@ -28,6 +28,8 @@ class Result:
         blank_frames: Of these, the frames whose most likely label is the blank or the word delimiter.
         score: How well the text fits the audio, nats a token, 0 at best: see :class:`isotone.scores.Scores`.
         frameless: Share of the tokens that have no frame of their own, 0 to 1.
+        agreement: Of a given text, how far it is from chance, 1 at best and about 0 where it is wrong: see
+            :func:`isotone.doubt.agreement`. None of a recognised text, and of one that is too short to tell.
     """
 
     alignment: Alignment
@@ -36,6 +38,7 @@ class Result:
     blank_frames: int
     score: float
     frameless: float = 0.0
+    agreement: float | None = None
 
 
 def results(
