@@ -25,7 +25,6 @@ from isotone.types import Coupling, Emissions, Grid, Targets
 
 if TYPE_CHECKING:
     from isotone.model import Model
-    from isotone.result import Result
 
 Key = TypeVar("Key")
 
@@ -77,17 +76,16 @@ def check_of(model: Model) -> Check:
     return own if own is not None and own.statistic == STATISTIC else DEFAULT
 
 
-def doubtful(result: Result, model: Model) -> str | None:
-    """What is to be said of a result whose text is likely not what is said; None of the others.
+def doubtful(agreement: float | None, check: Check) -> str:
+    """What is to be said of a text that is likely not what is said; empty where there is no doubt, or no telling.
 
     Args:
-        result: Of a given text, by a :class:`isotone.pipeline.Pipeline` that checks.
-        model: The model that it came from.
+        agreement: Of the result, see :class:`isotone.result.Result`.
+        check: The model's, by :func:`check_of`.
     """
-    check = check_of(model)
-    if result.agreement is None or result.agreement >= check.threshold:
-        return None
-    low = f"its agreement with the audio is {result.agreement:.3f}, below {check.threshold:.3f}"
+    if agreement is None or agreement >= check.threshold:
+        return ""
+    low = f"its agreement with the audio is {agreement:.3f}, below {check.threshold:.3f}"
     return f"{low}: the transcript is likely not what is said"
 
 

@@ -139,11 +139,11 @@ def check_scores(
             continue
         right.append(Pair(readable(path), readable(path), own.score, own.agreement))
         try:
-            found = pipeline.align(id, samples, other)
-            scores = found.score, found.agreement
+            stranger = pipeline.align(id, samples, other)
+            score, agreement = stranger.score, stranger.agreement
         except AlignmentError:
-            scores = -math.inf, None
-        wrong.append(Pair(readable(path), readable(others[path]), *scores))
+            score, agreement = -math.inf, None
+        wrong.append(Pair(readable(path), readable(others[path]), score, agreement))
     if not right:
         first = errors[0]
         raise ValueError(f"None of the files could be aligned; first: {first['file']}: {first['error']}")
