@@ -26,7 +26,7 @@ from torch.nn.functional import normalize
 
 from benchmarks.harness import Bench, Peer, Size
 from benchmarks.memory import use_threads
-from isotone.search import SearchIndex, store
+from isotone.search import SearchIndex, saving, store
 from isotone.search.query import rank
 from isotone.search.searcher import best_selection
 
@@ -86,7 +86,7 @@ def make(folder: Path, items: int, positives: int) -> Search:
     about = {"name": "opas", "source": "", "fingerprint": "synthetic", "sample_rate": 16_000,
              "window_s": 1.0, "hop_s": 1.0}  # fmt: skip
     began = time.perf_counter()
-    for _ in store.finish(folder, about, recordings, table, _N, _D):
+    for _ in saving.finish(folder, about, recordings, table, _N, _D):
         pass
     return Search(SearchIndex.open(folder), searcher, torch.stack(queries), time.perf_counter() - began)
 

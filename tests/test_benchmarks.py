@@ -13,9 +13,12 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+import soundfile
+import typer
+from scipy.signal import lfilter
 from typer.testing import CliRunner
 
-from benchmarks import harness, output
+from benchmarks import harness, output, search_threshold
 from benchmarks.__main__ import app
 from benchmarks.harness import Bench, Peer, Report, Row, Size
 from benchmarks.memory import peak_extra_mib
@@ -251,3 +254,23 @@ def test_the_list_names_peers_and_targets() -> None:
     assert done.exit_code == 0
     assert "peers: POT emd_1d, torch sort" in done.stdout
     assert "n 1000000, m 100000: <= 0.5 POT emd_1d" in done.stdout
+
+
+def test_search_thresholds_are_measured(tmp_path: Path) -> None:
+    """Clips of a folder are found, clips of another are not; both are shares of the clips that were drawn."""
+    rng = np.random.default_rng(0)
+    for name in ("there", "other"):
+        (tmp_path / name).mkdir()
+        for number in range(6):
+            # bursts of noise of one colour each, every third of a second
+            parts = [lfilter([1.0], [1.0, -rng.uniform(-0.9, 0.9)], rng.normal(size=5000)) for _ in range(20)]
+            soundfile.write(tmp_path / name / f"{number}.wav", 0.1 * np.concatenate(parts) / 4, 16_000)
+    single = typer.Typer()
+    single.command()(search_threshold.main)
+    done = CliRunner().invoke(single, [str(tmp_path / "there"), str(tmp_path / "other"), "--count", "4"])
+    assert done.exit_code == 0, done.output
+    cells = {tuple(c.strip() for c in line.split("|")[1:3]): line.split("|")[3:-1] for line in done.output.splitlines()
+             if line.startswith(("| there", "| other"))}  # fmt: skip
+    assert len(cells) == 2 * len(search_threshold.CHANGES)
+    assert float(cells["there", "as it is"][2]) == 100
+    assert float(cells["other", "as it is"][2]) <= 25

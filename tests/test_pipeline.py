@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,8 @@ from isotone.alignment import Alignment, AlignmentError
 from isotone.encoder import SpeechEncoder
 from isotone.kernels import coupling_from_paths
 from isotone.model import Model, ModelError, Reading
-from isotone.pipeline import Pipeline, _on_grid
+from isotone.pipeline import Pipeline
+from isotone.placing import PHONE_S, on_grid
 from isotone.result import Result, blank_frames
 from isotone.scores import token_scores
 from isotone.text.normalize import Word
@@ -187,7 +189,7 @@ def test_recognised_pauses_need_no_frames() -> None:
     spy.skips_optional = True  # type: ignore[attr-defined]
     pipeline.aligner = spy
     pipeline.transcribe_batch(["a", "b"], [noise(1.0, 1), noise(1.2, 2)])
-    (targets,) = seen
+    targets, *_ = seen  # then with stars at the ends
     assert targets.optional is not None
     silence = CHARACTERS.index("|")
     assert torch.equal(targets.optional, targets.labels == silence)
@@ -232,6 +234,46 @@ def test_a_decoders_own_times_and_others(caplog: pytest.LogCaptureFixture) -> No
         Pipeline(model, aligner="segmentl")
 
 
+@pytest.mark.parametrize("guide", ["", "ctc"])
+def test_another_head_for_the_times_has_an_aligner_that_fits_it(guide: str) -> None:
+    """The model's own aligner asks for what only its own timing head has, such as label priors."""
+    torch.manual_seed(0)
+    heads = {**HEADS, "ottc": {**HEADS["ottc"], "track_prior": True}}
+    reading = Reading(
+        "ctc", {"name": "ctc-greedy"}, "ottc", {"name": "segmental", "prior": 0.5}, guide,
+        {"name": "ctc", "blanks": "split"} if guide else {},
+    )  # fmt: skip
+    model = Model(SpeechEncoder(ENCODER), heads, CharacterTokenizer(CHARACTERS), reading)
+    samples, text = noise(1.0), model.tokenizer.encode("so it is")
+
+    def placed(**options: Any) -> list[float]:
+        pipeline = Pipeline(model, **options)
+        assert pipeline.transcribe("u", samples).alignment.duration == 1.0
+        return starts(pipeline.align("u", samples, text))
+
+    own = model.reading.guide_aligner if guide else {"name": "ctc"}
+    assert placed(times="ctc") == placed(times="ctc", aligner=own)
+    assert placed(times="ottc") == placed()
+    assert placed(times="ctc", aligner={"name": "segmental"}) != placed(
+        times="ctc"
+    )  # what is asked for counts
+    with pytest.raises(ValueError, match=r"keeps its labels. priors, .* or set prior to 0"):
+        placed(times="ctc", aligner=model.reading.aligner)
+
+
+def test_an_aligner_is_asked_for_with_options() -> None:
+    model = model_of_characters()
+    assert Pipeline(model, aligner={"name": "ctc", "blanks": "split"}).aligner.blanks == "split"  # type: ignore[attr-defined]
+    with pytest.raises(TypeError, match=r"aligner 'ctc' has no option 'blank'\. Did you mean 'blanks'"):
+        Pipeline(model, aligner={"name": "ctc", "blank": "split"})
+    with pytest.raises(TypeError, match="aligner in a configuration needs a 'name'"):
+        Pipeline(model, aligner={"blanks": "split"})
+    with pytest.raises(LookupError, match="No aligner named 'ctcc'"):
+        Pipeline(model, aligner={"name": "ctcc"})
+    with pytest.raises(ValueError, match="blanks"):
+        Pipeline(model, aligner={"name": "ctc", "blanks": "keep"})
+
+
 def guided_model(guide: str = "ctc") -> Model:
     """As :func:`model_of_characters`, with a guide."""
     model = model_of_characters()
@@ -266,7 +308,7 @@ def test_a_guide_keeps_tokens_where_the_other_head_hears_them() -> None:
     with torch.inference_mode():
         emissions = model(torch.from_numpy(audio[0])[None], torch.tensor([len(audio[0])]))
     path = CTCViterbi()(emissions["ctc"], targets)
-    given_guide = guided._with_guide(["a"], emissions, targets).guide
+    given_guide = guided.place.guided(["a"], emissions, targets, 0.0).guide
     assert given_guide is not None
     frames = (given_guide[0] >= 0).nonzero()[:, 0]
     assert frames.tolist() == path.source[0, path.mass[0] > 0].tolist()
@@ -278,7 +320,7 @@ def test_a_guide_on_other_frames() -> None:
     heard = Emissions(torch.zeros(2, 4, 3), torch.tensor([4, 2]), Grid(0.02, 0.01))
     timing = Emissions(torch.zeros(2, 9, 3), torch.tensor([9, 5]), Grid(0.01))
     tokens = torch.tensor([[0, -1, 1, 2], [0, 1, -1, -1]])
-    assert _on_grid(tokens, heard, timing).tolist() == [
+    assert on_grid(tokens, heard, timing).tolist() == [
         [0, 0, 0, -1, -1, 1, 1, 2, 2],
         [0, 0, 0, 1, 1, -2, -2, -2, -2],
     ]
@@ -296,7 +338,7 @@ def test_a_text_that_the_guide_cannot_place() -> None:
     pipeline = Pipeline(model)
     emissions = pipeline._emit(["a", "b"], audio, {"ctc", "ottc"})
     targets = Targets.from_lists([list(doubled.tokens), list(other.tokens)])
-    guide = pipeline._with_guide(["a", "b"], emissions, targets).guide
+    guide = pipeline.place.guided(["a", "b"], emissions, targets, 0.0).guide
     assert guide is not None
     assert (guide[0] < 0).all()
     assert (guide[1] >= 0).any()
@@ -385,7 +427,7 @@ def asked(pipeline: Pipeline, given_: Transcript) -> str:
         pipeline.align("u", noise(1.0), given_)
     finally:
         pipeline.aligner = inner
-    (targets,) = seen
+    targets, *_ = seen  # then with stars at the ends
     assert targets.optional is not None
     rows = zip(targets.tolist()[0], targets.optional[0].tolist())
     return " ".join(f"({PHONES[t]})" if optional else PHONES[t] for t, optional in rows)
@@ -434,7 +476,7 @@ def test_silence_is_in_no_tier(phones: Pipeline) -> None:
         word = result.alignment.tier("words").segments[0]
         assert (word.start, word.end) == (spans[0].start, spans[2].end)
     total = sum(s.duration for s in result.alignment.tier("phones"))
-    assert total == pytest.approx(5 * 0.02, abs=1e-6)  # one frame a phone, all the others are silence
+    assert total == pytest.approx(5 * PHONE_S, abs=1e-6)  # all the other frames are silence
 
 
 # Hand computations.

@@ -250,3 +250,16 @@ def test_audio_is_read_block_by_block(tmp_path: Path, monkeypatch: pytest.Monkey
             whole = sound.load(path, 16_000, *part)
             monkeypatch.setattr(sound, "_BLOCK", 997)
             np.testing.assert_array_equal(sound.load(path, 16_000, *part), whole)
+
+
+def test_windows_alone_are_normalised_by_themselves() -> None:
+    """However loud the rest is: what is further away than the context changes nothing, as it else does."""
+    model, quiet = MODELS["log-mel"], speechlike(64_000)
+    loud = quiet.copy()
+    loud[40_000:] = 100 * quiet[:24_000]
+    for alone in (True, False):
+        first, second = (
+            emit(model, audio, {"ottc"}, Windows(0.5, 0.7, alone))["ottc"].logits[:, :50]
+            for audio in (quiet, loud)
+        )
+        assert torch.equal(first, second) == alone

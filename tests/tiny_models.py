@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import soundfile
@@ -47,32 +48,42 @@ def save_phone_model(folder: Path) -> Path:
     return folder
 
 
-def save_transformers_model(folder: Path) -> Path:
-    """A ``Wav2Vec2ForCTC`` with its processor, as transformers saves them."""
+def save_transformers_model(
+    folder: Path, labels: Sequence[str] = (), tokenizer: Any = None, **config: Any
+) -> Path:
+    """A ``Wav2Vec2ForCTC`` with its processor, as transformers saves them.
+
+    Args:
+        folder: Where to.
+        labels: Of the tokenizer. Default: those of English letters.
+        tokenizer: What saves itself beside the model. Default: a ``Wav2Vec2CTCTokenizer`` of the labels.
+        config: Changes to the model's configuration.
+    """
     from transformers import (
         Wav2Vec2Config,
         Wav2Vec2CTCTokenizer,
         Wav2Vec2FeatureExtractor,
         Wav2Vec2ForCTC,
-        Wav2Vec2Processor,
     )
 
     torch.manual_seed(2)
     folder.mkdir(parents=True)
-    labels = ["<pad>", "<s>", "</s>", "<unk>", "|", *LETTERS.upper()]
-    vocabulary = folder / "vocab.json"
-    vocabulary.write_text(json.dumps({label: i for i, label in enumerate(labels)}), encoding="utf-8")
-    config = Wav2Vec2Config(
+    labels = labels or ["<pad>", "<s>", "</s>", "<unk>", "|", *LETTERS.upper()]
+    settings = Wav2Vec2Config(
         vocab_size=len(labels), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
-        conv_dim=[8] * 7, num_conv_pos_embeddings=4, num_conv_pos_embedding_groups=2, pad_token_id=0,
+        conv_dim=[8] * 7, num_conv_pos_embeddings=4, num_conv_pos_embedding_groups=2,
+        **{"pad_token_id": 0} | config,
     )  # fmt: skip
-    model = Wav2Vec2ForCTC(config)
+    model = Wav2Vec2ForCTC(settings)
     with torch.no_grad():
         model.lm_head.weight.mul_(50.0)  # so that it says more than one label
     model.save_pretrained(folder)
-    Wav2Vec2Processor(Wav2Vec2FeatureExtractor(), Wav2Vec2CTCTokenizer(str(vocabulary))).save_pretrained(
-        folder
-    )
+    Wav2Vec2FeatureExtractor().save_pretrained(folder)
+    if tokenizer is None:
+        vocabulary = folder / "vocab.json"
+        vocabulary.write_text(json.dumps({label: i for i, label in enumerate(labels)}), encoding="utf-8")
+        tokenizer = Wav2Vec2CTCTokenizer(str(vocabulary))
+    tokenizer.save_pretrained(folder)
     return folder
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import replace
 from typing import Literal
 
@@ -143,12 +144,21 @@ class SegmentalViterbi:
                 f"got {min_frames}, {prior} and {guide_cost}."
             )
         self.silence = silence
-        self.min_frames = min_frames
+        self.min_frames = self.held_frames = min_frames
         self.subframe = subframe
         self.prior = prior
         self.states = states
         self.guide_cost = guide_cost
         self.takes_guide = guide_cost > 0
+
+    def holding(self, frames: int) -> SegmentalViterbi:
+        """The same aligner, by which tokens take so many frames at least in all rows that are long enough for it.
+
+        With states a token has frames of its own in each, and nothing changes.
+        """
+        held = copy(self)
+        held.held_frames = max(self.min_frames, frames if self.states == 1 else 1)
+        return held
 
     @torch.no_grad()
     def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:
@@ -184,14 +194,18 @@ class SegmentalViterbi:
             labels, lengths, place = spelt.labels, spelt.lengths, spelt.origin.clamp(min=0)
             optional = ~spelt.core | optional.gather(1, place)
             origin = torch.where(spelt.origin >= 0, origin.gather(1, place), -1)
-        _check_rows(emissions, required_count(lengths, optional, labels.shape[1]) * self.min_frames)
+        required = required_count(lengths, optional, labels.shape[1])
+        _check_rows(emissions, required * self.min_frames)
         near = None
         if targets.guide is not None and self.takes_guide:
             near = near_labels(targets.guide, targets.labels.shape[1], origin)
-        paths, scores = paths_where(
-            targets.lengths > 0, emissions.log_probs(), labels, emissions.lengths, lengths, optional,
-            self.min_frames, near, self.guide_cost,
-        )  # fmt: skip
+        spoken = targets.lengths > 0
+        long = spoken & (required * self.held_frames <= emissions.lengths)
+        rows = emissions.log_probs(), labels, emissions.lengths, lengths, optional
+        paths, scores = paths_where(spoken & ~long, *rows, self.min_frames, near, self.guide_cost)
+        if bool(long.any()):
+            held, their_scores = paths_where(long, *rows, self.held_frames, near, self.guide_cost)
+            paths, scores = torch.where(long[:, None], held, paths), torch.where(long, their_scores, scores)
         # inserted blanks and silences carry no token
         tokens = torch.where(paths >= 0, origin.gather(1, paths.clamp(min=0)), paths)
         if self.states == 1:

@@ -21,7 +21,8 @@ class Lively:
     """The parts of a recording in which its level changes by 10 dB within half a second.
 
     How loud it is plays no part, nor how loud others in the recording are. Where there are not two seconds of it, as in
-    steady noise, everything counts as lively.
+    steady noise, everything counts as lively, but for digital silence: it has no level, and is
+    far from what any model was trained on.
 
     Args:
         samples: ``(N,)`` of the recording.
@@ -30,9 +31,12 @@ class Lively:
 
     def __init__(self, samples: NDArray[np.float32], sample_rate: int) -> None:
         self.size = sample_rate // _RATE
-        level = _levels(samples, self.size)
-        found = np.flatnonzero(_range_around(level, _RATE // 2) >= _RANGE_DB)
-        self.frames = found if len(found) >= _LEAST_S * _RATE else np.arange(len(level))
+        power = _powers(samples, self.size)
+        level, sounds = _levels(power), power > 0
+        found = np.flatnonzero((_range_around(level, _RATE // 2) >= _RANGE_DB) & sounds)
+        if len(found) < _LEAST_S * _RATE:
+            found = np.flatnonzero(sounds) if sounds.any() else np.arange(len(level))
+        self.frames = found
 
     def near(self, first: int, end: int, least_s: float) -> list[slice]:
         """Samples of what is lively from sample ``first`` up to ``end``.
@@ -49,14 +53,26 @@ class Lively:
         return [slice(int(r[0]) * self.size, (int(r[-1]) + 1) * self.size) for r in runs if len(r)]
 
 
-def _levels(samples: NDArray[np.float32], size: int) -> NDArray[np.float64]:
-    """The level of every frame about its mean in dB, the last one of what is left: ``(T,)``."""
+def sounding(samples: NDArray[np.float32], sample_rate: int) -> NDArray[np.float32]:
+    """The samples but for frames of digital silence; all of them where there is nothing else."""
+    size = sample_rate // _RATE
+    kept = samples[np.repeat(_powers(samples, size) > 0, size)[: len(samples)]]
+    return kept if len(kept) else samples
+
+
+def _powers(samples: NDArray[np.float32], size: int) -> NDArray[np.float64]:
+    """The variance of every frame, the last one of what is left: ``(T,)``."""
     whole = len(samples) // size
     frames = samples[: whole * size].reshape(whole, size)
     # without a copy as large as the recording
     power = np.einsum("ts,ts->t", frames, frames) / size - frames.mean(1).astype(float) ** 2
     if whole * size < len(samples):
         power = np.append(power, samples[whole * size :].astype(float).var())
+    return power
+
+
+def _levels(power: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The levels of frames in dB, from their variances: ``(T,)``."""
     floor = power.max(initial=0.0) * 10 ** (-_DEPTH_DB / 10)
     return 10 * np.log10(np.maximum(power, max(floor, 1e-30)))
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
-from rich.table import Table
 
-from isotone.console import AudioArgument, explained, fail, out
+from isotone.console import AudioArgument, explained, fail, path_argument
+
+if TYPE_CHECKING:
+    from isotone.search import Built, Match, Searcher, SearchIndex
 
 search_app = typer.Typer(
     help="Find where a clip of audio, or the like of it, is in a collection of recordings.",
@@ -19,6 +23,13 @@ search_app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+# Exit code of a query that finds nothing; 1 and 2 are errors. (Of grep it is 1.)
+_NO_MATCH = 3
+
+_Model = Annotated[
+    Path | None,
+    typer.Option("--model", "-m", help="Where the model that made the index is now, if it has moved."),
+]
 _Rate = Annotated[
     int, typer.Option(help="Hz of the audio that the model was trained with; not used without --model.")
 ]
@@ -51,20 +62,43 @@ def index(
     """
     from isotone.search import build_index, open_searcher
 
-    screen = Console(stderr=True)
-    with explained(), Progress(console=screen, transient=True, disable=not screen.is_terminal) as bars:
-        task = bars.add_task("", total=1.0)
-
-        def show(what: str, share: float) -> None:
-            bars.update(task, description=escape(what), completed=share)
-
+    with explained(), _progress() as show:
         searcher = open_searcher(model, sample_rate=sample_rate)
         built = build_index(audio, searcher, out_dir, overwrite=overwrite, progress=show)
-    typer.echo(f"{built.done} files, {built.seconds / 3600:.2f} h, {built.items} items: {out_dir}")
-    if built.errors:
-        first = built.errors[0]
-        count, place = len(built.errors), out_dir / "errors.jsonl"
-        fail(f"{count} failed ({place} lists them); first: {first['file']}: {first['error']}", 1)
+    _say_built(built, out_dir)
+
+
+@search_app.command()
+def add(
+    index_dir: Annotated[
+        Path, typer.Option("--index", "-i", help="Folder that `isotone search index` wrote.")
+    ],
+    audio: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Audio files or folders; none to measure the threshold of an index that has none.",
+            parser=path_argument,
+        ),
+    ] = None,
+    model: _Model = None,
+) -> None:  # fmt: skip
+    """Add recordings to an index.
+
+    Those that it has, whatever their names now, are not added twice; of those that have changed, the new content takes
+    the place of the old. Until all is done the index stays as it was. A run that was interrupted goes on when its
+    command is given again. One bad file does not stop the others: it is listed in INDEX/errors.jsonl, and the exit code
+    is 1.
+
+    Example: isotone search add more/ --index recordings.index
+    """
+    from isotone.search import SearchIndex, add_recordings
+
+    with explained(), _progress() as show:
+        searcher = _searcher_of(SearchIndex.open(index_dir), model)
+        built = add_recordings(audio or [], searcher, index_dir, progress=show)
+    counts = {"added": built.added, "replaced": built.replaced, "moved": built.moved}
+    typer.echo(", ".join(f"{count} {what}" for what, count in counts.items()))
+    _say_built(built, index_dir)
 
 
 @search_app.command()
@@ -88,37 +122,116 @@ def query(
             "--format", "-f", help="Format of the matches' times, as textgrid or audacity; with --out."
         ),
     ] = ["textgrid"],  # noqa: B006 - typer copies it
-    model: Annotated[
-        Path | None,
-        typer.Option("--model", "-m", help="Where the model that made the index is now, if it has moved."),
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Score that a match must reach. Default: as measured on the index, for this clip."),
     ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Show places whatever their score.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace files in OUT that no search wrote.")
+    ] = False,
+    model: _Model = None,
     candidates: Annotated[
         int, typer.Option(min=1, help="Items that the model ranks after the quick first stage.")
     ] = 500,
 ) -> None:
-    """List the places of an index that are most like a clip, best first.
+    """List the places of an index where a clip, or the like of it, is, best first.
+
+    A place counts whose score clips that are not in the index reach in 1 % of cases: this is measured when an index is
+    made. Without one: "no match", and the exit code is 3.
 
     Example: isotone search query recordings.index clip.wav --top 5 --out found --format textgrid --format audacity
     """
     from isotone import audio
     from isotone.registries import formats
-    from isotone.search import SearchIndex, open_searcher, query_vectors, search
-    from isotone.search.query import write_matches
+    from isotone.search import SearchIndex, bar, query_vectors, search, write_matches
 
     with explained():
         for name in format:
             formats.get(name)
+        if every and threshold is not None:
+            raise ValueError(
+                "--all shows places whatever their score, --threshold those that reach one: give one."
+            )
         opened = SearchIndex.open(index_dir)
-        source = model or opened.model["source"] or None
-        searcher = open_searcher(source, sample_rate=int(opened.model["sample_rate"]))
-        opened.check_model(searcher)
-        vectors = query_vectors(searcher, audio.load(clip, searcher.sample_rate, start, end))
-        matches = search(opened, searcher, vectors, top=top, candidates=candidates)
+        searcher = _searcher_of(opened, model)
+        samples = audio.load(clip, searcher.sample_rate, start, end)
+        vectors = query_vectors(searcher, samples)
+        found = search(opened, searcher, vectors, top=top, candidates=candidates)
+        measured = bar(opened, searcher, vectors, found[0].item) if threshold is None else None
+        least = measured.score if measured is not None else threshold
+        matches = [m for m in found if every or least is None or m.score >= least]
         if out_dir is not None:
-            write_matches(matches, clip, out_dir, format)
-    table = Table("rank", "score", "start s", "end s", "file")
-    for m in matches:
-        table.add_row(str(m.rank), f"{m.score:.3f}", f"{m.start_s:.2f}", f"{m.end_s:.2f}", escape(m.file))
-    out.print(table)
+            write_matches(
+                matches, clip, out_dir, format, threshold=None if every else least, overwrite=overwrite
+            )
+    if len(samples) < searcher.window_s * searcher.sample_rate:
+        _note(
+            f"the clip is shorter than a window of {searcher.window_s:g} s: it is found where it stands alone."
+        )
+    _note(_judgement(opened, found, least, measured.rate if measured is not None else None))
+    for line in _lines(matches):
+        typer.echo(line)
     if out_dir is not None:
-        typer.echo(f"Written to {out_dir}")
+        _note(f"written to {out_dir}")
+    if not matches:
+        raise typer.Exit(_NO_MATCH)
+
+
+def _judgement(index: SearchIndex, found: Sequence[Match], least: float | None, rate: float | None) -> str:
+    """What is said of a clip's best places in one sentence."""
+    if least is None:
+        if index.threshold is None:
+            lacks = f"has no threshold; `isotone search add --index {index.folder}` measures one"
+        else:
+            lacks = "is too small to measure a threshold for this clip"
+        return f"the index {lacks}. All places are shown, also where the clip is not there."
+    best = found[0].score
+    chance = "" if rate is None else f", which clips that are not there reach in {100 * rate:.2g} % of cases"
+    if best < least:
+        return f"no match: the best score is {best:.3f}, below {least:.3f}{chance}. --all shows where."
+    return f"threshold: {least:.3f}{chance}."
+
+
+def _lines(matches: Sequence[Match]) -> Iterator[str]:
+    """The matches in columns; paths come last and are never cut."""
+    if matches:
+        yield "rank   score   start s     end s  file"
+    for m in matches:
+        file = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in m.file)
+        yield f"{m.rank:4d}  {m.score:6.3f}  {m.start_s:8.2f}  {m.end_s:8.2f}  {file}"
+
+
+def _searcher_of(index: SearchIndex, model: Path | None) -> Searcher:
+    """The model that made an index."""
+    from isotone.search import open_searcher
+
+    searcher = open_searcher(
+        model or index.model["source"] or None, sample_rate=int(index.model["sample_rate"])
+    )
+    index.check_model(searcher)
+    return searcher
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, float], None]]:
+    screen = Console(stderr=True)
+    with Progress(console=screen, transient=True, disable=not screen.is_terminal) as bars:
+        task = bars.add_task("", total=1.0)
+        yield lambda what, share: bars.update(task, description=escape(what), completed=share)
+
+
+def _say_built(built: Built, folder: Path) -> None:
+    """Say what is in an index now; leave with 1 where a file could not be read."""
+    typer.echo(f"{built.done} files, {built.seconds / 3600:.2f} h, {built.items} items: {folder}")
+    if built.copies:
+        first = built.copies[0]
+        _note(f"{len(built.copies)} left out, copies of others; first: {first['file']}, of {first['of']}")
+    if built.errors:
+        failed = built.errors[0]
+        count, place = len(built.errors), folder / "errors.jsonl"
+        fail(f"{count} failed ({place} lists them); first: {failed['file']}: {failed['error']}", 1)
+
+
+def _note(text: str) -> None:
+    typer.echo(text, err=True)

@@ -11,14 +11,26 @@ import typer
 from rich.table import Table
 
 from isotone.console import AudioArgument, OutOption, explained, fail, out
+from isotone.fetch import check_source
 
 if TYPE_CHECKING:
     from isotone.batch import Outcome
 
+
+def _there(model: str) -> str:
+    """The model's name, once it is known to be somewhere: torch takes longer to import than that to find out."""
+    with explained():
+        check_source(model)
+    return model
+
+
 Model_ = Annotated[
     str,
     typer.Option(
-        "--model", "-m", help="Model or run folder, or a hub id of a CTC model (Wav2Vec2ForCTC ...)."
+        "--model",
+        "-m",
+        help="Model or run folder, or a hub id of a CTC model (Wav2Vec2ForCTC ...).",
+        callback=_there,
     ),
 ]
 Format_ = Annotated[
@@ -47,6 +59,13 @@ Guide_ = Annotated[
         "--guide/--no-guide",
         help="Keep tokens near where the model's other head hears them, if it has one for that. Without, forced "
         "alignment needs no more of the encoder than the times do.",
+    ),
+]
+Language_ = Annotated[
+    str | None,
+    typer.Option(
+        help="ISO code of the language of the speech (de, deu ...): in it numbers are read, and of models "
+        "with an adapter per language it is the adapter. Default: the model's, where it says."
     ),
 ]
 Overwrite_ = Annotated[
@@ -80,13 +99,7 @@ def align(
     text_dir: TextDir_ = None,
     aligner: Aligner_ = None,
     times: Times_ = None,
-    language: Annotated[
-        str | None,
-        typer.Option(
-            help="ISO code of the language of the transcripts, in which numbers are read (de, deu ...). Default: the "
-            "model's, where it says."
-        ),
-    ] = None,
+    language: Language_ = None,
     dictionary: Annotated[
         list[Path] | None,
         typer.Option(
@@ -187,6 +200,7 @@ def transcribe(
     ] = None,
     aligner: Aligner_ = None,
     times: Times_ = None,
+    language: Language_ = None,
     format: Format_ = ["textgrid"],  # noqa: B006
     out_dir: OutOption = Path("transcripts"),
     device: Device_ = "cpu",
@@ -201,6 +215,7 @@ def transcribe(
     Example: isotone transcribe interview.wav --model runs/timit/joint --format srt
     """
     from isotone.batch import Options, Target, transcribe_files
+    from isotone.text.options import TextOptions
 
     with explained(), interrupted(out_dir):
         report = transcribe_files(
@@ -213,6 +228,7 @@ def transcribe(
                 device=device,
                 window_s=window,
                 guided=guide,
+                text=TextOptions(language),
             ),
             Target(out_dir, tuple(format), overwrite, redo, prune),
         )

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from isotone.fetch import fetch
 from isotone.frontend import LogMel, Waveform
 from isotone.interfaces import Encoder, Statistics
 from isotone.registry import nearest
@@ -294,11 +295,12 @@ def _resolve(source: str | Mapping[str, Any]) -> tuple[Any, str | None]:
 
     if isinstance(source, str) and source not in PRESETS:
         try:
-            return AutoConfig.from_pretrained(source), source
+            there = source if Path(source).is_dir() or len(Path(source).parts) != 2 else str(fetch(source))
+            return AutoConfig.from_pretrained(there, local_files_only=True), there
         except OSError as error:
             raise OSError(
                 f"No encoder {source!r}: not a preset ({', '.join(PRESETS)}), not a local folder with a config.json, "
-                f"and not to be had from the hub.{nearest(source, list(PRESETS))}"
+                f"and not to be had from the hub.{nearest(source, list(PRESETS))} ({str(error).splitlines()[0]})"
             ) from error
     settings = dict(PRESETS[source] if isinstance(source, str) else source)
     if "model_type" not in settings:

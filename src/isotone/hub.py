@@ -11,8 +11,9 @@ from typing import Any
 from torch import nn
 
 from isotone.encoder import SpeechEncoder
+from isotone.fetch import CONFIG, model_folder
 from isotone.files import atomic_folder, atomic_write
-from isotone.model import CONFIG, Model, ModelError, model_folder
+from isotone.model import Model, ModelError
 from isotone.text.tokenizer import CharacterTokenizer, PhoneTokenizer, Tokenizer
 from isotone.text.transcript import write_json
 
@@ -53,8 +54,9 @@ def export_transformers(model: Model, folder: Path | str, head: str = "") -> Non
         )
     if ahead := getattr(config, "lookahead_frames", 0):
         raise ModelError(
-            f"This encoder looks {ahead} frames ahead, and transformers' {config.model_type} does not: train with "
-            "`encoder.config.lookahead_frames=0` or an encoder such as wav2vec2-tiny to export."
+            f"This encoder looks {ahead} frames ahead, for the sake of its times, and transformers' "
+            f"{config.model_type} cannot: its logits would be others. A model to export is trained with "
+            "`encoder.source=wav2vec2-tiny`, with a published encoder, or with `encoder.config.lookahead_frames=0`."
         )
     config = type(config).from_dict(config.to_dict())
     config.vocab_size, config.pad_token_id = len(model.tokenizer), model.tokenizer.blank

@@ -127,7 +127,8 @@ class Aligner(Protocol):
 
     An aligner that can leave tokens out has an attribute ``skips_optional = True``: it is then given silences between
     words that are marked in ``Targets.optional``; others are not. One that can be guided has ``takes_guide = True``: it
-    is then given ``Targets.guide``, where the model has a head for that.
+    is then given ``Targets.guide``, where the model has a head for that. One that knows how long tokens last at least
+    has a method ``holding(frames)``, which gives such an aligner; phones of given texts are aligned by it.
     """
 
     def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:

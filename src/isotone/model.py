@@ -15,15 +15,16 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from isotone.fetch import CONFIG, check_source, fetch, model_folder
 from isotone.files import atomic_folder
 from isotone.interfaces import Encoder, Head, Statistics
-from isotone.registries import encoders, heads
-from isotone.registry import nearest
+from isotone.pretrained import load_ctc
+from isotone.registries import aligners, encoders, heads
 from isotone.text import tokenizer as tokenizers
 from isotone.text.tokenizer import Tokenizer
 from isotone.types import Emissions
 
-CONFIG, WEIGHTS = "isotone.json", "model.safetensors"
+WEIGHTS = "model.safetensors"
 
 
 class ModelError(ValueError):
@@ -106,6 +107,20 @@ class Model(nn.Module):
         if reading.guide and not reading.guide_aligner:
             raise ModelError(f"The guide {reading.guide!r} needs an aligner: guide_aligner: {{name: ctc}}.")
 
+    def aligner_of(self, head: str) -> dict[str, Any]:
+        """The specification of the aligner that fits a head.
+
+        It is the reading's own for the head that the times are read from, and for the guide the guide's. For others it
+        is the aligner that has the name of the head's kind, where there is one.
+        """
+        reading = self.reading
+        if head == reading.guide != reading.times:
+            return reading.guide_aligner
+        kind = self.head_specs[head]["name"]
+        if head == (reading.times or reading.text) or kind not in aligners.names():
+            return reading.aligner
+        return {"name": kind}
+
     def forward(
         self,
         audio: Tensor,
@@ -155,35 +170,34 @@ class Model(nn.Module):
             save_file(state, target / WEIGHTS, metadata={"format": "pt"})
 
     @classmethod
-    def load(cls, source: Path | str) -> Model:
+    def load(cls, source: Path | str, language: str = "") -> Model:
         """Load what :meth:`save` wrote, a run folder, or a ``*ForCTC`` model of transformers.
 
         Args:
             source: Folder, or hub id, of either kind.
+            language: ISO 639 code of the language that is spoken: of a model of many languages (MMS) it chooses the
+                adapter, of one that is pronounced by espeak-ng the voice, and numbers are read in it. Default: what the
+                model's files say.
 
         Raises:
-            ModelError: the folder is not a model, or its weights do not fit.
-            OSError: no such folder or hub id.
+            ModelError: the folder is not a model, its weights do not fit, or it is not of this language.
+            FileNotFoundError: no such folder or hub id.
+            ConnectionError: no such folder, and the hub does not answer.
         """
         check_source(source)
         folder = model_folder(source)
         if not folder.exists():
-            folder = _from_hub(str(source)) or folder
+            folder = fetch(str(source), language)
         if (folder / CONFIG).is_file():
-            return cls._load_own(folder)
-        if folder.exists() and not (folder / "config.json").is_file():
+            model = cls._load_own(folder)
+            if language:
+                _set_language(model.tokenizer, language)
+            return model
+        if not (folder / "config.json").is_file():
             raise ModelError(
                 f"{folder} holds no model: expected {CONFIG} (isotone) or config.json (transformers)."
             )
-        try:
-            return _from_transformers(str(source))
-        except OSError as error:
-            if folder.exists():
-                raise
-            said = str(error).splitlines()[0]
-            raise FileNotFoundError(
-                f"No folder {source}, and no such model to be had from the hub: {said}"
-            ) from error
+        return _from_transformers(folder, str(source), language)
 
     # as transformers calls them
     save_pretrained = save
@@ -217,38 +231,6 @@ class Model(nn.Module):
         return model.eval()
 
 
-def check_source(source: Path | str) -> None:
-    """See that a model is at least somewhere where :meth:`Model.load` can look for it.
-
-    Raises:
-        FileNotFoundError: there is no such folder, and the id of a model of the hub, USER/NAME, looks otherwise.
-    """
-    path = Path(source)
-    here = path.parent.is_dir()
-    in_a_folder = here and path.parent != Path()
-    if not path.exists() and (in_a_folder or path.is_absolute() or len(path.parts) != 2):
-        near = nearest(path.name, [p.name for p in path.parent.iterdir() if p.is_dir()]) if here else ""
-        raise FileNotFoundError(f"No model or run folder {source}.{near} A model of the hub is USER/NAME.")
-
-
-def model_folder(source: Path | str) -> Path:
-    """The folder of the model: ``source`` itself, or ``model`` in it where it is a run's."""
-    folder = Path(source)
-    return folder / "model" if (folder / "model" / CONFIG).is_file() else folder
-
-
-def _from_hub(repository: str) -> Path | None:
-    """Where the files of a hub id's isotone model are; None where it has none."""
-    from huggingface_hub import hf_hub_download, snapshot_download
-    from huggingface_hub.errors import EntryNotFoundError, HFValidationError, RepositoryNotFoundError
-
-    try:
-        hf_hub_download(repository, CONFIG)
-    except (EntryNotFoundError, RepositoryNotFoundError, HFValidationError):
-        return None
-    return Path(snapshot_download(repository))
-
-
 @contextmanager
 def _own_randomness(device: torch.device, progress: float) -> Iterator[None]:
     """Random numbers that follow from the stream's state and the progress, and take none from the stream."""
@@ -274,33 +256,20 @@ def _head(spec: Mapping[str, Any], encoder: Encoder, tokenizer: Tokenizer) -> He
     )
 
 
-def _from_transformers(source: str) -> Model:
-    from transformers import AutoConfig, AutoModelForCTC
-
-    config = AutoConfig.from_pretrained(source)
-    if not any(name.endswith("ForCTC") for name in config.architectures or ()):
-        raise ModelError(
-            f"{source} is a {config.architectures} model: to align or transcribe, one '...ForCTC' is needed."
-        )
-    theirs = AutoModelForCTC.from_pretrained(source)
-    encoder = encoders.build("transformers", source, pretrained=False)
-    encoder.model = theirs.base_model
-    head = {"name": "ctc", "reads": "last", "dropout": getattr(config, "final_dropout", 0.0)}
+def _from_transformers(folder: Path, source: str, language: str) -> Model:
+    try:
+        parts = load_ctc(folder, language)
+    except ValueError as error:
+        raise ModelError(f"{source}: {error}") from error
     reading = Reading("ctc", {"name": "ctc-greedy"}, "ctc", {"name": "ctc"})
-    model = Model(encoder, {"ctc": head}, tokenizers.load(_tokenizer_folder(source)), reading)
-    labels, scored = len(model.tokenizer), theirs.lm_head.out_features
-    if labels > scored:
-        raise ModelError(f"{source}: the tokenizer has {labels} labels, the model {scored}.")
-    # what is scored beyond the tokenizer's labels has no name and was never a target
-    state = {name: value[:labels] for name, value in theirs.lm_head.state_dict().items()}
-    model.heads["ctc"].get_submodule("lm_head").load_state_dict(state)
+    model = Model(parts.encoder, {"ctc": parts.head}, parts.tokenizer, reading)
+    model.heads["ctc"].get_submodule("lm_head").load_state_dict(parts.weights)
     return model.eval()
 
 
-def _tokenizer_folder(source: str) -> Path:
-    """Where the tokenizer's files lie; those of a hub id are fetched, or found where they were fetched to before."""
-    if Path(source).is_dir():
-        return Path(source)
-    from huggingface_hub import snapshot_download
-
-    return Path(snapshot_download(source, allow_patterns=["*token*.json", "vocab*.json"]))
+def _set_language(tokenizer: Tokenizer, language: str) -> None:
+    """Have texts read in another language than the tokenizer was saved with."""
+    try:
+        tokenizer.use_language(language)
+    except ValueError as error:
+        raise ModelError(f"The model does not read the language {language!r}: {error}") from error

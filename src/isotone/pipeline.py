@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from isotone import stars
 from isotone.alignment import AlignmentError
+from isotone.edges import CLOSE, EDGE_COST, MUCH, Asked, choose_edges, edge_share, edges_left_out
 from isotone.interfaces import Aligner, Decoder
 from isotone.model import Model
+from isotone.placing import Placer
 from isotone.registries import aligners, decoders
 from isotone.registry import nearest
 from isotone.rescoring import path_scores, rescored
@@ -21,7 +22,7 @@ from isotone.result import Result, results
 from isotone.scores import rows_of
 from isotone.text.options import TextOptions, adapted
 from isotone.text.tokenizer import Transcript
-from isotone.types import Coupling, Emissions, Targets, length_mask, marks
+from isotone.types import Coupling, Emissions, Targets, marks
 from isotone.windows import Windows, emit
 
 log = logging.getLogger(__name__)
@@ -32,7 +33,7 @@ class Pipeline:
 
     Args:
         model: What hears.
-        aligner: Name or specification of an aligner, in place of the model's own.
+        aligner: Name or specification of an aligner, in place of the model's own for the head of the times.
         decoder: Name or specification of a decoder, in place of the model's own. One that gives a single hypothesis,
             such as ``ctc-greedy``, is not rescored.
         times: Head the times are read from, in place of the model's own. With either of the two, recognised
@@ -93,12 +94,11 @@ class Pipeline:
             raise LookupError(
                 f"The model has no head {self.times!r}.{near} It has: {', '.join(model.heads)}."
             )
-        self.aligner: Aligner = aligners.create(aligner or reading.aligner)
+        self.aligner: Aligner = aligners.create(aligner or model.aligner_of(self.times))
         self.guide = ""
         if guided and reading.guide != self.times and getattr(self.aligner, "takes_guide", False):
             self.guide = reading.guide
-        if self.guide:
-            self.guide_aligner: Aligner = aligners.create(reading.guide_aligner)
+        self.guide_aligner = aligners.create(reading.guide_aligner) if self.guide else None
         if extra_speech and not getattr(self.aligner, "skips_optional", False):
             raise ValueError(
                 f"Extra speech needs an aligner that can leave tokens out; {type(self.aligner).__name__} "
@@ -109,7 +109,14 @@ class Pipeline:
         self.star_cost = star_cost
         self.windows = windows
         self.extra_speech = extra_speech
+        self.holds_phones = aligner is None and model.tokenizer.unit == "phones"
+        self.finds_edges = not extra_speech and getattr(self.aligner, "skips_optional", False)
         self.on_window = on_window
+
+    @property
+    def place(self) -> Placer:
+        """What places texts: the aligner, and the guide where there is one."""
+        return Placer(self.times, self.aligner, self.guide, self.guide_aligner)
 
     def encode(self, text: str) -> Transcript:
         """A text as :meth:`align` takes it: the tokenizer's labels, and stars, see :func:`isotone.stars.encode`.
@@ -139,12 +146,55 @@ class Pipeline:
         if len(ids) > 1 and self._cuts(audio):
             return [self.align(*one) for one in zip(ids, audio, transcripts)]
         heard = self._emit(ids, audio, {self.times, self.guide} - {""})
-        emissions = heard[self.times]
         asked = [self._with_pauses(t) for t in transcripts]
-        targets = self._with_guide(ids, heard, _targets(asked))
-        coupling = self._run_aligner(self.aligner, ids, emissions, targets)
         texts = [" ".join(word.text for word in t.words) for t in transcripts]
-        return self._results(ids, audio, emissions, targets, coupling, [t for t, _ in asked], texts)
+        out = self._given(ids, audio, heard, asked, texts, self.star_cost)
+        for i, name in enumerate(ids if self.finds_edges else ()):
+            row = {head: rows_of(e, slice(i, i + 1)) for head, e in heard.items()}
+            out[i] = self._within_edges(out[i], name, audio[i], row, asked[i]) or out[i]
+        return out
+
+    def _given(
+        self,
+        ids: Sequence[str],
+        audio: Sequence[np.ndarray],
+        heard: Mapping[str, Emissions],
+        asked: Sequence[Asked],
+        texts: Sequence[str],
+        star_cost: float,
+    ) -> list[Result]:
+        """The results of given texts."""
+        targets, coupling = self._placer(heard)(ids, heard, _targets(asked), star_cost)
+        transcripts = [t for t, _ in asked]
+        return self._results(ids, audio, heard[self.times], targets, coupling, transcripts, texts, star_cost)
+
+    def _placer(self, heard: Mapping[str, Emissions]) -> Placer:
+        """What places given texts; an aligner that was asked for is taken as it is."""
+        return self.place.patient(heard) if self.holds_phones else self.place
+
+    def _within_edges(
+        self, whole: Result, name: str, audio: np.ndarray, heard: Mapping[str, Emissions], asked: Asked
+    ) -> Result | None:
+        """The result of a text that is not all of its recording, see :mod:`isotone.edges`; None where it is."""
+
+        def place(heard: Mapping[str, Emissions]) -> Result | None:
+            edged = choose_edges(
+                asked, lambda some: self._placer(heard).best_score([name], heard, _targets([some]), EDGE_COST)
+            )
+            if edged == asked:
+                return None
+            return self._given([name], [audio], heard, [edged], [whole.text], EDGE_COST)[0]
+
+        found = place(heard)
+        if found is None:
+            return None
+        if edge_share(found.alignment) >= MUCH:
+            second = place(emit(self.model, audio, set(heard), CLOSE))
+            found = second if second is not None and second.score > found.score else found
+        # a wrong text can be squeezed to where it fits: the score is that of text and recording as they were given
+        alignment = replace(found.alignment, score=whole.score)
+        said = (edges_left_out(alignment), *found.warnings)
+        return replace(found, alignment=alignment, score=whole.score, warnings=said)
 
     def transcribe(self, id: str, audio: np.ndarray) -> Result:
         """Recognition: the text, and when each token was said. Arguments as :meth:`align`.
@@ -183,7 +233,7 @@ class Pipeline:
         if coupling is None:  # of what was chosen there are no times; of the decoder's own there are
             targets, coupling = self.decoder(timing)
             transcripts, texts = self._read(targets)
-        return self._results(ids, audio, timing, targets, coupling, transcripts, texts)
+        return self._results(ids, audio, timing, targets, coupling, transcripts, texts, self.star_cost)
 
     def _rescored(self, emissions: Mapping[str, Emissions], rescorer: Aligner) -> Targets:
         """The text that both heads agree on, see :mod:`isotone.rescoring`. The aligner of another call has no say."""
@@ -212,48 +262,9 @@ class Pipeline:
         labels = targets.labels.clone()
         labels[lengths == 0, :1] = 1 if emissions[self.times].blank == 0 else 0
         safe = replace(targets, labels=labels, lengths=lengths.clamp(min=1))
-        guided = self._with_guide(ids, emissions, safe)
-        coupling = self._run_aligner(self.aligner, ids, emissions[self.times], guided)
+        coupling = self.place(ids, emissions, safe, self.star_cost)[1]
         keep = (lengths > 0)[:, None].to(coupling.mass.device)
         return replace(coupling, mass=coupling.mass * keep, target_lengths=lengths)
-
-    def _with_guide(
-        self, ids: Sequence[str], emissions: Mapping[str, Emissions], targets: Targets
-    ) -> Targets:
-        """The targets with what the guide hears, on the frames of the timing head; a text it cannot place is let be."""
-        if not self.guide:
-            return targets
-        heard, timing = emissions[self.guide], emissions[self.times]
-        tokens = torch.full_like(heard.logits[:, :, 0], -1, dtype=torch.long)
-        for i, name in enumerate(ids):
-            one = slice(i, i + 1)
-            try:
-                placed = self._run_aligner(
-                    self.guide_aligner, [name], rows_of(heard, one), rows_of(targets, one)
-                ).hard()
-            except AlignmentError as error:
-                log.debug("%s It has no guide.", error)
-                continue
-            kept = placed.mass[0] > 0
-            tokens[i, placed.source[0, kept]] = placed.target[0, kept]
-        return replace(targets, guide=_on_grid(tokens, heard, timing))
-
-    def _run_aligner(
-        self, aligner: Aligner, ids: Sequence[str], emissions: Emissions, targets: Targets
-    ) -> Coupling:
-        heard, wanted = emissions, targets
-        if bool((targets.labels == stars.STAR_NUMBER).any()):
-            heard = stars.with_star(emissions, self.star_cost)
-            wanted = stars.numbered(targets, emissions.logits.shape[2])
-        try:
-            return aligner(heard, wanted)
-        except AlignmentError as error:
-            if len(ids) == 1:
-                raise AlignmentError(f"{ids[0]}: {str(error).removeprefix('Row 0: ')}") from error
-            for i, name in enumerate(ids):  # one at a time, to say which it is
-                one = slice(i, i + 1)
-                self._run_aligner(aligner, [name], rows_of(emissions, one), rows_of(targets, one))
-            raise
 
     def _cuts(self, audio: Sequence[np.ndarray]) -> bool:
         """Whether any of the audio is so long that it is encoded in windows."""
@@ -300,21 +311,14 @@ class Pipeline:
         coupling: Coupling,
         transcripts: Sequence[Transcript],
         texts: Sequence[str],
+        star_cost: float,
     ) -> list[Result]:
         seconds = [len(samples) / self.model.encoder.sample_rate for samples in audio]
         tokenizer = self.model.tokenizer
-        return results(ids, seconds, texts, transcripts, tokenizer, timing, targets, coupling, self.star_cost)
+        return results(ids, seconds, texts, transcripts, tokenizer, timing, targets, coupling, star_cost)
 
 
 def _targets(asked: Sequence[tuple[Transcript, list[bool]]]) -> Targets:
     """Transcripts, and which of their tokens may be skipped, as a batch."""
     targets = Targets.from_lists([list(t.tokens) for t, _ in asked])
     return replace(targets, optional=marks([flags for _, flags in asked], targets.labels))
-
-
-def _on_grid(tokens: Tensor, heard: Emissions, timing: Emissions) -> Tensor:
-    """Tokens of one head's frames on those of another, which overlap them most: ``(B, T)``, -2 past the end."""
-    times = timing.grid.offset_s + (torch.arange(timing.logits.shape[1]) + 0.5) * timing.grid.hop_s
-    frames = ((times - heard.grid.offset_s) / heard.grid.hop_s).floor().long().expand(len(tokens), -1)
-    moved = tokens.gather(1, frames.clamp(min=0).minimum(heard.lengths[:, None] - 1).clamp(min=0))
-    return torch.where(length_mask(timing.lengths, moved.shape[1]), moved, -2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from isotone.alignment import Alignment, Tier, tier_from_spans
 from isotone.corpus import SILENCE
+from isotone.plausible import long_words
 from isotone.scores import Scores, score
 from isotone.stars import STAR_COST, shared_out
 from isotone.text.tokenizer import Tokenizer, Transcript
@@ -28,6 +30,8 @@ class Result:
         blank_frames: Of these, the frames whose most likely label is the blank or the word delimiter.
         score: How well the text fits the audio, nats a token, 0 at best: see :class:`isotone.scores.Scores`.
         frameless: Share of the tokens that have no frame of their own, 0 to 1.
+        warnings: Sentences on what of the recording was left out, see :mod:`isotone.edges`, and on words that last
+            longer than they can, see :mod:`isotone.plausible`.
     """
 
     alignment: Alignment
@@ -36,6 +40,7 @@ class Result:
     blank_frames: int
     score: float
     frameless: float = 0.0
+    warnings: tuple[str, ...] = ()
 
 
 def results(
@@ -69,11 +74,38 @@ def results(
     for i, name in enumerate(ids):
         times = [(emissions.grid.seconds(s), emissions.grid.seconds(e)) for s, e in spans[i].tolist()]
         times = shared_out(transcripts[i], times)
-        tiers = _tiers(seconds[i], tokenizer, transcripts[i], _placed(transcripts[i], times, scores, i))
+        placed = _placed(transcripts[i], times, scores, i)
+        tiers = _tiers(seconds[i], tokenizer, transcripts[i], placed)
         fit, frameless = float(scores.fit[i]), float(scores.frameless[i])
         alignment = Alignment(name, seconds[i], tiers, fit)
-        out.append(Result(alignment, texts[i], int(emissions.lengths[i]), int(blanks[i]), fit, frameless))
+        said = long_words(_word_spans(tokenizer, transcripts[i], placed))
+        counts = int(emissions.lengths[i]), int(blanks[i])
+        out.append(Result(alignment, texts[i], *counts, fit, frameless, said))
     return out
+
+
+def _word_spans(
+    tokenizer: Tokenizer, transcript: Transcript, tokens: Sequence[_Token]
+) -> list[tuple[str, float, int]]:
+    """The words that have a place, with their seconds and the number of their phones or letters; without stars."""
+    units: Counter[int] = Counter()
+    for token, word in zip(transcript.tokens, transcript.token_words):
+        if word is not None and token >= 0:
+            units[word] += len(tokenizer.labels[token]) if tokenizer.unit == "pieces" else 1
+    return [
+        (transcript.words[word].text, own[-1].end - own[0].start, units[word])
+        for word, own in _by_word(tokens).items()
+        if units[word]
+    ]
+
+
+def _by_word(tokens: Sequence[_Token]) -> dict[int, list[_Token]]:
+    """The tokens of every word, in order of their first tokens."""
+    words: dict[int, list[_Token]] = {}
+    for token in tokens:
+        if token.word is not None:
+            words.setdefault(token.word, []).append(token)
+    return words
 
 
 def _tiers(
@@ -86,11 +118,8 @@ def _tiers(
     own = _tier(tokenizer.unit, seen, duration)
     if not (transcript.words or tokenizer.has_words):
         return (own,)
-    words: dict[int, list[_Token]] = {}  # in order of their first tokens
-    for token in tokens:
-        if token.word is not None:
-            words.setdefault(token.word, []).append(token)
-    return _tier("words", [(transcript.words[w].text, t) for w, t in words.items()], duration), own
+    words = [(transcript.words[w].text, t) for w, t in _by_word(tokens).items()]
+    return _tier("words", words, duration), own
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from isotone.activity import Lively
+from isotone.activity import Lively, sounding
 from isotone.model import Model
 from isotone.types import Emissions
 
@@ -37,6 +37,7 @@ class Windows:
         window_s: Seconds of frames that a window keeps. Audio of up to twice as much is encoded at once, as utterances
             are in training; with 0 all is.
         context_s: Seconds on each side whose frames are dropped.
+        alone: Whether a window is normalised over all of itself and its context, and nothing else.
 
     Raises:
         ValueError: a time that is negative or not finite.
@@ -44,6 +45,7 @@ class Windows:
 
     window_s: float = 15.0
     context_s: float = 2.0
+    alone: bool = False
 
     def __post_init__(self) -> None:
         if not (0 <= self.window_s < np.inf and 0 <= self.context_s < np.inf):
@@ -80,7 +82,7 @@ def emit(
         ValueError: the context is shorter than what a single frame sees, or frames are no whole number of samples.
     """
     samples = torch.from_numpy(audio).to(next(model.parameters()).device)
-    lively = Lively(audio, model.encoder.sample_rate)
+    lively = None if windows.alone else Lively(audio, model.encoder.sample_rate)
     parts: dict[str, list[Emissions]] = {name: [] for name in heads}
     with torch.inference_mode():
         for done, out in _each_window(model, samples, heads, windows, lively):
@@ -91,7 +93,7 @@ def emit(
 
 
 def _each_window(
-    model: Model, samples: torch.Tensor, heads: set[str], windows: Windows, lively: Lively
+    model: Model, samples: torch.Tensor, heads: set[str], windows: Windows, lively: Lively | None
 ) -> Iterator[tuple[float, dict[str, Emissions]]]:
     """The frames that each window keeps, and the share of the samples up to its end."""
     rate, total = model.encoder.sample_rate, len(samples)
@@ -100,7 +102,10 @@ def _each_window(
     while stop < total:
         end = min(total, start + window + context)
         part = samples[first:end]
-        heard = torch.cat([samples[near] for near in lively.near(first, end, _NORMALISED_S)])
+        if lively is None:
+            heard = torch.from_numpy(sounding(part.cpu().numpy(), rate)).to(part.device)
+        else:
+            heard = torch.cat([samples[near] for near in lively.near(first, end, _NORMALISED_S)])
         statistics = model.encoder.statistics(heard)
         out = model(part[None], torch.tensor([len(part)], device=part.device), heads, statistics)
         hops = {name: _hop(emissions, rate) for name, emissions in out.items()}

@@ -28,10 +28,11 @@ from isotone.search import (
     build_index,
     open_searcher,
     query_vectors,
+    saving,
     search,
     store,
 )
-from isotone.search.build import embed_items
+from isotone.search.embedding import embed_items
 from isotone.search.query import rank
 from isotone.search.searcher import LogMelSearcher
 from isotone.search.windows import cut_windows, item_spans, spread
@@ -154,7 +155,7 @@ def test_what_a_query_writes(index: SearchIndex, tmp_path: Path) -> None:
         "search", "query", index.folder, clip, "--top", "3", "--out", tmp_path / "found",
         "-f", "textgrid", "-f", "json", "-f", "audacity",
     )  # fmt: skip
-    assert "Written to" in done.output
+    assert "written to" in done.output
     matches = json.loads((tmp_path / "found" / "results.json").read_text())["matches"]
     best = matches[0]
     for suffix in (".TextGrid", ".json", ".txt"):
@@ -286,7 +287,7 @@ def test_an_interrupted_run_goes_on(
         with (partial / "done.jsonl").open("a") as file:
             file.write('{"place": "/so')
     if cut == "half a vector":
-        with (partial / store.VECTORS).open("ab") as file:
+        with (partial / "embedded.f16").open("ab") as file:
             file.write(b"abc")
     done: list[int] = []
     monkeypatch.setattr(build, "embed_items", lambda s, x: (done.append(len(x)), embed_items(s, x))[1])
@@ -306,7 +307,7 @@ def test_a_file_that_changed_meanwhile_is_done_again(tmp_path: Path, monkeypatch
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(store, "finish", dying)
+        patch.setattr(saving, "finish", dying)
         with pytest.raises(Killed):
             build_index([folder], LOG_MEL, tmp_path / "index")
     write(folder / "sound1.wav", sounds(5.0, 9))
@@ -423,7 +424,7 @@ def test_an_index_made_by_another_model_is_refused(recordings: Path, tmp_path: P
         search(opened, LOG_MEL, query_vectors(LOG_MEL, sounds(1.0, 0)))
     moved = first.rename(tmp_path / "moved")
     assert "No folder" in error_of("search", "query", tmp_path / "index", one, "--end", "0.2")
-    isotone("search", "query", tmp_path / "index", one, "--model", moved, "--end", "0.2")
+    isotone("search", "query", tmp_path / "index", one, "--model", moved, "--end", "0.2", "--all")
 
 
 def test_an_unfinished_index_of_another_model_is_not_mixed(
@@ -433,7 +434,7 @@ def test_an_unfinished_index_of_another_model_is_not_mixed(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(store, "finish", dying)
+        patch.setattr(saving, "finish", dying)
         with pytest.raises(Killed):
             build_index([recordings / "sound0.wav"], LOG_MEL, tmp_path / "index")
     other = open_searcher(save_opas(tmp_path / "model"))

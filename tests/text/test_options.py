@@ -120,8 +120,8 @@ def test_what_is_no_dictionary(tmp_path: Path) -> None:
 
 def test_the_language(tmp_path: Path) -> None:
     for tokenizer in (CharacterTokenizer(["<pad>", "|", *"ontw"]), PhoneTokenizer(["<pad>", "b"], Own())):
-        changed = adapted(tokenizer, TextOptions(language="xx"))
-        assert (changed.language, tokenizer.language) == ("xx", "en")
+        changed = adapted(tokenizer, TextOptions(language="hsb"))
+        assert (changed.language, tokenizer.language) == ("hsb", "en")
         assert [w.normal for w in changed.split("2")] == ["2"]
         assert [w.normal for w in tokenizer.split("2")] == ["two"]
         assert adapted(tokenizer, TextOptions()).language == "en"

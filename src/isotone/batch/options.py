@@ -10,8 +10,9 @@ from typing import Any
 import torch
 
 from isotone.batch.ledger import digest_of
+from isotone.fetch import check_source
 from isotone.files import check_folder
-from isotone.model import Model, check_source
+from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.registries import aligners, decoders, formats
 from isotone.stars import STAR_COST
@@ -68,7 +69,7 @@ class Options:
     def pipeline(self) -> Pipeline:
         """Load the model."""
         return Pipeline(
-            Model.load(self.model),
+            Model.load(self.model, self.text.language or ""),
             aligner=self.aligner,
             decoder=self.decoder,
             times=self.times,

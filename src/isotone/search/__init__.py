@@ -1,12 +1,14 @@
 """Search of audio by audio: index a folder of recordings, and find where a clip, or the like of it, is in them."""
 
 from isotone.interfaces import Searcher
-from isotone.search.build import Built, build_index
+from isotone.search.build import Built, add_recordings, build_index
 from isotone.search.query import Match, query_vectors, search
+from isotone.search.results import write_matches
 from isotone.search.searcher import open_searcher
-from isotone.search.store import CorruptIndex, IndexMismatch, SearchIndex
+from isotone.search.store import CorruptIndex, IndexMismatch, SearchIndex, Threshold
+from isotone.search.threshold import Bar, bar
 
 __all__ = [
-    "Built", "CorruptIndex", "IndexMismatch", "Match", "SearchIndex", "Searcher", "build_index", "open_searcher",
-    "query_vectors", "search",
+    "Bar", "Built", "CorruptIndex", "IndexMismatch", "Match", "SearchIndex", "Searcher", "Threshold",
+    "add_recordings", "bar", "build_index", "open_searcher", "query_vectors", "search", "write_matches",
 ]  # fmt: skip

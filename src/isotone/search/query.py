@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from isotone import format as files
-from isotone.alignment import Alignment, Segment, Tier
-from isotone.files import atomic_write
 from isotone.interfaces import Searcher
-from isotone.registries import formats as format_registry
 from isotone.search.codes import scan
 from isotone.search.searcher import best_selection
 from isotone.search.store import SearchIndex
@@ -37,6 +31,7 @@ class Match:
         start_s, end_s: From the first window of the best ordered selection to the end of the last, seconds.
         windows: Start and end of the window that each of the query's windows is matched with.
         duration: Of the recording, seconds.
+        item: Number of the index's item that the place is in.
     """
 
     rank: int
@@ -47,6 +42,7 @@ class Match:
     end_s: float
     windows: tuple[tuple[float, float], ...]
     duration: float
+    item: int
 
 
 def query_vectors(searcher: Searcher, samples: NDArray[np.float32]) -> Tensor:
@@ -102,7 +98,9 @@ def rank(
 def search(
     index: SearchIndex, searcher: Searcher, query: Tensor, *, top: int = 10, candidates: int = CANDIDATES
 ) -> list[Match]:
-    """The places most like a query, best first; those that overlap a better one are left out.
+    """Find the places most like a query, best first; those that overlap a better one are left out.
+
+    Some place is always the most like: :func:`isotone.search.threshold.bar` says which score makes it a match.
 
     Args:
         index: The index.
@@ -147,35 +145,10 @@ def _match(
     starts = [min((first + j) * searcher.hop_s, recording.duration) for j in path]
     windows = tuple((start, min(start + searcher.window_s, recording.duration)) for start in starts)
     return Match(
-        rank, score, recording.file, recording.id, windows[0][0], windows[-1][1], windows, recording.duration
-    )
+        rank, score, recording.file, recording.id, windows[0][0], windows[-1][1], windows,
+        recording.duration, item,
+    )  # fmt: skip
 
 
 def _overlap(a: Match, b: Match) -> bool:
     return a.file == b.file and a.start_s < b.end_s and b.start_s < a.end_s
-
-
-def write_matches(matches: Sequence[Match], clip: Path, out: Path, format_names: Sequence[str]) -> list[Path]:
-    """``results.json``, and of every recording with a match a file in each format, with a tier ``matches``.
-
-    A segment's label is the clip's name, the rank and the score.
-
-    Raises:
-        LookupError: no such format.
-    """
-    writers = [format_registry.build(name) for name in format_names]
-    written = [out / "results.json"]
-    with atomic_write(written[0]) as file:
-        about = {"clip": str(clip), "matches": [asdict(match) for match in matches]}
-        json.dump(about, file, indent=1, ensure_ascii=False, allow_nan=False)
-    for path in dict.fromkeys(match.file for match in matches):
-        own = sorted((m for m in matches if m.file == path), key=lambda m: m.start_s)
-        tier = Tier(
-            "matches", tuple(Segment(f"{clip.stem} #{m.rank} {m.score:.3f}", m.start_s, m.end_s) for m in own)
-        )
-        alignment = Alignment(own[0].id, own[0].duration, (tier,))
-        for name, writer in zip(format_names, writers):
-            if isinstance(getattr(writer, "tier", None), str):  # formats of one tier take the one there is
-                writer = format_registry.build(name, tier=tier.name)
-            written.append(files.write(alignment, out, writer))
-    return written

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -14,18 +13,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from isotone.files import atomic_write
 from isotone.interfaces import Searcher
-from isotone.search.codes import encode, fit_centroids
 
-#: Of the folder's layout; readers refuse others.
-VERSION = 1
+#: Of the folder's layout, and of the layouts that are read. Version 1 has no threshold, and no digests of recordings.
+VERSION = 2
+READ = (1, 2)
 METADATA, VECTORS, CODES, ITEMS = "index.json", "vectors.f16", "codes.u16", "items.i32"
 CENTROIDS, FILES, ERRORS = "centroids.f32", "files.jsonl", "errors.jsonl"
-
-_MOST_CENTROIDS, _POINTS_PER_CENTROID = 2048, 16
-_SAMPLE = 100_000
-_BLOCK_ITEMS = 4096
+#: The files that :data:`METADATA` vouches for.
+FILES_OF = (VECTORS, CODES, ITEMS, CENTROIDS, FILES)
 
 
 class CorruptIndex(ValueError):
@@ -45,12 +41,47 @@ class Recording:
         id: What results call it.
         duration: Seconds.
         items: Number of its items.
+        place: Its path from the root; empty in indexes of version 1.
+        sha256: Of its content, in hexadecimal; empty in indexes of version 1.
+        stamp: Its size in bytes and the time it was changed, in nanoseconds.
     """
 
     file: str
     id: str
     duration: float
     items: int
+    place: str = ""
+    sha256: str = ""
+    stamp: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """How far above a clip's level a score must be, by the clip's length; see :func:`isotone.search.threshold.measure`.
+
+    Attributes:
+        rate: Share of the clips that are not in the index that is to reach it.
+        windows: Lengths that were measured, ascending; none where the index is too small.
+        margins: Scores above the level, of each.
+        clips: How many were measured, of each.
+    """
+
+    rate: float
+    windows: tuple[int, ...] = ()
+    margins: tuple[float, ...] = ()
+    clips: tuple[int, ...] = ()
+
+    def extended(self, windows: int, margin: float, clips: int) -> Self:
+        """The same with one more length."""
+        return type(self)(self.rate, (*self.windows, windows), (*self.margins, margin), (*self.clips, clips))
+
+    def margin(self, windows: int) -> float:
+        """The margin of clips of so many windows: linear between what was measured, constant beyond."""
+        return float(np.interp(windows, self.windows, self.margins))
+
+    def rate_of(self, windows: int) -> float:
+        """The rate that so few clips can warrant: ``rate``, or 1 / (n + 1) where that is more."""
+        return max(self.rate, 1 / (1 + float(np.interp(windows, self.windows, self.clips))))
 
 
 @dataclass(frozen=True)
@@ -66,6 +97,7 @@ class SearchIndex:
         codes: ``(I, n)`` uint16: numbers of the windows' centroids.
         lengths: ``(I,)`` uint16, windows.
         centroids: ``(K, d)`` float32.
+        threshold: Of what counts as a match; None in indexes of version 1.
     """
 
     folder: Path
@@ -76,6 +108,7 @@ class SearchIndex:
     codes: NDArray[np.uint16]
     lengths: NDArray[np.uint16]
     centroids: Tensor
+    threshold: Threshold | None = None
 
     def __len__(self) -> int:
         return len(self.items)
@@ -117,25 +150,45 @@ class SearchIndex:
             IndexMismatch: the index is of another version.
         """
         folder = Path(folder)
-        about = _metadata(folder)
+        about = read_metadata(folder)
         try:
             count, n, d = (int(x) for x in about["shape"])
             model = dict(about["model"])
             if not {"name", "source", "fingerprint", "sample_rate"} <= set(model):
                 raise ValueError(f"{METADATA} does not say which model made it")
-            lines = (folder / FILES).read_text(encoding="utf-8").splitlines()
-            recordings = [Recording(**row) for row in map(json.loads, lines)]
-            items = np.fromfile(folder / ITEMS, np.int32).reshape(count, 3)
-            codes = np.fromfile(folder / CODES, np.uint16).reshape(count, n)
-            centroids = torch.from_numpy(np.fromfile(folder / CENTROIDS, np.float32).reshape(-1, d))
-            vectors = np.memmap(folder / VECTORS, np.float16, "r", shape=(count, n, d))
+            place = {name: folder / named(name, about["generation"]) for name in FILES_OF}
+            # not splitlines: other marks than \n may be in names
+            lines = place[FILES].read_text(encoding="utf-8").split("\n")
+            recordings = [recording_of(json.loads(line)) for line in lines if line]
+            items = np.fromfile(place[ITEMS], np.int32).reshape(count, 3)
+            codes = np.fromfile(place[CODES], np.uint16).reshape(count, n)
+            centroids = torch.from_numpy(np.fromfile(place[CENTROIDS], np.float32).reshape(-1, d))
+            vectors = np.memmap(place[VECTORS], np.float16, "r", shape=(count, n, d))
+            threshold = _threshold_of(about.get("threshold"))
         except (KeyError, TypeError, ValueError, OSError) as error:
             raise CorruptIndex(f"The index at {folder} is damaged: {error}. Build it anew.") from error
         lengths = items[:, 2].astype(np.uint16)
-        return cls(folder, model, recordings, items, vectors, codes, lengths, centroids)
+        return cls(folder, model, recordings, items, vectors, codes, lengths, centroids, threshold)
 
 
-def _metadata(folder: Path) -> dict[str, Any]:
+def recording_of(row: dict[str, Any]) -> Recording:
+    """A recording as JSON has it."""
+    return Recording(**{**row, "stamp": tuple(row.get("stamp", (0, 0)))})
+
+
+def _threshold_of(row: dict[str, Any] | None) -> Threshold | None:
+    if row is None:
+        return None
+    return Threshold(row["rate"], *(tuple(row[name]) for name in ("windows", "margins", "clips")))
+
+
+def named(name: str, generation: int) -> str:
+    """A file of an index, by the number of times that the index was replaced or grew."""
+    return name if generation == 1 else f"-{generation}.".join(name.split("."))
+
+
+def read_metadata(folder: Path) -> dict[str, Any]:
+    """What :data:`METADATA` holds; see :meth:`SearchIndex.open` for what is checked and raised."""
     path = folder / METADATA
     if not path.is_file():
         partial = unfinished(folder)
@@ -144,20 +197,21 @@ def _metadata(folder: Path) -> dict[str, Any]:
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
         version, files = about["version"], dict(about["files"])
+        about["generation"] = int(about.get("generation", 1))
         known = {name: (int(of["bytes"]), of.get("sha256")) for name, of in files.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptIndex(f"{path} is damaged ({type(error).__name__}: {error}). Build it anew.") from error
-    if version != VERSION:
+    if version not in READ:
         raise IndexMismatch(
-            f"{path} has format version {version}; this isotone reads {VERSION}. Build it anew."
+            f"{path} has format version {version}; this isotone reads {READ[0]} to {READ[-1]}. Build it anew."
         )
     for name, (size, digest) in known.items():
-        file = folder / name
+        file = folder / named(name, about["generation"])
         found = file.stat().st_size if file.is_file() else None
         if found != size:
             what = "is missing" if found is None else f"has {found} bytes of {size}"
             raise CorruptIndex(f"{file} {what}: the index is damaged. Build it anew.")
-        if digest is not None and _digest(file) != digest:
+        if digest is not None and digest_of(file) != digest:
             raise CorruptIndex(f"{file} is not what was saved: the index is damaged. Build it anew.")
     return dict(about)
 
@@ -167,53 +221,7 @@ def unfinished(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.partial")
 
 
-def finish(
-    folder: Path, model: dict[str, Any], recordings: list[Recording], items: NDArray[np.int32], n: int, d: int
-) -> Iterator[float]:
-    """Write everything beside the vectors, which lie in the folder: centroids, codes, metadata.
-
-    Args:
-        folder: The folder.
-        model: See :class:`SearchIndex`.
-        recordings, items: See :class:`SearchIndex`.
-        n, d: Windows of an item, and numbers of a vector.
-
-    Yields:
-        The share that is done, 0 to 1.
-    """
-    count = len(items)
-    vectors = np.memmap(folder / VECTORS, np.float16, "r", shape=(count, n, d))
-    sample = _sample(vectors)
-    centroids = fit_centroids(sample, min(_MOST_CENTROIDS, max(1, len(sample) // _POINTS_PER_CENTROID)))
-    centroids.numpy().tofile(folder / CENTROIDS)
-    items.tofile(folder / ITEMS)
-    with (folder / CODES).open("wb") as file:
-        for first in range(0, count, _BLOCK_ITEMS):
-            block = torch.from_numpy(np.array(vectors[first : first + _BLOCK_ITEMS]))
-            encode(block, centroids).tofile(file)
-            yield min(1.0, (first + _BLOCK_ITEMS) / count)
-    with atomic_write(folder / FILES) as out:
-        out.writelines(json.dumps(vars(r), ensure_ascii=False) + "\n" for r in recordings)
-    files: dict[str, dict[str, Any]] = {}
-    for name in (VECTORS, CODES, ITEMS, CENTROIDS, FILES):
-        files[name] = {"bytes": (folder / name).stat().st_size}
-        if name != VECTORS:
-            files[name]["sha256"] = _digest(folder / name)
-    about = {"version": VERSION, "model": model, "shape": [count, n, d], "files": files}
-    with atomic_write(folder / METADATA) as out:
-        out.write(json.dumps(about, indent=1, ensure_ascii=False) + "\n")
-
-
-def _sample(vectors: NDArray[np.float16], seed: int = 0) -> Tensor:
-    """Up to :data:`_SAMPLE` vectors of norm 1, from items drawn at random."""
-    count, n, d = vectors.shape
-    rng = np.random.default_rng(seed)
-    drawn = np.sort(rng.permutation(count)[: max(1, -(-_SAMPLE // n))])
-    flat = torch.from_numpy(vectors[drawn]).view(-1, d).float()
-    heard = flat[flat.any(1)]
-    return heard[:_SAMPLE] if len(heard) else flat[:1]
-
-
-def _digest(path: Path) -> str:
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -54,7 +54,7 @@ class CharacterTokenizer(Tokenizer):
         )
         self.delimiter = delimiter
         self.unknown = unknown
-        self.case: Case = case or _case_of(labels)
+        self.case: Case = case or case_of(labels)
         self._space = self._numbers.get(delimiter)
         special = {blank, delimiter, unknown}
         self._characters = {c: i for c, i in self._numbers.items() if len(c) == 1 and c not in special}
@@ -127,13 +127,20 @@ class CharacterTokenizer(Tokenizer):
 
     @classmethod
     def from_transformers(
-        cls, folder: str | Path, case: Case | None = None, language: str = "en", *, pauses: bool = False
+        cls,
+        folder: str | Path,
+        case: Case | None = None,
+        language: str = "",
+        *,
+        pauses: bool = False,
+        spoken: str = "",
     ) -> CharacterTokenizer:
         """Read the files of a ``Wav2Vec2CTCTokenizer`` or ``Wav2Vec2Processor``.
 
         Args:
             folder: The folder, with ``vocab.json``.
             case, language, pauses: See :class:`CharacterTokenizer`.
+            spoken: See :func:`read_labels`.
 
         Raises:
             FileNotFoundError: no ``vocab.json``.
@@ -144,38 +151,55 @@ class CharacterTokenizer(Tokenizer):
             raise FileNotFoundError(f"No tokenizer in {folder}: expected {CONFIG} or vocab.json.")
         config = read_json(folder / "special_tokens_map.json")
         config |= read_json(folder / "tokenizer_config.json")
-        vocabulary = read_json(folder / "vocab.json")
-        if vocabulary and all(isinstance(v, dict) for v in vocabulary.values()):
-            spoken = config.get("target_lang")
-            if spoken not in vocabulary:
-                raise ValueError(
-                    f"{folder / 'vocab.json'} holds the vocabularies of {len(vocabulary)} languages: set "
-                    f"target_lang in tokenizer_config.json to one of {', '.join(sorted(vocabulary)[:20])} ..."
-                )
-            vocabulary = vocabulary[spoken]
-        numbers = read_json(folder / "added_tokens.json") | vocabulary
-        for number, token in config.get("added_tokens_decoder", {}).items():
-            numbers.setdefault(_content(token) or f"<unused{number}>", int(number))
-        by_number = {number: label for label, number in numbers.items()}
-        labels = [by_number.get(i, f"<unused{i}>") for i in range(max(by_number, default=-1) + 1)]
+        labels = read_labels(folder, config, spoken)
         return cls(
             labels,
-            blank=_content(config.get("pad_token")) or BLANK,
-            delimiter=_content(config.get("word_delimiter_token")) or "|",
-            unknown=_content(config.get("unk_token")) or "<unk>",
+            blank=content(config.get("pad_token")) or BLANK,
+            delimiter=content(config.get("word_delimiter_token")) or "|",
+            unknown=content(config.get("unk_token")) or "<unk>",
             case=case,
             language=language,
             pauses=pauses,
         )
 
 
-def _case_of(labels: Sequence[str]) -> Case:
+def read_labels(folder: Path, config: Mapping[str, Any], spoken: str = "") -> list[str]:
+    """The labels of ``vocab.json`` by their numbers, with those that transformers added.
+
+    Args:
+        folder: Where the file lies.
+        config: The contents of ``tokenizer_config.json``.
+        spoken: Of a file with a vocabulary per language the one to read; by default the configuration's.
+
+    Raises:
+        ValueError: there are several languages, and none of them is chosen.
+    """
+    vocabulary = read_json(folder / "vocab.json")
+    if vocabulary and all(isinstance(v, dict) for v in vocabulary.values()):
+        spoken = spoken or str(config.get("target_lang"))
+        if spoken not in vocabulary:
+            raise ValueError(
+                f"{folder / 'vocab.json'} holds the vocabularies of {len(vocabulary)} languages: set "
+                f"target_lang in tokenizer_config.json to one of {', '.join(sorted(vocabulary)[:20])} ..."
+            )
+        vocabulary = vocabulary[spoken]
+    numbers = read_json(folder / "added_tokens.json") | vocabulary
+    taken = set(numbers.values())
+    for number, token in config.get("added_tokens_decoder", {}).items():
+        if int(number) not in taken:
+            numbers.setdefault(content(token) or f"<unused{number}>", int(number))
+    by_number = {number: label for label, number in numbers.items()}
+    return [by_number.get(i, f"<unused{i}>") for i in range(max(by_number, default=-1) + 1)]
+
+
+def case_of(labels: Sequence[str]) -> Case:
+    """The case of the labels that are single letters; ``"keep"`` where they have both."""
     letters = "".join(label for label in labels if len(label) == 1)
     if letters == letters.lower():
         return "lower"
     return "upper" if letters == letters.upper() else "keep"
 
 
-def _content(token: Any) -> str | None:
+def content(token: Any) -> str | None:
     """The text of a token, which transformers writes as a string or as a mapping."""
     return token.get("content") if isinstance(token, Mapping) else token

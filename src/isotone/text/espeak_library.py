@@ -33,6 +33,7 @@ _CHARS_UTF8 = 1
 _RATE, _PITCH, _RANGE = 1, 3, 4
 _END, _WORD, _PHONEME = 0, 1, 7
 _SEPARATED = ord("_") << 8  # TextToPhonemes: "_" between phonemes
+_IPA = 0x02  # TextToPhonemes: the International Phonetic Alphabet
 
 _STRESS_MARKS = "',%="
 
@@ -146,27 +147,53 @@ class Library:
 
     def pronounce(self, word: str, voice: str) -> list[str]:
         """The mnemonics of a word said by itself, without stress marks; makes no sound."""
+        labels = (
+            p.lstrip(_STRESS_MARKS) for p in re.split(r"[_ ]+", self._phonemes(word, voice, _SEPARATED))
+        )
+        return [label for label in labels if label]
+
+    def ipa(self, text: str, voice: str) -> list[list[str]]:
+        """The phones of a text in the International Phonetic Alphabet, with stress marks; makes no sound.
+
+        Args:
+            text: Plain text; its control characters, if any, must be white space.
+            voice: As in :meth:`say`.
+
+        Returns:
+            A list per group that espeak-ng says as one word; some pairs of words ("of the") are one group.
+
+        Raises:
+            UnknownVoice: no such voice; the message names near ones.
+            ValueError: control characters.
+        """
+        _check(text)
+        # "(en)" says that a word is read in another language
+        said = re.sub(r"\([a-z-]+\)", "", self._phonemes(text, voice, _SEPARATED | _IPA))
+        groups = ([p for phone in group.split("_") if (p := phone.strip("'-"))] for group in said.split())
+        return [group for group in groups if group]
+
+    def _phonemes(self, text: str, voice: str, mode: int) -> str:
         with self._lock:
             self._select(voice)
             convert = self._library.espeak_TextToPhonemes
             convert.restype = ctypes.c_char_p
             convert.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_int)
-            rest = ctypes.c_char_p(word.encode())
+            rest = ctypes.c_char_p(text.encode())
             clauses = []
             while rest.value:
-                clauses.append(convert(ctypes.byref(rest), _CHARS_UTF8, _SEPARATED).decode())
-        labels = (p.lstrip(_STRESS_MARKS) for p in re.split(r"[_ ]+", " ".join(clauses)))
-        return [label for label in labels if label]
+                clauses.append(convert(ctypes.byref(rest), _CHARS_UTF8, mode).decode())
+        return " ".join(clauses)
 
     def _select(self, voice: str) -> None:
         if voice == self._voice:  # every change queues commands, which only speaking takes out again
             return
         language, plus, variant = voice.partition("+")
-        if language.lower() not in languages():
-            raise UnknownVoice(_unknown(language, languages(), "voice"))
+        check_language(language)
         if plus and variant not in variants():  # espeak-ng itself would say nothing and use none
             raise UnknownVoice(_unknown(variant, variants(), "voice variant"))
-        if self._library.espeak_SetVoiceByName(voice.encode()):
+        # of a language's several names espeak-ng knows the first, and that of its file
+        names = (voice, f"{_files()[language.lower()]}{plus}{variant}")
+        if all(self._library.espeak_SetVoiceByName(name.encode()) for name in names):
             raise EspeakError(f"espeak-ng could not load the voice {voice!r}.")
         self._voice = voice
 
@@ -194,9 +221,28 @@ def variants() -> tuple[str, ...]:
 @functools.cache
 def languages() -> tuple[str, ...]:
     """Names of the languages, in lower case."""
-    files = (p for p in (Path(_loader().get_data_path()) / "lang").rglob("*") if p.is_file())
-    found = (re.findall(r"^language\s+(\S+)", p.read_text("utf-8"), re.MULTILINE) for p in files)
-    return tuple(sorted({name.lower() for names in found for name in names}))
+    return tuple(sorted(_files()))
+
+
+def check_language(name: str) -> None:
+    """See that espeak-ng speaks a language.
+
+    Raises:
+        UnknownVoice: it does not; the message names near ones.
+    """
+    if name.lower() not in languages():
+        raise UnknownVoice(_unknown(name, languages(), "voice"))
+
+
+@functools.cache
+def _files() -> dict[str, str]:
+    """The name of the file that describes each language."""
+    found: dict[str, str] = {}
+    for path in sorted((Path(_loader().get_data_path()) / "lang").rglob("*")):
+        if path.is_file():
+            for name in re.findall(r"^language\s+(\S+)", path.read_text("utf-8"), re.MULTILINE):
+                found.setdefault(name.lower(), path.name)
+    return found
 
 
 def _check(text: str, **settings: tuple[int, int, int]) -> None:
@@ -224,5 +270,7 @@ def _loader() -> Any:
     try:
         import espeakng_loader
     except ImportError as error:
-        raise EspeakNotInstalled('Synthetic speech needs espeak-ng: pip install "isotone[synth]".') from error
+        raise EspeakNotInstalled(
+            'Synthetic speech, and words in phones, need espeak-ng: pip install "isotone[synth]".'
+        ) from error
     return espeakng_loader

@@ -7,31 +7,13 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
-#: ISO 639-2 and -3 to the 639-1 of the languages that num2words has.
-_CODES = """
-amh:am ara:ar aze:az bel:be ben:bn bod:bo cat:ca ces:cs cze:cs cym:cy wel:cy dan:da deu:de ger:de eng:en epo:eo spa:es
-fas:fa per:fa fin:fi fra:fr fre:fr heb:he hun:hu ind:id isl:is ice:is ita:it jpn:ja kan:kn kor:ko lit:lt lav:lv nld:nl
-dut:nl nor:no nob:no nb:no pol:pl por:pt ron:ro rum:ro rus:ru slk:sk slo:sk slv:sl srp:sr swe:sv tel:te tgk:tg tha:th
-tur:tr ukr:uk vie:vi
-"""
-_SHORT = dict(pair.split(":") for pair in _CODES.split())
+from isotone.languages import iso_code
 
 # whole numbers alone: what is beside them (3,50; 1.000; 21.; 10:30; 5€; 2-3) is read in ways that differ
 _WHOLE = re.compile(
     r"(?<![\w.,:/+\-\u2212\u2013%$£€¥§°])(?:0|[1-9]\d{0,8})(?![\w%$£€¥§°]|[.,:/\u2013-]\S)", re.ASCII
 )
 _UNITS = frozenset("%$£€¥§°‰")
-
-
-def short(language: str) -> str:
-    """The ISO 639-1 code of a language, where it has one of these; in lower case, without country.
-
-    Example:
-        >>> short("deu"), short("de-AT"), short("en_US"), short("")
-        ('de', 'de', 'en', '')
-    """
-    code = re.split(r"[-_]", language.lower(), maxsplit=1)[0]
-    return _SHORT.get(code, code)
 
 
 def spell_numbers(pieces: Sequence[str], language: str) -> list[str]:
@@ -44,7 +26,7 @@ def spell_numbers(pieces: Sequence[str], language: str) -> list[str]:
         pieces: What stands between spaces, in order.
         language: Its ISO code.
     """
-    say = _speaker(short(language))
+    say = _speaker(iso_code(language))
     if say is None:
         return list(pieces)
     out = []
@@ -63,7 +45,7 @@ def _speaker(language: str) -> Callable[[str], str] | None:
         import num2words
     except ImportError:
         return None
-    converter = num2words.CONVERTER_CLASSES.get(language)
+    converter = num2words.CONVERTER_CLASSES.get({"nb": "no"}.get(language, language))
     if converter is None:
         return None
 

@@ -7,6 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
+from isotone.languages import iso_code
 from isotone.text import languages, numbers
 
 Case = Literal["lower", "upper", "keep"]
@@ -96,7 +97,7 @@ def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
 def _spoken(pieces: list[str], language: str) -> list[str]:
     """Pieces with compatibility characters resolved and numbers written out."""
     plain = [_compatible(p) for p in pieces]
-    if languages.short(language) != "en":
+    if iso_code(language) != "en":
         return languages.spell_numbers(plain, language)
     out: list[str] = []
     owed: str | None = None  # a currency to be named after the magnitude that follows its amount

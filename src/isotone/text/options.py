@@ -50,7 +50,10 @@ def adapted(tokenizer: Tokenizer, options: TextOptions) -> Tokenizer:
     """
     changed = copy.copy(tokenizer)
     if options.language is not None:
-        changed.language = options.language
+        if options.language:
+            changed.use_language(options.language)
+        else:
+            changed.language = ""
     if options.dictionaries:
         if not isinstance(changed, PhoneTokenizer):
             raise TextError(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from isotone.files import atomic_write
+from isotone.languages import iso_code, language_code
 from isotone.text.folding import bare
 from isotone.text.normalize import TextError
 from isotone.text.phones import RELEASES, Closures, PhoneSet, fold
@@ -37,6 +38,13 @@ class Pronouncer(ABC):
     @abstractmethod
     def save(self, folder: Path) -> dict[str, Any]:
         """Write what :func:`load_pronouncer` needs into a folder, and return the configuration to give it."""
+
+    def use_language(self, language: str) -> None:
+        """Have words pronounced in a language, by its ISO 639 code; ValueError where that cannot be.
+
+        What is pronounced in one way only, as by a dictionary, is taken to be right.
+        """
+        language_code(language)
 
     def __call__(self, words: Sequence[str]) -> list[list[str]]:
         """The phones of every word.
@@ -123,6 +131,11 @@ class Espeak(Pronouncer):
             found[i] = to_phone_set(phones, self.phones, self.closures) or None
         return found
 
+    def use_language(self, language: str) -> None:
+        """See :meth:`Pronouncer.use_language`: this one is of English."""
+        if iso_code(language) != "en":
+            raise ValueError(f"its words are pronounced in TIMIT's phones of English; got {language!r}.")
+
     def save(self, folder: Path) -> dict[str, Any]:
         """Writes nothing: the configuration is all."""
         return {"kind": "espeak", "voice": self.voice, "phones": self.phones, "closures": self.closures}
@@ -157,6 +170,11 @@ class Chain(Pronouncer):
                 found[i] = phones
         return found
 
+    def use_language(self, language: str) -> None:
+        """See :meth:`Pronouncer.use_language`."""
+        for pronouncer in self.pronouncers:
+            pronouncer.use_language(language)
+
     def save(self, folder: Path) -> dict[str, Any]:
         """Write what the pronouncers need.
 
@@ -184,9 +202,13 @@ def load_pronouncer(config: Mapping[str, Any], folder: Path) -> Pronouncer:
         return Dictionary(folder / options["file"])
     if kind == "espeak":
         return Espeak(**options)
+    if kind == "ipa":
+        from isotone.text.ipa import EspeakIPA  # a pronouncer too
+
+        return EspeakIPA(**options)
     if kind == "chain":
         return Chain(*(load_pronouncer(c, folder) for c in options["pronouncers"]))
-    raise ValueError(f"A saved pronouncer is of kind dictionary, espeak or chain; got {kind!r}.")
+    raise ValueError(f"A saved pronouncer is of kind dictionary, espeak, ipa or chain; got {kind!r}.")
 
 
 def to_phone_set(phones: Sequence[str], to: PhoneSet = 39, closures: Closures = "merge") -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import bisect
+import copy
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from isotone.text.characters import CharacterTokenizer
+from isotone.text.fast_pieces import FAST_FILE, FastPieceTokenizer
 from isotone.text.lexicon import Lexicon
 from isotone.text.normalize import Case, TextError, Word, normalize, split_words
 from isotone.text.phones import SILENT
@@ -48,10 +51,12 @@ class PhoneTokenizer(Tokenizer):
         blank: The blank label.
         pauses: Put the silence between the words as well. A silence that begins a word is then that between the words.
         lexicon: The words that recognised phones are read as. Default: phones are the text.
+        delimiter: The label between words, where there is one; recognised words are then what stands between them.
         language: See :func:`isotone.text.normalize.split_words`.
 
     Raises:
-        ValueError: the blank or the silence is not among the labels, a label is there twice, or pauses without silence.
+        ValueError: the blank, the silence or the delimiter is not among the labels, a label is there twice, or pauses
+            without silence.
     """
 
     unit: Unit = "phones"
@@ -65,16 +70,32 @@ class PhoneTokenizer(Tokenizer):
         *,
         pauses: bool = False,
         lexicon: Lexicon | None = None,
+        delimiter: str | None = None,
         language: str = "en",
     ) -> None:
         super().__init__(labels, number_of_blank(labels, blank), silence, pauses, language)
+        if delimiter is not None and delimiter not in self._numbers:
+            raise ValueError(f"The delimiter {delimiter!r} is not among the labels {list(labels)}.")
         self.pronouncer = pronouncer
         self.lexicon = lexicon
+        self.delimiter = delimiter
 
     @property
     def has_words(self) -> bool:
         """See :attr:`Tokenizer.has_words`."""
-        return self.lexicon is not None
+        return self.lexicon is not None or self.delimiter is not None
+
+    @property
+    def delimiter_number(self) -> int | None:
+        """See :attr:`Tokenizer.delimiter_number`."""
+        return None if self.delimiter is None else self._numbers[self.delimiter]
+
+    def use_language(self, language: str) -> None:
+        """See :meth:`Tokenizer.use_language`."""
+        if self.pronouncer is not None:
+            self.pronouncer = copy.copy(self.pronouncer)
+            self.pronouncer.use_language(language)
+        super().use_language(language)
 
     @property
     def takes_words(self) -> bool:
@@ -162,15 +183,24 @@ class PhoneTokenizer(Tokenizer):
         """The words that the lexicon reads, without one the phones, with spaces between them."""
         if self.lexicon is not None:
             return " ".join(word for word, _, _ in self.words(ids))
-        return " ".join(self.labels[i] for i in ids if i != self.blank)
+        return " ".join(self.labels[i] for i in ids if self.writes(i))
 
     def words(self, ids: Sequence[int]) -> list[tuple[str, int, int]]:
-        """What the lexicon reads; without one nothing, for phones do not say where words begin."""
-        return [] if self.lexicon is None else self.lexicon.parse([self.labels[i] for i in ids])
+        """What the lexicon reads, or what stands between delimiters; without either nothing is known of words."""
+        if self.lexicon is not None:
+            return self.lexicon.parse([self.labels[i] for i in ids])
+        if self.delimiter is None:
+            return []
+        found: list[tuple[str, int, int]] = []
+        for said, group in itertools.groupby(range(len(ids)), lambda i: self.writes(ids[i])):
+            if said:
+                places = list(group)
+                found.append(("".join(self.labels[ids[i]] for i in places), places[0], places[-1] + 1))
+        return found
 
     def writes(self, number: int) -> bool:
         """See :meth:`Tokenizer.writes`."""
-        return number != self.blank
+        return number not in (self.blank, self.delimiter_number)
 
     def save(self, folder: Path) -> None:
         """Write everything that :func:`load` needs, the pronouncer too."""
@@ -180,6 +210,7 @@ class PhoneTokenizer(Tokenizer):
             "blank": self.labels[self.blank],
             "silence": self.silence,
             "pauses": self.pauses,
+            "delimiter": self.delimiter,
             "language": self.language,
             "pronouncer": None if self.pronouncer is None else self.pronouncer.save(Path(folder)),
             "lexicon": None if self.lexicon is None else self.lexicon.pronunciations,
@@ -278,13 +309,17 @@ def _distinct(texts: Iterable[str]) -> set[str]:
 
 
 def load(folder: str | Path) -> Tokenizer:
-    """Load what :meth:`Tokenizer.save` wrote, or the files of transformers' ``Wav2Vec2CTCTokenizer``.
+    """Load what :meth:`Tokenizer.save` wrote, or the files of a CTC tokenizer of transformers.
 
     Raises:
         FileNotFoundError: no tokenizer in the folder.
         ValueError: its files do not describe one.
     """
     folder = Path(folder)
+    if not (folder / CONFIG).is_file():
+        from isotone.text.foreign import load_foreign  # which makes the tokenizers of this module
+
+        return load_foreign(folder)
     config = read_json(folder / CONFIG)
     kind = config.get("kind", "characters")
     if kind == "phones":
@@ -292,11 +327,19 @@ def load(folder: str | Path) -> Tokenizer:
         words = config.get("lexicon")
         return PhoneTokenizer(
             config["labels"], pronouncer, config["silence"], config["blank"], pauses=config.get("pauses", False),
-            lexicon=Lexicon(words, config["silence"]) if words else None, language=config.get("language", "en"),
+            lexicon=Lexicon(words, config["silence"]) if words else None, delimiter=config.get("delimiter"),
+            language=config.get("language", "en"),
         )  # fmt: skip
     if kind == "characters":
         return CharacterTokenizer.from_transformers(
             folder, config.get("case"), config.get("language", "en"), pauses=config.get("pauses", False)
+        )
+    if kind == "pieces" and "blank" in config:
+        return FastPieceTokenizer(
+            (folder / FAST_FILE).read_text(encoding="utf-8"),
+            config["blank"],
+            config["case"],
+            config["language"],
         )
     if kind == "pieces":
         return PieceTokenizer(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from isotone.files import atomic_write
+from isotone.languages import language_code
 from isotone.text.normalize import TextError, Word
 
 Unit = Literal["phones", "characters", "pieces"]
@@ -67,7 +68,7 @@ class Tokenizer(ABC):
         unit: ``"phones"``, ``"characters"`` or ``"pieces"``.
         silence: The label of silence, where there is one: a text begins and ends with it.
         pauses: Whether it is between words as well. There it has frames where somebody pauses.
-        language: ISO code of the language that texts are in, whose numbers are spelled out; empty where not known.
+        language: ISO 639 code of the language of texts; empty where nothing says. Numbers are read in it.
     """
 
     unit: Unit
@@ -165,6 +166,14 @@ class Tokenizer(ABC):
     @abstractmethod
     def save(self, folder: Path) -> None:
         """Write everything that :func:`load` needs."""
+
+    def use_language(self, language: str) -> None:
+        """Have texts read in a language, by its ISO 639 code.
+
+        Raises:
+            ValueError: that is no code, or words cannot be pronounced in this language.
+        """
+        self.language = language_code(language)
 
     @property
     def silence_number(self) -> int | None:

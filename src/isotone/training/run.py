@@ -24,8 +24,9 @@ from isotone.text.pronounce import load_pronouncer
 from isotone.text.tokenizer import Tokenizer, build_tokenizer
 from isotone.training import checkpoint
 from isotone.training.assess import assess, snapshot
-from isotone.training.config import RecipeError, differences, experiments, load_recipe
+from isotone.training.config import RecipeError, differences, load_recipe
 from isotone.training.data import Utterances
+from isotone.training.experiments import experiments
 from isotone.training.loop import Trainer
 from isotone.training.objective import Objective
 from isotone.training.processes import make_accelerator

@@ -1,0 +1,229 @@
+"""The score that separates a clip that is in an index from one that is not, measured on the index itself.
+
+Clips are drawn from the index and searched for everywhere but in their own recording: what they find is what a clip
+that is not there finds. A score counts by how far it is above the clip's own level, the median of its scores at items
+drawn from the index: in noise, or through a telephone, a clip is less like everything, and the two fall together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from isotone.interfaces import Searcher
+from isotone.search.codes import scan
+from isotone.search.store import SearchIndex, Threshold
+
+#: Share of the clips that are not in an index that are to find something nevertheless.
+RATE = 0.01
+
+# Lengths of the clips that are drawn, in windows; between them margins are interpolated.
+_WINDOWS = (1, 2, 3, 4, 6, 8, 12, 16)
+# Clips of each length: the third largest margin of 299 is the one that 1 % exceed.
+_CLIPS = 299
+# Items whose median is a clip's level, and items that the model scores for a clip that was drawn.
+_COHORT, _CANDIDATES = 64, 50
+# A recording is a copy where it comes so much of the way from the level to the clip itself: for clips that are long
+# enough to tell (in windows), and for shorter ones.
+_LONG, _COPY, _COPY_SHORT = 4, 0.75, 0.97
+# Of Gumbel's distribution: quantiles are location - scale * log(-log(p)).
+_QUARTERS = tuple(-math.log(-math.log(p)) for p in (0.25, 0.5, 0.75))
+
+
+@dataclass(frozen=True)
+class Bar:
+    """The least score of a match, for one clip.
+
+    Attributes:
+        score: The score.
+        rate: Share of the clips that are not in the index that reach theirs, at most; see :meth:`Threshold.rate_of`.
+    """
+
+    score: float
+    rate: float
+
+
+class Cohort:
+    """Items drawn from an index, to compare clips with."""
+
+    def __init__(self, index: SearchIndex, searcher: Searcher, *, seed: int = 0) -> None:
+        self.index, self.searcher = index, searcher
+        self.items = np.sort(np.random.default_rng(seed).permutation(len(index))[:_COHORT])
+        self.vectors, self.lengths = index.take(self.items)
+        self.long: dict[int, tuple[NDArray[np.bool_], Tensor, Tensor]] = {}
+
+    def level(self, query: Tensor, apart: NDArray[np.bool_]) -> float | None:
+        """Median of a clip's scores at the cohort's items.
+
+        Args:
+            query: ``(m, d)``.
+            apart: ``(I,)``: false for items of the index that are left out.
+
+        Returns:
+            None where no item that is long enough is left.
+        """
+        if len(query) not in self.long:
+            fit = self.lengths >= len(query)
+            self.long[len(query)] = fit.numpy(), self.vectors[fit], self.lengths[fit]
+        fits, vectors, lengths = self.long[len(query)]
+        counted = apart[self.items[fits]]
+        if not counted.any():
+            return None
+        return float(np.median(self.searcher.score(query, vectors, lengths).numpy()[counted]))
+
+
+@torch.inference_mode()
+def bar(index: SearchIndex, searcher: Searcher, query: Tensor, best: int) -> Bar | None:
+    """The score that a place must reach, for a clip.
+
+    Args:
+        index: The index.
+        searcher: The model that made it.
+        query: ``(m, d)``.
+        best: Item of the best place; it, and what overlaps it, is not the clip's level.
+
+    Returns:
+        None where the index has no threshold, or nothing to compare with that is as long as the clip.
+    """
+    if index.threshold is None or not index.threshold.windows:
+        return None
+    level = Cohort(index, searcher).level(query, ~_overlapping(index, best))
+    if level is None:
+        return None
+    return Bar(level + index.threshold.margin(len(query)), index.threshold.rate_of(len(query)))
+
+
+@torch.inference_mode()
+def measure(
+    index: SearchIndex, searcher: Searcher, *, rate: float = RATE, seed: int = 0
+) -> Iterator[tuple[float, Threshold]]:
+    """Measure the threshold of an index.
+
+    For each length, m windows without overlap, clips are drawn from the index, and the margin of each is its best score
+    elsewhere less its level. The threshold is the ``ceil((n + 1) (1 - rate))``-th smallest of n margins: a further clip
+    of the same kind exceeds it with a probability of ``rate`` at most (the conformal quantile). With fewer than
+    ``1 / rate - 1`` clips it is the largest of them, and the rate is ``1 / (n + 1)``.
+
+    Elsewhere is in other recordings, or, where there is one, in items that the clip does not overlap. Recordings that
+    are copies of the clip's own are left out. What copies are left do not count where they are few: the threshold is
+    never above the one of Gumbel's distribution, which maxima have, with the quartiles of the margins.
+
+    Args:
+        index: The index.
+        searcher: The model that made it.
+        rate: Of false alarms, per clip.
+        seed: Of the draw.
+
+    Yields:
+        The share that is done, 0 to 1, and the threshold so far; it has no lengths where the index is too small.
+    """
+    clips = _Clips(index, searcher, seed)
+    found = Threshold(rate)
+    lengths = [m for m in _WINDOWS if m <= searcher.query_windows]
+    for number, windows in enumerate(lengths):
+        margins: list[float] = []
+        for done, (item, start) in enumerate(clips.draw(windows)):
+            margin = clips.margin(item, start, windows)
+            margins += [] if margin is None else [margin]
+            if done % 16 == 0:
+                yield (number + done / _CLIPS) / len(lengths), found
+        if margins:
+            found = found.extended(windows, _upper(margins, rate), len(margins))
+    yield 1.0, found
+
+
+def _upper(margins: list[float], rate: float) -> float:
+    """The margin that a share ``rate`` exceeds."""
+    count = len(margins)
+    measured = sorted(margins)[min(count, math.ceil((count + 1) * (1 - rate))) - 1]
+    low, middle, high = np.quantile(margins, (0.25, 0.5, 0.75))
+    scale = (high - low) / (_QUARTERS[2] - _QUARTERS[0])
+    if scale == 0:
+        return measured
+    expected = middle + scale * (-math.log(-math.log(1 - max(rate, 1 / (count + 1)))) - _QUARTERS[1])
+    return float(min(measured, expected))
+
+
+class _Clips:
+    """Clips from an index, and what they find there."""
+
+    def __init__(self, index: SearchIndex, searcher: Searcher, seed: int) -> None:
+        self.index, self.searcher = index, searcher
+        self.step = max(1, round(searcher.window_s / searcher.hop_s))
+        self.rng = np.random.default_rng(seed)
+        self.cohort = Cohort(index, searcher, seed=seed)
+        self.elsewhere: dict[int, NDArray[np.bool_]] = {}
+
+    def draw(self, windows: int) -> Iterator[tuple[int, int]]:
+        """Items, and windows in them at which clips begin: whole windows apart, none twice, in random order."""
+        used: set[tuple[int, int]] = set()
+        order = self.rng.permutation(len(self.index)).tolist()
+        while order and len(used) < _CLIPS:
+            left = []
+            for item in order:
+                recording, first, count = self.index.items[item].tolist()
+                last = count - (windows - 1) * self.step
+                starts = [s for s in range(-first % self.step, last, self.step)
+                          if (recording, first + s) not in used]  # fmt: skip
+                if not starts or len(used) == _CLIPS:
+                    continue
+                start = starts[int(self.rng.integers(len(starts)))]
+                used.add((recording, first + start))
+                left.append(item)
+                yield item, start
+            order = left
+
+    def margin(self, item: int, start: int, windows: int) -> float | None:
+        """Best score elsewhere, less the level; None for silence, or where there is nothing elsewhere."""
+        query = self._vectors(item, start, windows)
+        if not query.any():
+            return None
+        if item not in self.elsewhere:
+            self.elsewhere[item] = self._elsewhere(item)
+        apart = self.elsewhere[item]
+        items, scores = self._best(query, apart)
+        if not len(items):
+            return None
+        best = int(scores.argmax())
+        level = self.cohort.level(query, apart & ~_overlapping(self.index, int(items[best])))
+        return None if level is None else float(scores[best]) - level
+
+    def _vectors(self, item: int, start: int, windows: int) -> Tensor:
+        rows = self.index.vectors[item][start : start + (windows - 1) * self.step + 1 : self.step]
+        return torch.from_numpy(np.array(rows)).float()
+
+    def _best(self, query: Tensor, apart: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Tensor]:
+        index = self.index
+        lengths = np.where(apart, index.lengths, 0).astype(np.uint16)  # too short for any clip
+        items = scan(query, index.centroids, index.codes, lengths, _CANDIDATES)
+        return items, self.searcher.score(query, *index.take(items)) if len(items) else torch.zeros(0)
+
+    def _elsewhere(self, item: int) -> NDArray[np.bool_]:
+        """Items that a clip of this item is not in: ``(I,)``."""
+        recordings = self.index.items[:, 0]
+        if len(self.index.recordings) == 1:
+            return ~_overlapping(self.index, item)
+        apart: NDArray[np.bool_] = recordings != recordings[item]
+        count = min(-(-int(self.index.lengths[item]) // self.step), self.searcher.query_windows)
+        query = self._vectors(item, 0, count)
+        itself = float(self.searcher.score(query, *self.index.take(np.array([item])))[0])
+        level = self.cohort.level(query, apart)
+        items, scores = self._best(query, apart)
+        if level is None or not len(items):
+            return apart
+        like = level + (_COPY if count >= _LONG else _COPY_SHORT) * (itself - level)
+        copies = recordings[items[scores.numpy() >= like]]
+        return apart & ~np.isin(recordings, copies)
+
+
+def _overlapping(index: SearchIndex, item: int) -> NDArray[np.bool_]:
+    """Items that have windows of an item: ``(I,)``."""
+    recording, first, count = index.items[item]
+    recordings, firsts, counts = index.items.T
+    return (recordings == recording) & (firsts < first + count) & (first < firsts + counts)
