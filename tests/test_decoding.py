@@ -141,7 +141,7 @@ def test_truncated(media: Path, tmp_path: Path, name: str, keep: float) -> None:
 @needs_ffmpeg
 @pytest.mark.parametrize("name", ["noise.aac", "noise.m4a", "noise.wav"])
 def test_noise_is_no_audio_whatever_its_name(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(np.random.default_rng(0).bytes(100_000))
+    (tmp_path / name).write_bytes(np.random.default_rng(0).bytes(300_000))
     with pytest.raises(
         AudioError, match=rf"{name}: not audio that libsndfile reads \(.*\), nor ffmpeg \(.*\)"
     ):
@@ -212,9 +212,15 @@ def test_a_decoder_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_decoder_is_ended_when_enough_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stream never ends, and neither its process nor memory for it is left behind."""
-    path = fake(tmp_path / "bin", monkeypatch, f"echo $$ > {tmp_path / 'pid'}; exec cat /dev/zero")
+    """The rest is not waited for, and its process is not left behind."""
+    path = fake(
+        tmp_path / "bin",
+        monkeypatch,
+        f"echo $$ > {tmp_path / 'pid'}; head -c 9000000 /dev/zero; exec sleep 60",
+    )
+    start = time.monotonic()
     assert len(load(path, start=1.0, end=30.0)) == 29 * 16_000
+    assert time.monotonic() - start < 20
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
