@@ -151,10 +151,12 @@ def test_noise_is_no_audio_whatever_its_name(tmp_path: Path, name: str) -> None:
 # Decoders that are not there, or are not what they should be
 
 
-def fake(folder: Path, monkeypatch: pytest.MonkeyPatch, decode: str, **stream: object) -> Path:
+def fake(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, decode: str, *, score: int = 100, **stream: object
+) -> Path:
     """Programs named ffprobe and ffmpeg alone on the path: one says what is in a file, one runs a shell script."""
     found = {"streams": [{"sample_rate": "16000", "channels": 1, **stream}]}
-    header = json.dumps({**found, "format": {"format_name": "mov,mp4", "probe_score": 100}})
+    header = json.dumps({**found, "format": {"format_name": "mov,mp4", "probe_score": score}})
     folder.mkdir()
     for name, script in (("ffprobe", f"echo '{header}'"), ("ffmpeg", decode)):
         (folder / name).write_text(f"#!/bin/sh\nPATH=/bin:/usr/bin\n{script}\n")
@@ -182,6 +184,14 @@ def test_without_a_decoder_the_error_says_what_to_install(
     assert unsupported(there) == [Path("b.M4A"), Path("c.mp4")]
     monkeypatch.setattr(decoding, "decoder", lambda: "ffmpeg")
     assert unsupported(there) == []
+
+
+def test_a_guess_by_the_name_alone_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = fake(tmp_path / "bin", monkeypatch, "head -c 64000 /dev/zero", score=1)
+    with pytest.raises(
+        AudioError, match=r"nor ffmpeg \(nothing in it but its name is that of a media file\)"
+    ):
+        load(path)
 
 
 def test_a_decoder_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
