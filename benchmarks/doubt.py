@@ -30,7 +30,7 @@ from isotone import audio as sound
 from isotone.alignment import AlignmentError
 from isotone.doubt import check_of, strangers
 from isotone.evaluation import roc
-from isotone.inputs import find_audio, read_text, transcript_path
+from isotone.inputs import find_audio, find_transcript, read_text
 from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.text.normalize import normalize
@@ -53,7 +53,7 @@ def transcripts(folder: Path) -> Iterator[tuple[Path, str]]:
                     yield stems[id], text
     else:
         for path in audio:
-            yield path, read_text(transcript_path(path, None), sound.info(path).seconds)
+            yield path, read_text(find_transcript(path, None).path, sound.info(path).seconds)
 
 
 def wrong_texts(texts: dict[Path, str], seed: int = 0) -> dict[str, dict[Path, str]]:

@@ -21,9 +21,9 @@ MOST = 200
 #: With fewer a threshold would be an accident.
 LEAST = 20
 
-#: Share of the wrong transcripts of the split that are to be flagged. A split is like what a model was trained on. On
-#: other speech chance agreements are lower, and those of right transcripts as well: there 95 % of the split becomes
-#: 97 to 100 %, and a threshold for 99 % would flag twice as many of the right.
+#: Share of the wrong transcripts of the split that are to be flagged. Of speech that a model was not trained on both
+#: kinds agree less: there this threshold flagged 99 to 100 % of the wrong (benchmarks/README.md), and one for 99 % of
+#: the split would flag twice to five times as many of the right.
 WANTED = 0.95
 
 
