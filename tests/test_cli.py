@@ -31,6 +31,9 @@ from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.registries import ALL
 
+# To random weights all text is doubtful, and noise begins with something else.
+PLAIN = ("--no-check", "--no-edges")
+
 COMMANDS = [
     "align", "transcribe", "train", "evaluate", "report", "results", "synth", "export", "plugins", "score-check",
     "search", "lm",
@@ -93,11 +96,13 @@ def test_align_writes_what_was_said_when(characters: Path, tmp_path: Path) -> No
     for i in range(2):
         save_noise(tmp_path / f"speech/u{i}.wav", text="Hello there, it's 2 o'clock.", seed=i)
     out = tmp_path / "out"
-    result = isotone(
-        "align", tmp_path / "speech", "-m", characters, "-f", "textgrid", "-f", "json", "-f", "ctm", "-o", out
-    )
+    formats = ("-f", "textgrid", "-f", "json", "-f", "ctm")
+    result = isotone("align", tmp_path / "speech", "-m", characters, *formats, "-o", out, *PLAIN)
     assert result.stdout == f"2 of 2 files written to {out}\n"
-    assert names_in(out) == sorted(f"u{i}{s}" for i in range(2) for s in (".TextGrid", ".ctm", ".json"))
+    written = [n for n in names_in(out) if n != "warnings.jsonl"]
+    assert written == sorted(f"u{i}{s}" for i in range(2) for s in (".TextGrid", ".ctm", ".json"))
+        f"u{i}{s}" for i in range(2) for s in (".TextGrid", ".ctm", ".json")
+    )
     whole = files.read(out / "u0.json")
     assert whole.duration == 1.5
     assert whole.tier("words").labels == ["Hello", "there,", "it's", "2", "o'clock."]
@@ -172,7 +177,7 @@ def test_a_model_of_transformers_aligns_as_torchaudio_does(theirs: Path, tmp_pat
     from transformers import Wav2Vec2ForCTC, Wav2Vec2Processor
 
     audio = save_noise(tmp_path / "u.wav", 2.0, text="a good deed")
-    isotone("align", audio, "-m", theirs, "-f", "json", "-o", tmp_path / "out")
+    isotone("align", audio, "-m", theirs, "-f", "json", "-o", tmp_path / "out", *PLAIN)
     model, processor = (
         Wav2Vec2ForCTC.from_pretrained(theirs).eval(),
         Wav2Vec2Processor.from_pretrained(theirs),
@@ -215,8 +220,8 @@ def test_what_was_left_out_is_said(characters: Path, tmp_path: Path) -> None:
     assert "'日'" in result.stderr
     (row,) = lines_of(tmp_path / "o/warnings.jsonl")
     assert row["file"] == str(speech)
-    speech.with_suffix(".txt").write_text("va")
-    assert isotone("align", speech, "-m", characters, "-o", tmp_path / "o").stderr == ""
+    save_noise(speech, 0.5, text="va")
+    assert isotone("align", speech, "-m", characters, "-o", tmp_path / "o", *PLAIN).stderr == ""
     assert not (tmp_path / "o/warnings.jsonl").exists()
 
 

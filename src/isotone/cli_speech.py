@@ -118,6 +118,13 @@ def align(
     device: Device_ = "cpu",
     window: Window_ = 15.0,
     guide: Guide_ = True,
+    edges: Annotated[
+        bool,
+        typer.Option(
+            "--edges/--no-edges",
+            help="Leave out what a recording begins and ends with where it is not the text: music, noise, others.",
+        ),
+    ] = True,
     extra_speech: Annotated[
         bool,
         typer.Option(
@@ -184,6 +191,7 @@ def align(
                 device=device,
                 window_s=window,
                 guided=guide,
+                edges=edges,
                 extra_speech=extra_speech,
                 star_cost=star_cost,
                 text=TextOptions(language, tuple(dictionary or ()), keep_markup),

@@ -45,6 +45,7 @@ class Pipeline:
             It is found as stars, labelled ``*`` in the tier of words. The aligner must be able to leave tokens out.
         guided: Whether the guide is asked, where the model has one and the aligner takes it. Times are better where
             text or recording are hard; forced alignment then needs the whole encoder, which the timing head may not.
+        edges: Whether a recording may begin and end with something that is not its text, see :mod:`isotone.edges`.
         star_cost: Nats a frame by which a star, such as one for extra speech, scores less than the best label: the
             higher, the less is taken for speech that is not in the text.
         text: How given texts are read.
@@ -70,6 +71,7 @@ class Pipeline:
         extra_speech: bool = False,
         star_cost: float = stars.STAR_COST,
         guided: bool = True,
+        edges: bool = True,
         text: TextOptions = TextOptions(),  # noqa: B008 - frozen
         on_window: Callable[[float], None] = lambda share: None,
         check: bool = True,
@@ -113,7 +115,7 @@ class Pipeline:
         self.windows = windows
         self.extra_speech = extra_speech
         self.holds_phones = aligner is None and model.tokenizer.unit == "phones"
-        self.finds_edges = not extra_speech and getattr(self.aligner, "skips_optional", False)
+        self.finds_edges = edges and not extra_speech and getattr(self.aligner, "skips_optional", False)
         self.on_window = on_window
         self.check = check
 

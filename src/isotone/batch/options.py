@@ -29,7 +29,7 @@ class Options:
 
     Attributes:
         model: Model or run folder, or a hub id.
-        aligner, decoder, times, guided, extra_speech, star_cost: See :class:`isotone.pipeline.Pipeline`.
+        aligner, decoder, times, guided, edges, extra_speech, star_cost: See :class:`isotone.pipeline.Pipeline`.
         device: Where the model runs.
         window_s: Seconds of the windows in which longer audio is encoded; 0: all at once. See
             :class:`isotone.windows.Windows`.
@@ -43,6 +43,7 @@ class Options:
     device: str = "cpu"
     window_s: float = Windows.window_s
     guided: bool = True
+    edges: bool = True
     extra_speech: bool = False
     star_cost: float = STAR_COST
     text: TextOptions = field(default_factory=TextOptions)
@@ -78,6 +79,7 @@ class Options:
             extra_speech=self.extra_speech,
             star_cost=self.star_cost,
             guided=self.guided,
+            edges=self.edges,
             text=self.text,
         )
 
