@@ -101,8 +101,6 @@ def test_align_writes_what_was_said_when(characters: Path, tmp_path: Path) -> No
     assert result.stdout == f"2 of 2 files written to {out}\n"
     written = [n for n in names_in(out) if n != "warnings.jsonl"]
     assert written == sorted(f"u{i}{s}" for i in range(2) for s in (".TextGrid", ".ctm", ".json"))
-        f"u{i}{s}" for i in range(2) for s in (".TextGrid", ".ctm", ".json")
-    )
     whole = files.read(out / "u0.json")
     assert whole.duration == 1.5
     assert whole.tier("words").labels == ["Hello", "there,", "it's", "2", "o'clock."]
