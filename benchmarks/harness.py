@@ -19,7 +19,7 @@ from benchmarks.memory import peak_extra_mib
 #: What the kernels of this repository are called among the contenders.
 OURS = "isotone"
 # Modules of this package that declare no benchmarks.
-_HARNESS = {"__main__", "harness", "long_audio", "memory", "output"}
+_HARNESS = {"__main__", "doubt", "edges", "harness", "long_audio", "memory", "output", "search_threshold"}
 # Timed runs of a contender at one size, and how long one round of all contenders may take to be repeated.
 _ROUNDS = 3, 101
 _LONG_S = 15.0

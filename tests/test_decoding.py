@@ -141,18 +141,22 @@ def test_truncated(media: Path, tmp_path: Path, name: str, keep: float) -> None:
 @needs_ffmpeg
 @pytest.mark.parametrize("name", ["noise.aac", "noise.m4a", "noise.wav"])
 def test_noise_is_no_audio_whatever_its_name(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(np.random.default_rng(0).bytes(100_000))
-    with pytest.raises(AudioError, match=rf"{name}: not audio that libsndfile \(.*\) or ffmpeg \(.*\) reads"):
+    (tmp_path / name).write_bytes(np.random.default_rng(0).bytes(300_000))
+    with pytest.raises(
+        AudioError, match=rf"{name}: not audio that libsndfile reads \(.*\), nor ffmpeg \(.*\)"
+    ):
         load(tmp_path / name)
 
 
 # Decoders that are not there, or are not what they should be
 
 
-def fake(folder: Path, monkeypatch: pytest.MonkeyPatch, decode: str, **stream: object) -> Path:
+def fake(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, decode: str, *, score: int = 100, **stream: object
+) -> Path:
     """Programs named ffprobe and ffmpeg alone on the path: one says what is in a file, one runs a shell script."""
     found = {"streams": [{"sample_rate": "16000", "channels": 1, **stream}]}
-    header = json.dumps({**found, "format": {"format_name": "mov,mp4", "probe_score": 100}})
+    header = json.dumps({**found, "format": {"format_name": "mov,mp4", "probe_score": score}})
     folder.mkdir()
     for name, script in (("ffprobe", f"echo '{header}'"), ("ffmpeg", decode)):
         (folder / name).write_text(f"#!/bin/sh\nPATH=/bin:/usr/bin\n{script}\n")
@@ -180,6 +184,14 @@ def test_without_a_decoder_the_error_says_what_to_install(
     assert unsupported(there) == [Path("b.M4A"), Path("c.mp4")]
     monkeypatch.setattr(decoding, "decoder", lambda: "ffmpeg")
     assert unsupported(there) == []
+
+
+def test_a_guess_by_the_name_alone_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = fake(tmp_path / "bin", monkeypatch, "head -c 64000 /dev/zero", score=1)
+    with pytest.raises(
+        AudioError, match=r"nor ffmpeg \(nothing in it but its name is that of a media file\)"
+    ):
+        load(path)
 
 
 def test_a_decoder_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,9 +222,15 @@ def test_a_decoder_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_decoder_is_ended_when_enough_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stream never ends, and neither its process nor memory for it is left behind."""
-    path = fake(tmp_path / "bin", monkeypatch, f"echo $$ > {tmp_path / 'pid'}; exec cat /dev/zero")
+    """The rest is not waited for, and its process is not left behind."""
+    path = fake(
+        tmp_path / "bin",
+        monkeypatch,
+        f"echo $$ > {tmp_path / 'pid'}; head -c 9000000 /dev/zero; exec sleep 60",
+    )
+    start = time.monotonic()
     assert len(load(path, start=1.0, end=30.0)) == 29 * 16_000
+    assert time.monotonic() - start < 20
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 

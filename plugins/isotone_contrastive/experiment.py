@@ -21,6 +21,7 @@ from torch import nn
 from isotone.augment import Chain
 from isotone.corpus.voices import SAMPLE_RATE
 from isotone.files import atomic_folder, atomic_write
+from isotone.registry import nearest
 from isotone.training.config import RecipeError
 from isotone_contrastive.data import SOURCES, Pool, Recordings
 from isotone_contrastive.embedder import Embedder, build_embedder, save_encoder
@@ -93,7 +94,9 @@ def load_experiment(path: Path | str, overrides: Sequence[str] = ()) -> Experime
     path = Path(path)
     if not path.is_file():
         known = sorted(p.stem for p in path.parent.glob("*.yaml") if p.stem != "base")
-        raise FileNotFoundError(f"No experiment {path.stem!r}; there is {', '.join(known) or 'none'}.")
+        raise FileNotFoundError(
+            f"No experiment {path.stem!r}.{nearest(path.stem, known)} There is: {', '.join(known) or 'nothing'}."
+        )
     if wrong := [item for item in overrides if "=" not in item]:
         raise RecipeError(f"An override is key=value; got {wrong[0]!r}.")
     layers = [p for p in (path.with_name("base.yaml"), path) if p.is_file()]

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from isotone.console import experiment_arguments
+from isotone.registry import nearest
 
 HERE = Path(__file__).parent
 EXPERIMENTS = sorted(path.stem for path in HERE.glob("*.yaml") if path.stem != "base")
@@ -28,7 +29,9 @@ def load(name: str, overrides: list[str]) -> DictConfig:
         ValueError: no such experiment or key.
     """
     if name not in EXPERIMENTS:
-        raise ValueError(f"Expected one of {', '.join(EXPERIMENTS)}; got {name!r}.")
+        raise ValueError(
+            f"No experiment {name!r}.{nearest(name, EXPERIMENTS)} There is: {', '.join(EXPERIMENTS)}."
+        )
     config = OmegaConf.merge(OmegaConf.load(HERE / "base.yaml"), OmegaConf.load(HERE / f"{name}.yaml"))
     config.output = f"{config.output}/{name}"
     OmegaConf.set_struct(config, True)

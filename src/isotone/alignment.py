@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 class AlignmentError(ValueError):
@@ -96,6 +97,8 @@ class Alignment:
         score: How well the text fits the audio, nats a token (<= 0): the log-likelihood ratio of the text against
             whatever fits best. 0 where the model hears the very labels of the text; where known. See
             :class:`isotone.scores.Scores`.
+        audio: File of the recording, where known: formats that link recordings name it. It is not compared: alignments
+            of the same words at the same times are equal, wherever the recording lies.
 
     Raises:
         AlignmentError: two tiers share a name, a segment runs past the audio, or the duration is negative.
@@ -105,6 +108,7 @@ class Alignment:
     duration: float
     tiers: tuple[Tier, ...] = field(default=())
     score: float | None = None
+    audio: Path | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tiers", tuple(self.tiers))

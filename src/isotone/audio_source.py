@@ -158,7 +158,7 @@ def _probe(path: Path, reason: str) -> decoding.Stream:
         return decoding.probe(path)
     except decoding.DecodingError as error:
         raise AudioError(
-            f"{path}: not audio that libsndfile ({reason}) or {name} ({error}) reads. Expected a recording or a film "
+            f"{path}: not audio that libsndfile reads ({reason}), nor {name} ({error}). Expected a recording or a film "
             f"with sound: get it again, or convert it to WAV or FLAC."
         ) from None
 

@@ -132,11 +132,18 @@ def align(
             help="Nats a frame that speech outside the transcript costs: the higher, the less is taken for such."
         ),
     ] = 3.0,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check/--no-check",
+            help="Warn of files whose text is likely not what is said, by the model's own threshold.",
+        ),
+    ] = True,
     min_score: Annotated[
         float | None,
         typer.Option(
-            help="Warn of files whose score (nats a token, 0 is perfect) is lower: their transcript is likely wrong. "
-            "`isotone score-check` finds a threshold for a model."
+            help="Warn of files whose score (nats per token, 0 is perfect) is lower, in place of the model's own "
+            "threshold. `isotone score-check` measures both."
         ),
     ] = None,
     strict: Annotated[
@@ -159,7 +166,8 @@ def align(
     files of others, or those that you have changed, without --overwrite.
 
     One bad file does not stop the others: it is listed in OUT/errors.jsonl and the exit code is 1. Warnings are listed
-    in OUT/warnings.jsonl; the files they are about are written.
+    in OUT/warnings.jsonl; the files they are about are written. Files whose text is likely not what is said are named;
+    with --strict the exit code is then 2.
 
     Example: isotone align speech/*.wav --model runs/timit/joint --format textgrid --format ctm
     """
@@ -184,6 +192,7 @@ def align(
             text=text,
             text_dir=text_dir,
             min_score=min_score,
+            check=check,
         )
     _finish(report, out_dir, strict=strict)
 
@@ -306,11 +315,12 @@ def score_check(
         Path | None, typer.Option("--json", help="Write everything, file by file, as JSON to this file.")
     ] = None,
 ) -> None:
-    """Measure how well a model's score tells a right transcript from a wrong one.
+    """Measure how well a model tells a right transcript from a wrong one.
 
     Every file is aligned with its own transcript and with another file's. Says the area under the ROC curve (the
-    probability that a right transcript scores higher than a wrong one), the equal error rate, and the threshold to
-    give to `isotone align --min-score`.
+    probability that a right transcript scores higher than a wrong one), the equal error rate, and the threshold with
+    the least of both errors: of the score, to give to `isotone align --min-score`, and of the agreement, by which
+    `isotone align` finds doubtful files; and what the threshold does here by which it finds them.
 
     Example: isotone score-check speech/ --model runs/timit/joint
     """
@@ -321,7 +331,7 @@ def score_check(
             audio,
             model,
             text_dir=text_dir,
-            aligner=aligner,
+            aligner=_part(aligner),
             times=times,
             device=device,
             window_s=window,
@@ -329,11 +339,13 @@ def score_check(
             seed=seed,
             json_file=json_file,
         )
-    found = check.roc
-    table = Table("right", "wrong", "AUC %", "equal error rate %", "threshold")
-    rates = (f"{100 * x:.1f}" for x in (found.auc, found.equal_error_rate))
-    table.add_row(str(found.right), str(found.wrong), *rates, f"{found.threshold:.2f}")
+    table = Table("", "right", "wrong", "AUC %", "equal error rate %", "threshold")
+    for name, found in (("score", check.roc), ("agreement", check.agreement)):
+        if found is not None:
+            rates = (f"{100 * x:.1f}" for x in (found.auc, found.equal_error_rate))
+            table.add_row(name, str(found.right), str(found.wrong), *rates, f"{found.threshold:.2f}")
     out.print(table)
+    typer.echo(check.said())
     if check.errors:
         first = check.errors[0]
         fail(f"{len(check.errors)} files left out; first: {first['file']}: {first['error']}", 1)

@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from isotone.doubt import Check
 from isotone.fetch import CONFIG, check_source, fetch, model_folder
 from isotone.files import atomic_folder
 from isotone.interfaces import Encoder, Head, Statistics
@@ -68,6 +69,10 @@ class Model(nn.Module):
         tokenizer: Text to labels.
         reading: Which heads give text and times.
 
+    Attributes:
+        check: When a transcript is doubtful (:mod:`isotone.doubt`), as measured where the model was trained; None
+            where it was not.
+
     Raises:
         ModelError: ``reading`` names a head that is not there, or a head has no ``name``.
     """
@@ -89,6 +94,7 @@ class Model(nn.Module):
         self.head_specs = {name: dict(spec) for name, spec in head_specs.items()}
         self.tokenizer = tokenizer
         self.reading = reading
+        self.check: Check | None = None
         self.heads = nn.ModuleDict(
             {name: _head(spec, encoder, tokenizer) for name, spec in head_specs.items()}
         )
@@ -161,6 +167,8 @@ class Model(nn.Module):
                 "heads": self.head_specs,
                 "reading": asdict(self.reading),
             }
+            if self.check:
+                config["check"] = asdict(self.check)
             (target / CONFIG).write_text(
                 json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
             )
@@ -215,11 +223,13 @@ class Model(nn.Module):
         try:
             name, head_specs = config.get("encoder", "transformers"), dict(config["heads"])
             reading = Reading(**config["reading"])
+            check = Check(**config["check"]) if "check" in config else None
         except (KeyError, TypeError, ValueError) as error:
             what = f"no {error}" if isinstance(error, KeyError) else error
             raise ModelError(f"{folder / CONFIG} is damaged: {what}. Get the model again.") from error
         encoder = encoders.get(name).load(folder / "encoder")  # type: ignore[attr-defined]
         model = cls(encoder, head_specs, tokenizers.load(folder / "tokenizer"), reading)
+        model.check = check
         try:
             model.load_state_dict(load_file(folder / WEIGHTS))
         except FileNotFoundError as error:

@@ -11,6 +11,7 @@ import torch
 
 from isotone import stars
 from isotone.alignment import AlignmentError
+from isotone.doubt import agreements
 from isotone.edges import CLOSE, EDGE_COST, MUCH, Asked, edge_share, edges_left_out
 from isotone.interfaces import Aligner, Decoder
 from isotone.model import Model
@@ -48,6 +49,7 @@ class Pipeline:
             higher, the less is taken for speech that is not in the text.
         text: How given texts are read.
         on_window: Called while long audio is encoded, with the share of it that is done.
+        check: Whether given texts are compared with chance, see :mod:`isotone.doubt`; no time or score depends on it.
 
     Raises:
         LookupError: no such aligner, decoder or head.
@@ -70,6 +72,7 @@ class Pipeline:
         guided: bool = True,
         text: TextOptions = TextOptions(),  # noqa: B008 - frozen
         on_window: Callable[[float], None] = lambda share: None,
+        check: bool = True,
     ) -> None:
         self.text = text
         self.tokenizer = adapted(model.tokenizer, text)
@@ -112,6 +115,7 @@ class Pipeline:
         self.holds_phones = aligner is None and model.tokenizer.unit == "phones"
         self.finds_edges = not extra_speech and getattr(self.aligner, "skips_optional", False)
         self.on_window = on_window
+        self.check = check
 
     @property
     def place(self) -> Placer:
@@ -165,8 +169,12 @@ class Pipeline:
     ) -> list[Result]:
         """The results of given texts."""
         targets, coupling = self._placer(heard)(ids, heard, targets_of(asked), star_cost)
-        transcripts = [t for t, _ in asked]
-        return self._results(ids, audio, heard[self.times], targets, coupling, transcripts, texts, star_cost)
+        transcripts, timing = [t for t, _ in asked], heard[self.times]
+        found = self._results(ids, audio, timing, targets, coupling, transcripts, texts, star_cost)
+        if not self.check:
+            return found
+        agreed = agreements(list(heard.values()), timing.grid, asked, coupling)
+        return [replace(result, agreement=a) for result, a in zip(found, agreed)]
 
     def _placer(self, heard: Mapping[str, Emissions]) -> Placer:
         """What places given texts; an aligner that was asked for is taken as it is."""

@@ -32,6 +32,8 @@ class Result:
         frameless: Share of the tokens that have no frame of their own, 0 to 1.
         warnings: Sentences on what of the recording was left out, see :mod:`isotone.edges`, and on words that last
             longer than they can, see :mod:`isotone.plausible`.
+        agreement: Of a given text, how far it is from chance, 1 at best and about 0 where it is wrong: see
+            :func:`isotone.doubt.agreement`. None of a recognised text, and of one that is too short to tell.
     """
 
     alignment: Alignment
@@ -41,6 +43,7 @@ class Result:
     score: float
     frameless: float = 0.0
     warnings: tuple[str, ...] = ()
+    agreement: float | None = None
 
 
 def results(

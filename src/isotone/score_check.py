@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import numpy as np
-
 from isotone import audio as sound
 from isotone.alignment import AlignmentError
 from isotone.batch import Options, explain, progress_of
+from isotone.batch.options import Part
+from isotone.doubt import Check, check_of, strangers
 from isotone.evaluation import ROC, roc
 from isotone.files import atomic_write, check_target
 from isotone.inputs import find_audio, find_transcript, ids_of, read_text, readable
@@ -31,11 +31,14 @@ class Pair:
         file: The audio.
         transcript_of: The audio whose transcript it is.
         score: See :class:`isotone.alignment.Alignment`; -inf where the transcript is too long for the audio.
+        agreement: See :func:`isotone.doubt.agreement`; None where the transcript is too short to tell, or too long
+            for the audio.
     """
 
     file: str
     transcript_of: str
     score: float
+    agreement: float | None = None
 
 
 @dataclass(frozen=True)
@@ -43,15 +46,35 @@ class ScoreCheck:
     """What came of :func:`check_scores`.
 
     Attributes:
-        roc: The ROC of right against wrong transcripts.
+        roc: The ROC of the score, of right against wrong transcripts.
+        agreement: That of the agreement, of those that have one; None where none of a kind have.
+        default: The model's threshold of the agreement, which `isotone align` goes by.
         right, wrong: The pairs, file by file.
         errors: ``{"file", "error"}`` of files that could not be aligned with their own transcript; not in the ROC.
     """
 
     roc: ROC
+    agreement: ROC | None
+    default: Check
     right: list[Pair]
     wrong: list[Pair]
     errors: list[dict[str, str]]
+
+    def flagged(self) -> tuple[float | None, float | None]:
+        """The shares, 0 to 1, of right and of wrong transcripts that the default threshold flags; None of none."""
+        return _flagged(self.right, self.default), _flagged(self.wrong, self.default)
+
+    def said(self) -> str:
+        """The default threshold, where it stands, and what it does here, in a sentence or two."""
+        own = self.default.files > 0
+        place = f"in the model, measured on {self.default.files} recordings of {self.default.split}"
+        first = f"By default `isotone align` flags an agreement below {self.default.threshold:.3f} "
+        first += f"({place if own else 'built in, for the model has none of its own'})."
+        right, wrong = self.flagged()
+        if right is None or wrong is None:
+            return f"{first} No text here is long enough to tell."
+        shares = f"{100 * wrong:.1f} % of the wrong transcripts and {100 * right:.1f} % of the right"
+        return f"{first} Here that is {shares}."
 
     def to_json(self) -> str:
         """Everything, as JSON; scores of -inf are null."""
@@ -59,7 +82,14 @@ class ScoreCheck:
             kind: [{**asdict(p), "score": p.score if math.isfinite(p.score) else None} for p in pairs]
             for kind, pairs in (("right", self.right), ("wrong", self.wrong))
         }
-        whole = {"roc": asdict(self.roc), **rows, "errors": self.errors}
+        right, wrong = self.flagged()
+        whole = {
+            "roc": asdict(self.roc),
+            "agreement": self.agreement and asdict(self.agreement),
+            "default": {**asdict(self.default), "right_flagged_here": right, "wrong_flagged_here": wrong},
+            **rows,
+            "errors": self.errors,
+        }
         return json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -68,7 +98,7 @@ def check_scores(
     model: str,
     *,
     text_dir: Path | None = None,
-    aligner: str | None = None,
+    aligner: Part | None = None,
     times: str | None = None,
     device: str = "cpu",
     window_s: float = Windows.window_s,
@@ -95,29 +125,38 @@ def check_scores(
         check_target(json_file)
     found = find_audio(audio)
     texts, errors = _texts(found, text_dir)
-    strangers = _strangers(texts, seed)
+    others = strangers({path: normalize(text) for path, text in texts.items()}, seed)
     pipeline = options.pipeline()
     right: list[Pair] = []
     wrong: list[Pair] = []
     for path, id in progress_of([(p, i) for p, i in zip(found, ids_of(found)) if p in texts], pipeline):
         try:
             samples = sound.load(path, pipeline.model.encoder.sample_rate)
-            own = pipeline.align(id, samples, pipeline.encode(texts[path])).score
-            other = pipeline.encode(texts[strangers[path]])
+            own = pipeline.align(id, samples, pipeline.encode(texts[path]))
+            other = pipeline.encode(texts[others[path]])
         except Exception as error:  # whatever it is, the other files are not to suffer
             log.debug("%s", path, exc_info=True)
             errors.append({"file": readable(path), "error": explain(error, path)})
             continue
-        right.append(Pair(readable(path), readable(path), own))
+        right.append(Pair(readable(path), readable(path), own.score, own.agreement))
         try:
-            score = pipeline.align(id, samples, other).score
+            stranger = pipeline.align(id, samples, other)
+            score, agreement = stranger.score, stranger.agreement
         except AlignmentError:
-            score = -math.inf
-        wrong.append(Pair(readable(path), readable(strangers[path]), score))
+            score, agreement = -math.inf, None
+        wrong.append(Pair(readable(path), readable(others[path]), score, agreement))
     if not right:
         first = errors[0]
         raise ValueError(f"None of the files could be aligned; first: {first['file']}: {first['error']}")
-    check = ScoreCheck(roc([p.score for p in right], [p.score for p in wrong]), right, wrong, errors)
+    agreed = [[p.agreement for p in pairs if p.agreement is not None] for pairs in (right, wrong)]
+    check = ScoreCheck(
+        roc([p.score for p in right], [p.score for p in wrong]),
+        roc(*agreed) if all(agreed) else None,
+        check_of(pipeline.model),
+        right,
+        wrong,
+        errors,
+    )
     if json_file is not None:
         with atomic_write(json_file) as file:
             file.write(check.to_json())
@@ -135,18 +174,6 @@ def _texts(found: Sequence[Path], folder: Path | None) -> tuple[dict[Path, str],
     return texts, errors
 
 
-def _strangers(texts: dict[Path, str], seed: int) -> dict[Path, Path]:
-    """For every file another one whose words differ: the next such in a shuffled circle."""
-    spoken = {path: normalize(text) for path, text in texts.items()}
-    if len(set(spoken.values())) < 2:
-        raise ValueError(
-            "Checking scores needs files with different transcripts, to exchange them; "
-            f"got {len(texts)} files with {len(set(spoken.values()))} transcript(s)."
-        )
-    paths = list(texts)
-    circle = [paths[i] for i in np.random.default_rng(seed).permutation(len(paths))]
-    strangers = {}
-    for place, path in enumerate(circle):
-        others = (circle[(place + step) % len(circle)] for step in range(1, len(circle)))
-        strangers[path] = next(other for other in others if spoken[other] != spoken[path])
-    return strangers
+def _flagged(pairs: Sequence[Pair], check: Check) -> float | None:
+    told = [p.agreement < check.threshold for p in pairs if p.agreement is not None]
+    return sum(told) / len(told) if told else None

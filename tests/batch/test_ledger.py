@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from isotone.batch import database
 from isotone.batch import ledger as module
 from isotone.batch.ledger import NAME, Entry, Ledger, LedgerError, State
 
@@ -150,8 +151,8 @@ def test_dropping_removes_what_nobody_changed(tmp_path: Path) -> None:
 def test_digests_follow_the_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, counted = tmp_path / "a.wav", []
     path.write_bytes(b"1")
-    real = module.digest_of
-    monkeypatch.setattr(module, "digest_of", lambda p: counted.append(p) or real(p))
+    real = database.digest_of
+    monkeypatch.setattr(database, "digest_of", lambda p: counted.append(p) or real(p))
     with Ledger(tmp_path / "out") as ledger:
         one = dict(ledger.digests([path, tmp_path / "gone"]))
         assert one[tmp_path / "gone"] == ""

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from output_parts import echo, say, tree
 
-from isotone.batch import OutputConflict, ledger
+from isotone.batch import OutputConflict, database, ledger
 from isotone.batch.ledger import Ledger, State
 from isotone.inputs import find_recordings
 
@@ -197,7 +197,7 @@ def _of_ledger(frame: object, event: str) -> bool:
     """Whether a call or a return is one of the ledger's module, or of the writing of files."""
     code = frame.f_code  # type: ignore[attr-defined]
     return event in ("call", "return") and (
-        code.co_filename == ledger.__file__
+        code.co_filename in (ledger.__file__, database.__file__)
         or (code.co_name in ("put", "_link") and "files.py" in code.co_filename)
     )
 

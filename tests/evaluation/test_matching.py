@@ -79,6 +79,42 @@ def test_pairing_has_the_fewest_edits_then_the_largest_overlap_then_the_smallest
     assert [i for i, _ in chosen] == sorted({i for i, _ in chosen})
 
 
+@settings(max_examples=150, deadline=None)
+@given(tracks(4), tracks(4))
+def test_of_pairings_alike_the_one_is_taken_whose_pairs_come_last(hyp: Track, ref: Track) -> None:
+    """From the end: a pair before a deletion, a deletion before an insertion."""
+    PAIR, DELETION, INSERTION = 0, 1, 2
+
+    def edits(i: int, j: int) -> list[tuple[tuple[int, int, int], list[int]]]:
+        """Cost (edits, minus the overlap, gaps) and steps from the end, of every way to edit i into j segments."""
+        ways = [((0, 0, 0), [])] if i == j == 0 else []
+        if i > 0 and j > 0:
+            shared = overlap(hyp, i - 1, ref, j - 1)
+            wrong = int(hyp.labels[i - 1] != ref.labels[j - 1])
+            own = wrong, -max(0, shared), max(0, -shared)
+            ways += [(add(cost, own), [PAIR, *steps]) for cost, steps in edits(i - 1, j - 1)]
+        if j > 0:
+            ways += [(add(cost, (1, 0, 0)), [DELETION, *steps]) for cost, steps in edits(i, j - 1)]
+        if i > 0:
+            ways += [(add(cost, (1, 0, 0)), [INSERTION, *steps]) for cost, steps in edits(i - 1, j)]
+        return ways
+
+    def add(a: tuple[int, int, int], b: tuple[int, int, int]) -> tuple[int, int, int]:
+        return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+    i, expected = len(hyp), []
+    for step in min(edits(len(hyp), len(ref)))[1]:
+        i -= step != DELETION
+        expected += [i if step == PAIR else -1] if step != INSERTION else []
+    assert pair_by_edits(hyp, ref).tolist() == expected[::-1]
+
+
+def test_of_two_segments_as_near_the_later_is_paired() -> None:
+    hyp, ref = track((0, 10, 20)), track((0, 0, 10), (0, 20, 30))
+    assert pair_by_edits(hyp, ref).tolist() == [-1, 0]
+    assert pair_by_edits(ref, hyp).tolist() == [1]
+
+
 def test_pairing_follows_the_path_far_from_the_diagonal() -> None:
     # six labels, then 20; the same 20, then six others: 6 deletions and 6 insertions are cheaper than 26
     # substitutions, though each label is 6 places and 600 ms off
@@ -91,6 +127,17 @@ def test_pairing_without_a_common_label_follows_the_overlap() -> None:
     hyp = track(*[(0, 10 * i, 10 * i + 10) for i in range(30)])
     ref = track(*[(1, 10 * i + 100, 10 * i + 110) for i in range(10)])
     assert pair_by_edits(hyp, ref).tolist() == list(range(10, 20))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("more", [4, 6, 9])
+def test_all_that_one_side_has_more_may_come_first_or_last(share: float, more: int) -> None:
+    """Many pairings leave out as many segments; times say which of them is right."""
+    long, begin = track(*[(0, 10 * i, 10 * i + 10) for i in range(3 + more)]), int(share * more)
+    short = track(*[(0, 10 * i, 10 * i + 10) for i in range(begin, begin + 3)])
+    assert pair_by_edits(long, short).tolist() == list(range(begin, begin + 3))
+    expected = [-1] * begin + [0, 1, 2] + [-1] * (more - begin)
+    assert pair_by_edits(short, long).tolist() == expected
 
 
 @pytest.mark.parametrize("strict, hits", [(True, 1), (False, 2)])

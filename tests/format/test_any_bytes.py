@@ -26,11 +26,12 @@ HOSTILE = [
     "\u0661".encode(), "\u00b2".encode(), b"1_000", b"null", b"true", b"[]", b"{}", b"[" * 3000, b'{"a":' * 3000,
     b'"', b'""', b"<exists>", b"<absent>", b"!", b"\0", b"\r", b"\r\n", b"\t", b"\xff", b"\xfe\xff", b"\xff\xfe",
     b"\xef\xbb\xbf", b"\xed\xa0\x80", b"9" * 400, b"99999999999", b"1e5", b'"words"', b'"IntervalTier"', b",", b";;",
-    *(n.encode() for n in NASTY),
 ]  # fmt: skip
 
+TOKENS = [*HOSTILE, *(n.encode() for n in NASTY), b"0", b"1", b"0.5", b" ", b"\n", b"\t", b"a"]
+
 settings.register_profile(
-    "bytes", deadline=5000, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    "bytes", deadline=5000, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 fuzz = settings(settings.get_profile("bytes"))
 
@@ -87,7 +88,12 @@ def test_damaged_files(tmp_path: Path, name: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @fuzz
 @given(
-    tokens=st.lists(st.sampled_from([*HOSTILE, b"0", b"1", b"0.5", b" ", b"\n", b"\t", b"a"]), max_size=20)
+    tokens=st.lists(
+        st.sampled_from(
+            [*HOSTILE, *(n.encode() for n in NASTY), b"0", b"1", b"0.5", b" ", b"\n", b"\t", b"a"]
+        ),
+        max_size=20,
+    )
 )
 def test_hostile_tokens(tmp_path: Path, name: str, tokens: list[bytes]) -> None:
     for separator in (b" ", b"\n", b"\t", b","):

@@ -1,12 +1,15 @@
 import logging
 import re
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from format_strategies import alignments
 from hypothesis import given, settings
 
+from isotone import formats, testing
 from isotone.alignment import Alignment, Segment, Tier
 from isotone.format.elan import ELANFormat
 
@@ -18,7 +21,7 @@ SCHEMA = {
         ["HEADER", "TIME_ORDER", "TIER", "LINGUISTIC_TYPE"],
     ),
     "HEADER": (set(), {"MEDIA_FILE", "TIME_UNITS"}, ["MEDIA_DESCRIPTOR", "PROPERTY"]),
-    "MEDIA_DESCRIPTOR": ({"MEDIA_URL", "MIME_TYPE"}, set(), []),
+    "MEDIA_DESCRIPTOR": ({"MEDIA_URL", "MIME_TYPE"}, {"RELATIVE_MEDIA_URL"}, []),
     "PROPERTY": (set(), {"NAME"}, []),
     "TIME_ORDER": (set(), set(), ["TIME_SLOT"]),
     "TIME_SLOT": ({"TIME_SLOT_ID"}, {"TIME_VALUE"}, []),
@@ -97,6 +100,49 @@ def test_media_names_the_recording():
     assert media.get("MEDIA_URL") == "file:///corpus/speaker%201/utt.flac"
     assert "flac" in media.get("MIME_TYPE")
     assert "MEDIA_DESCRIPTOR" not in ELANFormat().dumps(Alignment("u", 1.0))
+
+
+def media_of(alignment, **options):
+    text = ELANFormat(**options).dumps(alignment)
+    read(text)  # valid
+    found = ElementTree.fromstring(text.encode()).find("HEADER/MEDIA_DESCRIPTOR")
+    return None if found is None else found.attrib
+
+
+def test_the_recording_is_linked_where_its_file_is_known(tmp_path, monkeypatch):
+    """By an absolute path, as ELAN writes it (not percent-encoded), and by its name beside the annotation."""
+    monkeypatch.chdir(tmp_path)
+    alignment = Alignment("u", 1.0, (Tier("words", (Segment("a", 0.0, 1.0),)),), audio=Path("dr 1/sa1.flac"))
+    assert media_of(alignment) == {
+        "MEDIA_URL": f"file://{tmp_path.as_posix()}/dr 1/sa1.flac",
+        "RELATIVE_MEDIA_URL": "./sa1.flac",
+        "MIME_TYPE": "audio/flac",
+    }
+    assert media_of(replace(alignment, audio=Path("/c/sa1.wav"))) == {
+        "MEDIA_URL": "file:///c/sa1.wav", "RELATIVE_MEDIA_URL": "./sa1.wav", "MIME_TYPE": "audio/x-wav",
+    }  # fmt: skip
+    assert media_of(replace(alignment, audio=Path("/c/A & <B>.sph")))["RELATIVE_MEDIA_URL"] == "./A & <B>.sph"
+    assert media_of(replace(alignment, audio=None)) is None
+
+
+def test_a_url_that_is_given_goes_before_the_file_that_is_known():
+    alignment = Alignment("u", 1.0, audio=Path("/c/sa1.wav"))
+    found = media_of(alignment, media="https://example.org/{id}.mp3")
+    assert found == {"MEDIA_URL": "https://example.org/u.mp3", "MIME_TYPE": "audio/mpeg"}
+
+
+def test_a_file_name_that_is_no_unicode_makes_a_valid_document():
+    assert media_of(Alignment("u", 1.0, audio=Path("/c/a\udcff.wav")))["MEDIA_URL"] == "file:///c/a\ufffd.wav"
+
+
+def test_other_formats_and_comparisons_do_not_mind_the_recording():
+    alignment = testing.sample_alignment()
+    linked = replace(alignment, audio=Path("/c/sa1.wav"))
+    assert linked == alignment
+    assert hash(linked) == hash(alignment)
+    for name in formats.names():
+        if name != "elan":
+            assert formats.build(name).dumps(linked) == formats.build(name).dumps(alignment), name
 
 
 def test_equal_alignments_make_equal_files():

@@ -302,8 +302,8 @@ def test_an_encoder_of_another_sample_rate(tmp_path: Path, tone_words: None) -> 
 
 
 def test_a_recipe_that_is_not_there() -> None:
-    with pytest.raises(FileNotFoundError, match="matching_numbers"):
-        load_experiment(RECIPES / "nothing.yaml")
+    with pytest.raises(FileNotFoundError, match=r"'mathcing'\. Did you mean 'matching'\? .*matching_numbers"):
+        load_experiment(RECIPES / "mathcing.yaml")
     with pytest.raises(RecipeError, match=r"data\.root"):
         load_experiment(RECIPES / "probing.yaml")
 

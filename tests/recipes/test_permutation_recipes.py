@@ -221,7 +221,8 @@ def test_permuted_units_compute_the_same(module: Callable[[str], ModuleType]) ->
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["ctc"], "Expected one of mode_connectivity, neuron_identities, synchronisation; got 'ctc'"),
+        (["ctc"], r"No experiment 'ctc'\. There is: mode_connectivity, neuron_identities, synchronisation"),
+        (["synchronization"], r"No experiment 'synchronization'\. Did you mean 'synchronisation'\?"),
         (["synchronisation", "point=3"], "point"),
         (["synchronisation", "methods=[Oracle]"], "Oracle"),
     ],

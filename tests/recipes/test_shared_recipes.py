@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from isotone.training.config import experiments, load_recipe
+from isotone.training.config import load_recipe
+from isotone.training.experiments import experiments
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 CORPORA = ("timit", "librispeech", "ami")

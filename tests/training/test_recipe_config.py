@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from isotone.training.config import RecipeError, experiments, load_recipe
+from isotone.training.config import RecipeError, load_recipe
+from isotone.training.experiments import experiments
 from isotone.training.run import main
 
 BASE = """
@@ -119,8 +120,6 @@ def test_what_is_said_of_wrong_overrides(recipe: Path, overrides: list[str], mes
 def test_what_is_said_of_wrong_files(recipe: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"cct\.yaml\. Did you mean 'ctc'\? There is: ctc, toy"):
         load_recipe(recipe.with_name("cct.yaml"))
-    with pytest.raises(FileNotFoundError, match="There is: nothing"):
-        load_recipe(recipe.parent / "nowhere" / "ctc.yaml")
     recipe.write_text("heads: [\n")
     with pytest.raises(RecipeError, match=r"ctc\.yaml is not YAML: .*line 2"):
         load_recipe(recipe, ["data.root=/x"])
@@ -133,6 +132,47 @@ def test_what_is_said_of_wrong_files(recipe: Path) -> None:
         match=r"no value for objective, reading\.aligner, reading\.decoder, reading\.text\. Give it",
     ):
         load_recipe(recipe, ["data.root=/x"])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("toys/cct.yaml", r"No recipe .*toys/cct\.yaml\. Did you mean 'ctc'\? There is: ctc, toy, wide\."),
+        ("toys/ctc", r"No recipe .*toys/ctc\. Did you mean 'ctc'\? There is: ctc, toy, wide\."),
+        ("toys", r"No recipe .*toys\. There is: ctc, toy, wide\."),
+        # not the error of a recipe without a corpus, though there is a wide.yaml that all recipes share
+        (
+            "tosy/wide.yaml",
+            r"No recipe .*wide\.yaml\. Did you mean 'toys'\? Recipes in /.*: boats, more/cars, toys\.",
+        ),
+        ("ctc.yaml", r"No recipe .*ctc\.yaml\. Recipes in /.*: boats, more/cars, toys\."),
+        ("a/b/ctc.yaml", r"No recipe .*a/b/ctc\.yaml\. Recipes in /.*: boats, more/cars, toys\."),
+        ("boats/sloops/ctc.yaml", r"No recipe .*sloops/ctc\.yaml\. Recipes in /.*boats: none\."),
+    ],
+)
+def test_a_path_that_is_not_there_lists_what_is(
+    recipe: Path, given: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside the path: the folder's experiments, or the recipes below the nearest folder that there is."""
+    root = recipe.parents[1]
+    for name in ("models/wide.yaml", "boats/base.yaml", "more/cars/base.yaml"):
+        (root / name).parent.mkdir(parents=True)
+        (root / name).write_text("{}\n")
+    for place in (root / given, Path(given)):
+        monkeypatch.chdir(root)
+        with pytest.raises(FileNotFoundError, match=message):
+            load_recipe(place, ["data.root=/x"])
+
+
+def test_shared_experiments_are_found_from_within_a_recipe(
+    recipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (recipe.parents[1] / "models").mkdir()
+    (recipe.parents[1] / "models" / "wide.yaml").write_text("extends: ctc\ntrain: {lr: 1.0e-4}\n")
+    monkeypatch.chdir(recipe.parent)
+    found = load_recipe("wide.yaml", ["data.root=/x"])
+    assert (found.train.lr, found.output) == (1e-4, "runs/toys/wide")
+    assert experiments(Path()) == ["ctc", "toy", "wide"]
 
 
 def test_experiments_that_recipes_share(recipe: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from isotone.batch.options import Options, Target
 from isotone.batch.runs import Outcome, Work, run
+from isotone.doubt import check_of, doubtful
 from isotone.inputs import TranscriptFile, find_audio, find_transcript, read_text
 from isotone.pipeline import Pipeline
 from isotone.result import Result
@@ -23,6 +24,7 @@ def align_files(
     text: Path | None = None,
     text_dir: Path | None = None,
     min_score: float | None = None,
+    check: bool = True,
 ) -> Outcome:
     """Align audio files with their transcripts, and write each alignment in each format.
 
@@ -33,8 +35,9 @@ def align_files(
         text: Transcript, where there is one audio file.
         text_dir: Where transcripts named like the audio lie, in folders like the audio's or in none; beside the
             audio by default.
-        min_score: Nats per token. Files whose score (:class:`isotone.alignment.Alignment`) is lower are written, and
-            listed among the warnings: their transcript is likely another's, or wrong.
+        min_score: Nats per token. A text whose score (:class:`isotone.alignment.Alignment`) is lower is doubtful.
+            Default: one whose agreement is below the model's threshold, see :mod:`isotone.doubt`.
+        check: List doubtful files among the warnings; their alignments are written all the same.
 
     Raises:
         ValueError: one transcript for several files, two places for it, or an option that is out of range.
@@ -49,7 +52,7 @@ def align_files(
         raise ValueError(
             f"--min-score expects a score to fall below, 0 or less (0 is perfect); got {min_score}."
         )
-    return run(audio, options, target, Aligning(text, text_dir, min_score))
+    return run(audio, options, target, Aligning(text, text_dir, min_score, check))
 
 
 def transcribe_files(audio: Sequence[Path], options: Options, target: Target) -> Outcome:
@@ -69,6 +72,7 @@ class Aligning(Work):
     text: Path | None
     text_dir: Path | None
     min_score: float | None
+    check: bool = True
 
     command = "align"
     given_text = True
@@ -89,14 +93,16 @@ class Aligning(Work):
     def _transcript(self, recording: Path) -> TranscriptFile:
         return TranscriptFile(self.text) if self.text else find_transcript(recording, self.text_dir)
 
-    def doubt(self, pipeline: Pipeline, score: float | None) -> str:
+    def doubt(self, pipeline: Pipeline, score: float | None, agreement: float | None) -> str:
         """See :meth:`Work.doubt`."""
-        if self.min_score is None or score is None or score >= self.min_score:
+        if not self.check:
             return ""
-        return (
-            f"its score of {score:.3f} is below {self.min_score:g} nats per token: the transcript is likely not "
-            "what is said"
-        )
+        if self.min_score is None:
+            return doubtful(agreement, check_of(pipeline.model))
+        if score is None or score >= self.min_score:
+            return ""
+        low = f"its score of {score:.3f} is below {self.min_score:g} nats per token"
+        return f"{low}: the transcript is likely not what is said"
 
 
 @dataclass(frozen=True)

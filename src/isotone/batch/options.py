@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from isotone.batch.ledger import digest_of
+from isotone.batch.database import digest_of
 from isotone.fetch import check_source
 from isotone.files import check_folder
 from isotone.model import Model

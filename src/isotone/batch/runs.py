@@ -87,8 +87,8 @@ class Work(ABC):
     ) -> tuple[Result, Sequence[str]]:
         """The result of a recording, and warnings."""
 
-    def doubt(self, pipeline: Pipeline, score: float | None) -> str:
-        """The reason to doubt a text of this score; empty where there is none."""
+    def doubt(self, pipeline: Pipeline, score: float | None, agreement: float | None) -> str:
+        """The reason to doubt the text of a result; empty where there is none."""
         return ""
 
 
@@ -116,7 +116,7 @@ def run(audio: Sequence[Path], options: Options, target: Target, work: Work) -> 
         check_conflicts(plan, target.out)
         gone = stale(ledger, audio, plan)
         try:
-            there = [replace(e, doubt=work.doubt(pipeline, e.score)) for e in plan.there]
+            there = [replace(e, doubt=work.doubt(pipeline, e.score, e.agreement)) for e in plan.there]
             entries = [*there, *plan.failed]
             ledger.note(*entries)
             with progress(len(recordings), pipeline, len(plan.there)) as step:
@@ -180,10 +180,12 @@ def _one(task: Task, planner: Planner, pipeline: Pipeline, work: Work) -> Entry:
     try:
         samples = sound.load(path, pipeline.model.encoder.sample_rate)
         result, warnings = work.run(pipeline, path, task.entry.id, samples)
-        contents = {n: planner.writers[f].dumps(result.alignment).encode() for f, n in names.items()}
+        alignment = replace(result.alignment, audio=path)
+        contents = {n: planner.writers[f].dumps(alignment).encode() for f, n in names.items()}
         entry = replace(
-            task.entry, warnings=tuple(warnings), score=result.score, text=result.text,
-            doubt=work.doubt(pipeline, result.score),
+            task.entry, warnings=(*warnings, *result.warnings), score=result.score, text=result.text,
+            agreement=result.agreement,
+            doubt=work.doubt(pipeline, result.score, result.agreement),
         )  # fmt: skip
         ledger.write(entry, contents, overwrite=planner.target.overwrite)
     except Exception as error:  # whatever it is, the other files are not to suffer

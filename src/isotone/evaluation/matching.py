@@ -59,7 +59,8 @@ def pair_by_edits(hyp: Track, ref: Track) -> Ints:
 
     Substitutions, deletions and insertions cost 1 each. Of the cheapest pairings the one with the largest
     total overlap in time is taken (substituted pairs included), and of these the one whose non-overlapping
-    pairs lie closest together; what still ties is settled in favour of pairing late segments.
+    pairs lie closest together. What still ties is settled from the end: a pair goes before a deletion, and a
+    deletion before an insertion, so that late segments are paired.
 
     Args:
         hyp, ref: n and m segments. Time O((n + m) d) and memory O(m d) for an edit distance d, so that an

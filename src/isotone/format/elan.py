@@ -27,9 +27,12 @@ class ELANFormat(Format):
     Resolution 1 ms. ELAN's annotations need a duration, so a labelled segment without one is given 1 ms,
     with a warning. Silence (empty labels) is left unannotated. Characters that XML forbids become U+FFFD.
 
+    The recording is linked where the alignment has its file (:class:`isotone.alignment.Alignment`): by its absolute
+    path and, should it have moved, by its name beside the annotation.
+
     Args:
-        media: URL of the recording, where ELAN should open it; ``{id}`` stands for the utterance id, as in
-            ``"file:///corpus/{id}.wav"``.
+        media: URL of the recording, where ELAN should open it, in place of the alignment's file; ``{id}`` stands for
+            the utterance id, as in ``"file:///corpus/{id}.wav"``.
         author: Author of the annotation.
         date: The document's date, ISO 8601; fixed, so that equal alignments make equal files.
     """
@@ -56,10 +59,9 @@ class ELANFormat(Format):
             },
         )
         header = ElementTree.SubElement(root, "HEADER", MEDIA_FILE="", TIME_UNITS="milliseconds")
-        if self.media is not None:
-            url = _xml(self.media.replace("{id}", quote(alignment.id, errors="replace")))
-            kind = mimetypes.guess_type(PurePosixPath(url).name)[0] or "audio/x-wav"
-            ElementTree.SubElement(header, "MEDIA_DESCRIPTOR", MEDIA_URL=url, MIME_TYPE=kind)
+        if links := self._links(alignment):
+            kind = mimetypes.guess_type(PurePosixPath(links["MEDIA_URL"]).name)[0] or "audio/x-wav"
+            ElementTree.SubElement(header, "MEDIA_DESCRIPTOR", {**links, "MIME_TYPE": kind})
         last = ElementTree.SubElement(header, "PROPERTY", NAME="lastUsedAnnotationId")
         order = ElementTree.SubElement(root, "TIME_ORDER")
         times: list[int] = []
@@ -85,6 +87,17 @@ class ELANFormat(Format):
         ElementTree.indent(root)
         body = ElementTree.tostring(root, encoding="unicode")
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
+
+    def _links(self, alignment: Alignment) -> dict[str, str]:
+        """Where the recording is, nothing where that is not known."""
+        if self.media is not None:
+            return {"MEDIA_URL": _xml(self.media.replace("{id}", quote(alignment.id, errors="replace")))}
+        if alignment.audio is None:
+            return {}
+        path = alignment.audio.absolute().as_posix()
+        # as ELAN writes and reads them, without percent signs: "/c d.wav" is "file:///c d.wav"
+        urls = {"MEDIA_URL": f"file:///{path.lstrip('/')}", "RELATIVE_MEDIA_URL": f"./{alignment.audio.name}"}
+        return {name: _xml(url) for name, url in urls.items()}
 
 
 def _annotation(tier: ElementTree.Element, label: str, number: int) -> None:

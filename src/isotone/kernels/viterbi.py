@@ -2,7 +2,10 @@
 
 The loops are compiled by numba and release the GIL; the rows of a batch run on ``torch.get_num_threads()``
 Python threads. Scores are summed in float64 whatever the input is, so that an hour of frames keeps its decimals.
-Among paths of equal score the one that stays longest in its present token wins, seen from the end.
+
+Ties: of paths of equal score the one wins that is further along in the last frame in which they differ. Later tokens
+are further along than earlier ones, and a blank further than the token before it. Where all scores are alike, tokens
+come as early as they can. Scores are equal where their sums in float64, frame by frame, are.
 
 Inputs are arrays or tensors; what comes back is of the same kind, tensors on the device of ``log_probs``.
 Frames and labels past their lengths are never read. In a path, frame t has the number (0 .. U - 1) of the
@@ -73,6 +76,9 @@ def ctc_path(
     Maximises ``sum_t log p_t(s_t)`` over the sequences s of T labels that become the target when repeats
     are merged and blanks removed (Graves et al. 2006, section 4). Time O(T U), less what no path can reach.
 
+    On ties, the path wins that is further along in the last frame in which they differ: at a later token, or in the
+    blank after the token that another is still in.
+
     Args:
         log_probs: ``(B, T, V)`` float32 or float64 (other types are converted), nats; -inf is allowed.
         labels: ``(B, U)`` integers.
@@ -108,6 +114,8 @@ def monotone_path(
     optional and give at least ``min_frames`` frames to each that they visit. Equal neighbours are allowed.
     Time O(T U min_frames), less what no path can reach. With ``near``, every frame t whose token a(t) is not among
     ``near[t, 0] .. near[t, 1]`` costs ``far_cost`` nats: what another source says of where the tokens are.
+
+    On ties, the path wins that is at the later token in the last frame in which they differ.
 
     Args:
         log_probs: ``(B, T, V)`` as in :func:`ctc_path`.
@@ -218,6 +226,8 @@ def segmental_decode(
     Maximises ``sum_t log p_t(v_t) - change_penalty * #{t > 0: v_t != v_{t-1}}`` over label sequences v
     whose runs last at least ``min_frames`` frames. A penalty of 0 is the most likely label of every frame.
     Time O(T V min_frames), memory O(T + V min_frames).
+
+    On ties, the last segment has the lowest label, then the greatest length; then the segment before it, and so on.
 
     Args:
         log_probs: ``(B, T, V)`` as in :func:`ctc_path`.

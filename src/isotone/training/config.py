@@ -13,9 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
 
 from isotone.registry import nearest
-
-#: The folder of experiments that all recipes beside it share.
-MODELS = "models"
+from isotone.training.experiments import near, shared
 
 
 class RecipeError(ValueError):
@@ -216,7 +214,7 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> DictConfig:
         overrides: ``key=value`` pairs with dotted keys.
 
     Raises:
-        FileNotFoundError: no such file; the message lists the folder's experiments.
+        FileNotFoundError: no such file; the message lists the folder's experiments, or the recipes there are.
         RecipeError: unknown or missing keys, values of the wrong type.
     """
     path = Path(path)
@@ -278,22 +276,13 @@ def _leaves(values: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield f"{prefix}{key}", value
 
 
-def experiments(folder: Path) -> list[str]:
-    """Names of a recipe's experiments and presets, those that all recipes share among them."""
-    files = (p for place in (folder, folder.parent / MODELS) if place.is_dir() for p in place.glob("*.yaml"))
-    return sorted({p.stem for p in files} - {"base"})
-
-
 def _experiment(path: Path, seen: tuple[str, ...] = ()) -> list[Path]:
     """The files of an experiment in their order: what it extends, the shared file, the recipe's own."""
     if path.stem in seen:
         raise RecipeError(f"{path}: {' extends '.join((*seen, path.stem))}, which has no end.")
-    files = [p for p in (path.parent.parent / MODELS / path.name, path) if p.is_file()]
-    if not files:
-        near = experiments(path.parent) if path.parent.is_dir() else []
-        raise FileNotFoundError(
-            f"No recipe {path}.{nearest(path.stem, near)} There is: {', '.join(near) or 'nothing'}."
-        )
+    files = [p for p in (shared(path.parent) / path.name, path) if p.is_file()]
+    if not files or not path.parent.is_dir():
+        raise FileNotFoundError(f"No recipe {path}.{near(path)}")
     bases = [str(base) for file in files if (base := _read(file).get("extends"))]
     before = _experiment(path.with_name(f"{bases[-1]}.yaml"), (*seen, path.stem)) if bases else []
     return [*before, *files]

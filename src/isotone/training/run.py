@@ -24,12 +24,14 @@ from isotone.text.pronounce import load_pronouncer
 from isotone.text.tokenizer import Tokenizer, build_tokenizer
 from isotone.training import checkpoint
 from isotone.training.assess import assess, snapshot
-from isotone.training.config import RecipeError, differences, experiments, load_recipe
+from isotone.training.config import RecipeError, differences, load_recipe
 from isotone.training.data import Utterances
+from isotone.training.experiments import experiments
 from isotone.training.loop import Trainer
 from isotone.training.objective import Objective
 from isotone.training.processes import make_accelerator
 from isotone.training.teacher import Rounds, teacher_paths
+from isotone.training.threshold import measure
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +109,12 @@ def _run(recipe: DictConfig, folder: Path, accelerator: Accelerator) -> None:
     if trains:
         done = _fit(recipe, model, data["train"], data.get("dev"), folder, accelerator)
     if accelerator.is_main_process and done is not None:
-        done.to(accelerator.device).eval().save(folder / "model")
+        done.to(accelerator.device).eval()
+        if data.get("dev"):
+            done.check = measure(done, data["dev"], str(recipe.splits.dev))
+        elif start and start.reading == done.reading:  # evaluated as it is
+            done.check = start.check
+        done.save(folder / "model")
         for name, place in {"test": folder, **_further_tests(recipe, folder)}.items():
             if data.get(name):
                 assess(done, data[name], place, seed=recipe.seed)

@@ -1,0 +1,140 @@
+"""How many transcripts are flagged as doubtful, of wrong ones and of right ones.
+
+``python -m benchmarks.doubt MODEL FOLDER...`` prints the table.
+
+A folder holds recordings with transcripts beside them (``.txt``, ``.lab``), or is LJSpeech (``metadata.csv``) or
+LibriSpeech (``*.trans.txt``). Every recording is aligned with its own transcript and with some that are wrong:
+
+shuffled
+    another recording's, one with other words
+next
+    that of the next recording with other words, in the order of their names
+half
+    its own, of which the second half of the words is another's
+words
+    its own, of which 30 % of the words are others'
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from isotone import audio as sound
+from isotone.alignment import AlignmentError
+from isotone.doubt import check_of, strangers
+from isotone.evaluation import roc
+from isotone.inputs import find_audio, find_transcript, read_text
+from isotone.model import Model
+from isotone.pipeline import Pipeline
+from isotone.text.normalize import normalize
+
+
+def transcripts(folder: Path) -> Iterator[tuple[Path, str]]:
+    """The recordings of a folder, with their texts."""
+    audio = find_audio([folder])
+    stems = {path.stem: path for path in audio}
+    if (folder / "metadata.csv").is_file():
+        for line in (folder / "metadata.csv").read_text("utf-8").splitlines():
+            id, text = line.split("|")[:2]
+            if id in stems:
+                yield stems[id], text
+    elif lists := sorted(folder.rglob("*.trans.txt")):
+        for path in lists:
+            for line in path.read_text("utf-8").splitlines():
+                id, text = line.split(" ", 1)
+                if id in stems:
+                    yield stems[id], text
+    else:
+        for path in audio:
+            yield path, read_text(find_transcript(path, None).path, sound.info(path).seconds)
+
+
+def wrong_texts(texts: dict[Path, str], seed: int = 0) -> dict[str, dict[Path, str]]:
+    """Wrong transcripts by kind and recording."""
+    rng = np.random.default_rng(seed)
+    others = strangers({path: normalize(text) for path, text in texts.items()}, seed)
+    order = list(texts)
+    kinds: dict[str, dict[Path, str]] = {"shuffled": {}, "next": {}, "half": {}, "words": {}}
+    for place, (path, text) in enumerate(texts.items()):
+        other = texts[others[path]]
+        kinds["shuffled"][path] = other
+        following = (order[(place + step) % len(order)] for step in range(1, len(order)))
+        kinds["next"][path] = texts[next(p for p in following if normalize(texts[p]) != normalize(text))]
+        words, stranger = text.split(), other.split()
+        half = len(words) // 2
+        kinds["half"][path] = " ".join([*words[:half], *np.resize(stranger, len(words) - half)])
+        replaced = set(rng.permutation(len(words))[: max(1, round(0.3 * len(words)))].tolist())
+        kinds["words"][path] = " ".join(
+            str(rng.choice(stranger)) if i in replaced else word for i, word in enumerate(words)
+        )
+    return kinds
+
+
+def measure(model: str, folder: Path, limit: int) -> Iterator[tuple[str, ...]]:
+    """Rows of the table."""
+    pipeline = Pipeline(Model.load(model))
+    found = dict(transcripts(folder))
+    if limit and len(found) > limit:
+        found = {path: found[path] for path in [*found][:: -(-len(found) // limit)]}
+    kinds = {"right": found, **wrong_texts(found)}
+    scores: dict[str, list[tuple[float | None, float]]] = {kind: [] for kind in kinds}
+    for path in track(found, folder.name, transient=True, console=Console(stderr=True)):
+        samples = sound.load(path, pipeline.model.encoder.sample_rate)
+        for kind, texts in kinds.items():
+            try:
+                result = pipeline.align(path.stem, samples, pipeline.encode(texts[path]))
+                scores[kind].append((result.agreement, result.score))
+            except AlignmentError:  # too long for the audio, which is said
+                scores[kind].append((-np.inf, -np.inf))
+    check = check_of(pipeline.model)
+    told = {kind: [a for a, _ in rows if a is not None] for kind, rows in scores.items()}
+    for kind, agreed in told.items():
+        if not agreed:
+            continue
+        auc = f"{100 * roc(told['right'], agreed).auc:.1f}" if kind != "right" else ""
+        of_scores = f"{100 * roc([s for _, s in scores['right']], [s for _, s in scores[kind]]).auc:.1f}"
+        flagged = f"{100 * np.mean([a < check.threshold for a in agreed]):.1f}"
+        yield (
+            folder.name, kind, str(len(scores[kind])), str(len(scores[kind]) - len(agreed)), flagged, auc,
+            of_scores if kind != "right" else "",
+        )  # fmt: skip
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks.doubt", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("model", help="model or run folder, or a hub id")
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
+    parser.add_argument(
+        "--limit", type=int, default=200, help="recordings of a folder, spread over it; 0: all"
+    )
+    given = parser.parse_args()
+    columns = (
+        "folder",
+        "transcripts",
+        "files",
+        "too short to tell",
+        "flagged %",
+        "AUC %",
+        "AUC % of the score",
+    )
+    table = Table(
+        *columns, title=f"{given.model}, threshold {check_of(Model.load(given.model)).threshold:.3f}"
+    )
+    for folder in given.folders:
+        for row in measure(given.model, folder, given.limit):
+            table.add_row(*row)
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    main()
