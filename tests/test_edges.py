@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from benchmarks import edges as bench
 from isotone import pipeline as pipelines
 from isotone import stars
-from isotone.edges import LEAST_GAIN, Asked, choose_edges, with_edges
+from isotone.edges import END_GAIN, LEAST_GAIN, Asked, choose_edges, with_edges
 from isotone.pipeline import Pipeline
 from isotone.result import Result
 from isotone.types import Emissions
@@ -59,22 +59,22 @@ def test_stars_at_the_ends_are_of_no_word(left: bool, right: bool, expected: str
 
 
 @pytest.mark.parametrize(
-    ("worth", "expected"), [((0, 0), ""), ((0, 1), "r"), ((1, 0), "l"), ((1, 1), "lr"), ((0.4, 0.4), "")]
+    ("worth", "expected"),
+    [((0, 0), ""), ((0, 50), "r"), ((50, 0), "l"), ((9, 50), "r"), ((50, 11), "lr"), ((19, 19), "")],
 )
-def test_an_end_has_a_star_where_that_is_worth_the_least_gain(
-    worth: tuple[float, float], expected: str
-) -> None:
-    """In units of 1.5 times the least gain; two small gains are none."""
-    asked = asked_for("sit")
+def test_an_end_has_a_star_where_that_is_worth_it(worth: tuple[float, float], expected: str) -> None:
+    """Both together gain the least gain, and each of two what one star is worth at least."""
+    assert (LEAST_GAIN, END_GAIN) == (40, 10)
 
     def score(some: Asked) -> float:
         tokens = some[0].tokens
         sides = tokens[0] == stars.STAR_NUMBER, tokens[-1] == stars.STAR_NUMBER
-        return sum(1.5 * LEAST_GAIN * w * s for w, s in zip(worth, sides)) * (0.8 if max(worth) < 1 else 1)
+        return sum(w for w, side in zip(worth, sides) if side)
 
-    tokens = choose_edges(asked, score)[0].tokens
+    tokens = choose_edges(asked_for("sit"), score)[0].tokens
     found = "l" * (tokens[0] == stars.STAR_NUMBER) + "r" * (tokens[-1] == stars.STAR_NUMBER)
     assert found == expected
+    assert choose_edges(asked_for("sit"), score, 101.0) == asked_for("sit")
 
 
 def test_a_text_with_stars_says_itself_what_it_leaves_out() -> None:
@@ -98,7 +98,7 @@ def align(pipeline: Pipeline, emissions: Sequence[Emissions], text: str) -> tupl
 
 
 @pytest.mark.parametrize("aligner", ["ctc", "segmental"])
-@pytest.mark.parametrize(("before", "after"), [(8, 8), (8, 0), (0, 8)])
+@pytest.mark.parametrize(("before", "after"), [(60, 60), (60, 0), (0, 60)])
 def test_the_text_is_found_between_edges_that_are_not_its(
     aligner: str, before: int, after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,7 +141,7 @@ def test_a_recording_of_its_text_alone_is_aligned_as_if_there_were_no_edges(alig
     torch.manual_seed(1)
     sounds = heard(".tt...aaassstttiii..sssiiiaaa..ss.")
     sounds = replace(sounds, logits=sounds.logits + torch.randn_like(sounds.logits))
-    other = heard("tstt" * 16 + "...aaassstttiii..sssiiiaaa..." + "s" * 64)
+    other = heard("tstt" * 120 + "...aaassstttiii..sssiiiaaa..." + "s" * 480)
     finding, not_finding = (Pipeline(phone_model(), aligner=aligner) for _ in range(2))
     not_finding.finds_edges = False
     (expected, smeared), _ = align(not_finding, [sounds, other], "asti sia")

@@ -12,10 +12,10 @@ import torch
 from isotone import stars
 from isotone.alignment import AlignmentError
 from isotone.doubt import agreements
-from isotone.edges import CLOSE, EDGE_COST, MUCH, Asked, choose_edges, edge_share, edges_left_out
+from isotone.edges import CLOSE, EDGE_COST, MUCH, Asked, edge_share, edges_left_out
 from isotone.interfaces import Aligner, Decoder
 from isotone.model import Model
-from isotone.placing import Placer
+from isotone.placing import Placer, targets_of
 from isotone.registries import aligners, decoders
 from isotone.registry import nearest
 from isotone.rescoring import path_scores, rescored
@@ -23,7 +23,7 @@ from isotone.result import Result, results
 from isotone.scores import rows_of
 from isotone.text.options import TextOptions, adapted
 from isotone.text.tokenizer import Transcript
-from isotone.types import Coupling, Emissions, Targets, marks
+from isotone.types import Coupling, Emissions, Targets
 from isotone.windows import Windows, emit
 
 log = logging.getLogger(__name__)
@@ -170,7 +170,7 @@ class Pipeline:
         star_cost: float,
     ) -> list[Result]:
         """The results of given texts."""
-        targets, coupling = self._placer(heard)(ids, heard, _targets(asked), star_cost)
+        targets, coupling = self._placer(heard)(ids, heard, targets_of(asked), star_cost)
         transcripts, timing = [t for t, _ in asked], heard[self.times]
         found = self._results(ids, audio, timing, targets, coupling, transcripts, texts, star_cost)
         if not self.check:
@@ -188,9 +188,7 @@ class Pipeline:
         """The result of a text that is not all of its recording, see :mod:`isotone.edges`; None where it is."""
 
         def place(heard: Mapping[str, Emissions]) -> Result | None:
-            edged = choose_edges(
-                asked, lambda some: self._placer(heard).best_score([name], heard, _targets([some]), EDGE_COST)
-            )
+            edged = self._placer(heard).with_edges(heard, asked)
             if edged == asked:
                 return None
             return self._given([name], [audio], heard, [edged], [whole.text], EDGE_COST)[0]
@@ -233,7 +231,7 @@ class Pipeline:
         if self.realigns and bool((targets.lengths > 0).any()):
             asked = [self._recognised(t, self.aligner) for t in transcripts]
             try:
-                again = _targets(asked)
+                again = targets_of(asked)
                 coupling = self._realign(ids, emissions, again)
                 targets, transcripts, timing = again, [t for t, _ in asked], emissions[self.times]
             except AlignmentError as error:
@@ -254,7 +252,7 @@ class Pipeline:
 
         def place(timing: Emissions, rows: Sequence[Sequence[int]]) -> np.ndarray:
             asked = [self._recognised(tokenizer.recognised(row), rescorer) for row in rows]
-            return path_scores(rescorer, timing, _targets(asked))
+            return path_scores(rescorer, timing, targets_of(asked))
 
         text, timing = emissions[reading.text], emissions[reading.times]
         return Targets.from_lists(rescored(text, timing, nbest, place, reading.rescore))
@@ -326,9 +324,3 @@ class Pipeline:
         seconds = [len(samples) / self.model.encoder.sample_rate for samples in audio]
         tokenizer = self.model.tokenizer
         return results(ids, seconds, texts, transcripts, tokenizer, timing, targets, coupling, star_cost)
-
-
-def _targets(asked: Sequence[tuple[Transcript, list[bool]]]) -> Targets:
-    """Transcripts, and which of their tokens may be skipped, as a batch."""
-    targets = Targets.from_lists([list(t.tokens) for t, _ in asked])
-    return replace(targets, optional=marks([flags for _, flags in asked], targets.labels))

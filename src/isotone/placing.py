@@ -6,15 +6,17 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from isotone import stars
 from isotone.alignment import AlignmentError
+from isotone.edges import EDGE_COST, LEAST_GAIN, LOCAL_GAIN, Asked, choose_edges
 from isotone.interfaces import Aligner
 from isotone.scores import rows_of
-from isotone.types import Coupling, Emissions, Targets, length_mask
+from isotone.types import Coupling, Emissions, Targets, length_mask, marks
 
 log = logging.getLogger(__name__)
 
@@ -66,16 +68,29 @@ class Placer:
         frames = math.floor(PHONE_S / heard[self.times].grid.hop_s + 1e-6)
         return replace(self, aligner=self.aligner.holding(frames))
 
-    def best_score(
-        self, ids: Sequence[str], heard: Mapping[str, Emissions], targets: Targets, star_cost: float
-    ) -> float:
-        """Nats of the best alignment of one utterance, by emissions that have a star whether the text has or not.
+    def with_edges(self, heard: Mapping[str, Emissions], asked: Asked) -> Asked:
+        """The text of one utterance with stars at those ends that need one, by what either head hears.
+
+        The guide hears music, and the timing head the noise in which the guide hears nothing; see
+        :data:`isotone.edges.LEAST_GAIN`.
+        """
+        if self.guide_aligner is not None:
+            edged = choose_edges(
+                asked, partial(self._score, self.guide_aligner, heard[self.guide]), LEAST_GAIN
+            )
+            if edged != asked:
+                return edged
+        gain = LOCAL_GAIN if hasattr(self.aligner, "takes_guide") else LEAST_GAIN
+        return choose_edges(asked, partial(self._score, self.aligner, heard[self.times]), gain)
+
+    @staticmethod
+    def _score(aligner: Aligner, emissions: Emissions, asked: Asked) -> float:
+        """Nats of the best alignment, by emissions that have a star whether the text has or not.
 
         So texts with stars and without can be compared: a star is one label more that shares the probability.
         Alignments of aligners that do not score them are all as good, 0.
         """
-        targets = self.guided(ids, heard, targets, star_cost)
-        score = _starred(self.aligner, heard[self.times], targets, star_cost).score
+        score = _starred(aligner, emissions, targets_of([asked]), EDGE_COST).score
         return 0.0 if score is None else float(score[0])
 
     def guided(
@@ -127,3 +142,9 @@ def on_grid(tokens: Tensor, heard: Emissions, timing: Emissions) -> Tensor:
     frames = ((times - heard.grid.offset_s) / heard.grid.hop_s).floor().long().expand(len(tokens), -1)
     moved = tokens.gather(1, frames.clamp(min=0).minimum(heard.lengths[:, None] - 1).clamp(min=0))
     return torch.where(length_mask(timing.lengths, moved.shape[1]), moved, -2)
+
+
+def targets_of(asked: Sequence[Asked]) -> Targets:
+    """Transcripts, and which of their tokens may be skipped, as a batch."""
+    targets = Targets.from_lists([list(t.tokens) for t, _ in asked])
+    return replace(targets, optional=marks([flags for _, flags in asked], targets.labels))
