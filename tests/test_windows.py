@@ -246,9 +246,9 @@ def test_audio_is_read_block_by_block(tmp_path: Path, monkeypatch: pytest.Monkey
         path = tmp_path / f"{rate}.wav"
         soundfile.write(path, rng.normal(0, 0.1, (rate * 2 + 7, channels)), rate)
         for part in ((0.0, None), (0.3, 1.7)):
-            monkeypatch.setattr(sound, "_BLOCK", 1 << 30)
+            monkeypatch.setattr("isotone.audio_source._BLOCK", 1 << 30)
             whole = sound.load(path, 16_000, *part)
-            monkeypatch.setattr(sound, "_BLOCK", 997)
+            monkeypatch.setattr("isotone.audio_source._BLOCK", 997)
             np.testing.assert_array_equal(sound.load(path, 16_000, *part), whole)
 
 
