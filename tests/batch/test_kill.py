@@ -40,9 +40,12 @@ def noted_write(self, entry, contents, **options):
     note("end", entry.id)
 Aligning.run, ledger.Ledger.write = noted_run, noted_write
 
+def ends():
+    return Path(log).read_text().count("end") if Path(log).exists() else 0
+
 print("ready", flush=True)
 for line in sys.stdin:
-    after, target = float(line.split()[0]), line.split()[1]
+    target, count, jitter = line.split()
     child = os.fork()
     if not child:
         import torch
@@ -51,16 +54,16 @@ for line in sys.stdin:
             align_files([Path(corpus)], Options(model), Target(Path(out, target), ("textgrid", "json")))
         finally:
             os._exit(0)
-    began = time.monotonic()
-    while after and time.monotonic() - began < after and os.waitpid(child, os.WNOHANG) == (0, 0):
-        time.sleep(0.002)
-    try:
-        if after:
+    killed = False
+    while os.waitpid(child, os.WNOHANG) == (0, 0):
+        if float(count) and ends() >= float(count):
+            time.sleep(float(jitter))
             os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    except (ChildProcessError, ProcessLookupError):
-        pass
-    print(time.monotonic() - began, flush=True)
+            os.waitpid(child, 0)
+            killed = True
+            break
+        time.sleep(0.001)
+    print(int(killed), flush=True)
 """
 
 
@@ -90,22 +93,22 @@ def test_kills_at_random_moments(tmp_path: Path) -> None:
     assert zygote.stdin is not None
     assert zygote.stdout is not None
 
-    def run(target: str, seconds: float = 0.0) -> float:
-        """Run, killed after some seconds or never; how long it took."""
+    def run(target: str, count: int = 0, jitter: float = 0.0) -> bool:
+        """Run, killed a little after so many recordings were finished in all, or never; whether it was."""
         assert zygote.stdin is not None
         assert zygote.stdout is not None
-        print(seconds, target, file=zygote.stdin, flush=True)
-        return float(zygote.stdout.readline())
+        print(target, count, jitter, file=zygote.stdin, flush=True)
+        return zygote.stdout.readline() == "1\n"
 
     try:
         assert zygote.stdout.readline() == "ready\n"
-        whole = run("whole")
+        run("whole")
         log.unlink()
-        rng, cut = random.Random(0), 0
-        for _ in range(KILLS):
-            before = ends(log)
-            run("broken", rng.uniform(0.05, 0.6) * whole if cut % 3 else rng.uniform(0.2, 0.4) * whole)
-            cut += len(ends(log)) < FILES and ends(log) >= before
+        rng = random.Random(0)
+        moments = sorted(rng.sample(range(1, FILES - 10), KILLS))
+        assert all(run("broken", moment, rng.uniform(0, 0.03)) for moment in moments), (
+            "a run ended before its kill"
+        )
         run("broken")
     finally:
         zygote.send_signal(signal.SIGKILL)
@@ -122,9 +125,3 @@ def test_kills_at_random_moments(tmp_path: Path) -> None:
         if what == "end":
             finished.add(id)
     assert len(finished) == FILES - 4
-
-
-def ends(log: Path) -> set[str]:
-    """The recordings that were finished so far."""
-    lines = log.read_text().splitlines() if log.exists() else []
-    return {line.split()[1] for line in lines if line.startswith("end")}
