@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tiny_models import lines_of, save_character_model, save_noise
+from tiny_models import lines_of, names_in, save_character_model, save_noise
 
 from isotone import format as files
 
@@ -198,7 +198,7 @@ def test_a_fresh_shell(environment: Environment, tmp_path: Path) -> None:
     environment.run("isotone", "align", audio, "-m", model, "--aligner", "uniform", "-o", tmp_path / "out")
     found = files.read(tmp_path / "out/u.TextGrid")
     assert [x for x in found.tier("words").labels if x] == ["well", "then"]
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["u.TextGrid"]
+    assert "u.TextGrid" in names_in(tmp_path / "out")
 
 
 def test_plugins_of_others_are_listed_with_ours(environment: Environment) -> None:
