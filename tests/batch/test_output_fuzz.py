@@ -66,7 +66,7 @@ class Folders(RuleBasedStateMachine):
         self, folders: tuple[str, ...], name: str, suffix: str, text: str | None, samples: int
     ) -> None:
         path = self.audio.joinpath(*folders, name + suffix)
-        if path.is_symlink() or path.parent.is_symlink():
+        if any(part.is_symlink() for part in (path, *path.parents)):
             return
         say(path, None, 100 * samples)
         self.hand[self._key(path)] = path.read_bytes()
