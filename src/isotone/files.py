@@ -176,6 +176,12 @@ def check_folder(folder: Path | str) -> None:
         )
 
 
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file's content, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def safe_name(name: str) -> str:
     """A file name made from an id that comes from data: it never leaves the folder it is written to.
 

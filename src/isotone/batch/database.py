@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import socket
 import sqlite3
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import Self
 
 import psutil
+
+from isotone.files import digest_of
 
 #: Name of the ledger in its folder.
 NAME = ".isotone.sqlite"
@@ -133,9 +134,3 @@ class Database:
             return host == self._me[0] and abs(psutil.Process(pid).create_time() - born) < 2.0
         except psutil.Error:
             return False
-
-
-def digest_of(path: Path) -> str:
-    """SHA-256 of a file's content, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -15,8 +15,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from isotone.batch.database import NAME, Database, LedgerError, digest_of
-from isotone.files import put
+from isotone.batch.database import NAME, Database, LedgerError
+from isotone.files import digest_of, put
 
 __all__ = ["NAME", "Entry", "Ledger", "LedgerError", "State"]
 

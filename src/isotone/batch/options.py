@@ -9,9 +9,8 @@ from typing import Any
 
 import torch
 
-from isotone.batch.database import digest_of
 from isotone.fetch import check_source
-from isotone.files import check_folder
+from isotone.files import check_folder, digest_of
 from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.registries import aligners, decoders, formats

@@ -102,10 +102,10 @@ def run(audio: Sequence[Path], options: Options, target: Target, work: Work) -> 
     recordings = find_recordings(audio)
     pipeline = options.pipeline()
     writers = writers_for(target.formats, pipeline.tokenizer.tiers(work.given_text))
-    model = model_key(pipeline.model)
+    model, values = model_key(pipeline.model), options.values()
 
     def key(digests: Mapping[str, str]) -> str:
-        return result_key(model, digests, options.values())
+        return result_key(model, digests, values)
 
     with Ledger(target.out) as ledger:
         planner = Planner(ledger, target, writers, work.command, work.inputs, key, explain)

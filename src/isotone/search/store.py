@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from isotone.files import digest_of
 from isotone.interfaces import Searcher
 
 #: Of the folder's layout, and of the layouts that are read. Version 1 has no threshold, and no digests of recordings.
@@ -219,9 +219,3 @@ def read_metadata(folder: Path) -> dict[str, Any]:
 def unfinished(folder: Path) -> Path:
     """Where an index is built, before it is whole."""
     return folder.with_name(f"{folder.name}.partial")
-
-
-def digest_of(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
