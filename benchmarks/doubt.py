@@ -28,11 +28,11 @@ from rich.table import Table
 
 from isotone import audio as sound
 from isotone.alignment import AlignmentError
-from isotone.doubt import check_of, strangers
+from isotone.batch.inputs import find_audio, find_transcript, read_text
 from isotone.evaluation import roc
-from isotone.inputs import find_audio, find_transcript, read_text
 from isotone.model import Model
 from isotone.pipeline import Pipeline
+from isotone.pipeline.doubt import check_of, strangers
 from isotone.text.normalize import normalize
 
 

@@ -17,10 +17,10 @@ import typer
 from numpy.typing import NDArray
 
 from isotone import audio as sound
-from isotone.inputs import find_audio, find_transcript, read_text
+from isotone.batch.inputs import find_audio, find_transcript, read_text
 from isotone.model import Model
 from isotone.pipeline import Pipeline
-from isotone.result import Result
+from isotone.pipeline.result import Result
 
 Samples = NDArray[np.float32]
 

@@ -20,7 +20,7 @@ from isotone.corpus.manifest import load_splits
 from isotone.evaluation import score
 from isotone.model import Model
 from isotone.pipeline import Pipeline
-from isotone.windows import Windows
+from isotone.pipeline.windows import Windows
 
 _SILENCE_S, _EVERY = 15.0, 5
 _NOISE = 1e-4  # of full scale: -80 dB

@@ -17,7 +17,7 @@ from isotone_contrastive.qare import QARe
 from torch import Tensor, nn
 
 from benchmarks.harness import Bench, Peer, Size
-from isotone.encoder import SpeechEncoder
+from isotone.model.encoder import SpeechEncoder
 
 _SECONDS = 0.5
 _SLICE = 32

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.signal import butter, sosfilt
 
 from isotone import audio
-from isotone.inputs import find_audio
+from isotone.batch.inputs import find_audio
 from isotone.interfaces import Searcher
 from isotone.search import SearchIndex, bar, build_index, open_searcher, query_vectors, search
 

@@ -23,8 +23,8 @@ from omegaconf import OmegaConf
 
 from benchmarks.harness import Bench, Peer, Size
 from isotone.corpus.folder import FolderCorpus
-from isotone.encoder import SpeechEncoder
 from isotone.model import Model, Reading
+from isotone.model.encoder import SpeechEncoder
 from isotone.text.tokenizer import CharacterTokenizer
 from isotone.training.config import Recipe
 from isotone.training.data import Utterances

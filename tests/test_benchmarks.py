@@ -22,8 +22,7 @@ from benchmarks import harness, output, search_threshold
 from benchmarks.__main__ import app
 from benchmarks.harness import Bench, Peer, Report, Row, Size
 from benchmarks.memory import peak_extra_mib
-
-ROOT = Path(__file__).parents[1]
+from tests.paths import ROOT
 
 TOYS = """
 import time

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from isotone import aligners, decoders, formats, heads, losses
 from isotone.alignment import Alignment
 from isotone.interfaces import Aligner, Format, Head, Loss
-from isotone.kernels import coupling_from_paths
+from isotone.kernels.paths import coupling_from_paths
 from isotone.testing import check_aligner, check_decoder, check_format, check_head, check_loss
 from isotone.types import Coupling, Emissions, Frames, Targets, length_mask
 

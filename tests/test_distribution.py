@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tiny_models import lines_of, names_in, save_character_model, save_noise
 
 from isotone import format as files
+from tests.paths import ROOT
+from tests.tiny_models import lines_of, names_in, save_character_model, save_noise
 
-ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.slow
 
 FOCAL = '''
@@ -27,7 +27,7 @@ import torch
 from isotone import losses
 from isotone.alignment import AlignmentError
 from isotone.interfaces import Loss
-from isotone.kernels import coupling_from_paths
+from isotone.kernels.paths import coupling_from_paths
 from isotone.types import length_mask
 
 

@@ -5,8 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isotone.kernels import coupling_from_paths
 from isotone.kernels.coupling import couple
+from isotone.kernels.paths import coupling_from_paths
 from isotone.types import Coupling, Emissions, Encoded, Frames, Grid, Targets, length_mask
 
 EXACT = {"rtol": 0.0, "atol": 1e-9}

@@ -15,8 +15,8 @@ from typer.testing import CliRunner, Result
 
 from isotone.batch.ledger import NAME
 from isotone.cli import app
-from isotone.encoder import SpeechEncoder
 from isotone.model import Model, Reading
+from isotone.model.encoder import SpeechEncoder
 from isotone.text.tokenizer import CharacterTokenizer, PhoneTokenizer
 
 ENCODER = {

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from isotone import audio
-from isotone.augment import Samples
 from isotone.corpus.synth import sentences
 from isotone.corpus.voices import SAMPLE_RATE, Speaker, record, speakers
 from isotone.text.espeak import Engine
+from isotone.training.augment import Samples
 
 # Seconds of silence kept around a synthetic word, and between the digits of a number.
 _MARGIN_S = 0.03

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from isotone.augment import Samples
-from isotone.frontend import LogMel
 from isotone.interfaces import Encoder
+from isotone.model.frontend import LogMel
 from isotone.registries import encoders
+from isotone.training.augment import Samples
 from isotone.types import Frames, length_mask
 from isotone_contrastive.head import projection
 

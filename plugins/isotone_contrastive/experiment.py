@@ -18,10 +18,10 @@ from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 from torch import nn
 
-from isotone.augment import Chain
 from isotone.corpus.voices import SAMPLE_RATE
 from isotone.files import atomic_folder, atomic_write
 from isotone.registry import nearest
+from isotone.training.augment import Chain
 from isotone.training.config import RecipeError
 from isotone_contrastive.data import SOURCES, Pool, Recordings
 from isotone_contrastive.embedder import Embedder, build_embedder, save_encoder

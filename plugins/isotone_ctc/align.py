@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from isotone.alignment import AlignmentError
-from isotone.kernels import BlankRule, EdgeRule, check_blank_rules, coupling_from_paths, fill_blanks
+from isotone.kernels.paths import BlankRule, EdgeRule, check_blank_rules, coupling_from_paths, fill_blanks
 from isotone.kernels.viterbi import check_ctc, ctc_path
 from isotone.types import Coupling, Emissions, Targets
 from isotone_ctc.functional import collapse
@@ -18,7 +18,7 @@ class CTCViterbi:
     Args:
         blanks: What becomes of blank frames between tokens: ``"leave"`` (tokens keep only the frames that
             they won, which for CTC are few), ``"previous"`` or ``"split"``; see
-            :func:`isotone.kernels.fill_blanks`.
+            :func:`isotone.kernels.paths.fill_blanks`.
         edges: Unless blanks are left: whether blanks before the first and after the last token go to that
             token (``"fill"``) or stay blank (``"leave"``).
     """

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from isotone.kernels import BlankRule, EdgeRule
 from isotone.kernels.beam import BEAM, PRUNE, check_scores, prefix_beam_search
+from isotone.kernels.paths import BlankRule, EdgeRule
 from isotone.text.tokenizer import Tokenizer
 from isotone.types import Coupling, Emissions, Targets
 from isotone_ctc.align import CTCViterbi

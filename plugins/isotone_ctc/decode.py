@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isotone.kernels import BlankRule, EdgeRule, check_blank_rules, coupling_from_paths, fill_blanks
+from isotone.kernels.paths import BlankRule, EdgeRule, check_blank_rules, coupling_from_paths, fill_blanks
 from isotone.types import Coupling, Emissions, Targets, length_mask
 from isotone_ctc.functional import collapse
 
@@ -12,7 +12,7 @@ class GreedyCTC:
 
     Args:
         blanks: What becomes of blank frames between tokens: ``"leave"``, ``"previous"`` or ``"split"``; see
-            :func:`isotone.kernels.fill_blanks`.
+            :func:`isotone.kernels.paths.fill_blanks`.
         edges: Unless blanks are left: whether blanks before the first and after the last token go to that
             token (``"fill"``) or stay blank (``"leave"``).
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from isotone.interfaces import Head
-from isotone.priors import initial_prior, log_prior, running_prior
+from isotone.model.priors import initial_prior, log_prior, running_prior
 from isotone.types import Emissions, Frames, length_mask
 
 

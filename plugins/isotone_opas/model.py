@@ -15,12 +15,12 @@ from torch import Tensor, nn
 
 from isotone.files import atomic_folder
 from isotone.interfaces import Relaxation
-from isotone.kernels import opas as kernel
 from isotone.kernels.assignment import ordered_assignment
 from isotone.registries import relaxations
 from isotone.types import Coupling, mask_rows
 from isotone_opas import embed as _embed
 from isotone_opas import functional as F
+from isotone_opas import kernels as kernel
 from isotone_opas import penalty as _penalty
 
 CONFIG, WEIGHTS = "opas.json", "model.safetensors"

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from isotone.kernels.opas import PenaltyNetwork
 from isotone.registry import Registry
 from isotone.types import length_mask, mask_rows
 from isotone_opas.functional import shift_rows
+from isotone_opas.kernels import PenaltyNetwork
 
 penalties: Registry[Penalty] = Registry("penalty", "isotone.opas.penalties")
 

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from isotone.alignment import AlignmentError
-from isotone.kernels import coupling_from_paths, subframe_coupling
 from isotone.kernels.coupling import couple
+from isotone.kernels.paths import coupling_from_paths, subframe_coupling
 from isotone.types import Coupling, Emissions, Targets, length_mask
 from isotone_ottc.functional import insert_blanks, insert_silence, ottc_loss, share_repeats
 from isotone_ottc.guide import near_labels
@@ -114,7 +114,7 @@ class SegmentalViterbi:
             blank's number makes blanks silence. Default: none, so that the tokens share all frames, but
             for the blank that may stand between equal neighbours.
         min_frames: Frames that a token takes at least; with ``states``, each of them that it visits.
-        subframe: Place boundaries between frames too, see :func:`isotone.kernels.subframe_coupling`.
+        subframe: Place boundaries between frames too, see :func:`isotone.kernels.paths.subframe_coupling`.
         prior: Power of the labels' priors that the emissions are divided by (the head must track them).
         states: Ordered states of every label, as the head has them (:mod:`isotone_ottc.states`). Tokens of fewer
             frames leave states out, and equal neighbours are told apart by them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from isotone.kernels import coupling_from_paths
+from isotone.kernels.paths import coupling_from_paths
 from isotone.kernels.viterbi import segmental_decode
 from isotone.types import Coupling, Emissions, Targets, length_mask
 from isotone_ottc.functional import collapse_frames

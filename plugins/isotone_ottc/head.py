@@ -7,7 +7,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from isotone.interfaces import Head
-from isotone.priors import initial_prior, log_prior, running_prior
+from isotone.model.priors import initial_prior, log_prior, running_prior
 from isotone.types import Emissions, Frames, length_mask
 from isotone_ottc.states import check_states
 

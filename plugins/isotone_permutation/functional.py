@@ -7,7 +7,7 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from isotone.kernels._threads import each_task
+from isotone.kernels.threads import each_task
 from isotone.types import length_mask
 
 # Log-score of what is forbidden: its exponential is 0 beside anything else.

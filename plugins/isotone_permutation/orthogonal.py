@@ -13,7 +13,7 @@ import scipy.linalg
 import torch
 from torch import Tensor
 
-from isotone.kernels._threads import each_task
+from isotone.kernels.threads import each_task
 
 # Degrees of Taylor's polynomial, multiples of 4, and norms r up to which r^(d + 1) / (d + 1)! is below 1e-16 for
 # float64, and below 1e-13 for parameters of less.

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from isotone_contrastive.experiment import load_experiment, run
 
-from isotone.console import experiment_arguments
 from isotone.training.config import RecipeError
+from isotone.training.experiments import experiment_arguments
 
 if __name__ == "__main__":
     known = sorted(p.stem for p in Path(__file__).parent.glob("*.yaml") if p.stem != "base")

@@ -5,7 +5,7 @@ from pathlib import Path
 from ordered_search.experiment import run
 from ordered_search.settings import EXPERIMENTS, load
 
-from isotone.console import experiment_arguments
+from isotone.training.experiments import experiment_arguments
 
 if __name__ == "__main__":
     name, overrides = experiment_arguments(f"{__doc__}\nExperiments: {', '.join(EXPERIMENTS)}")

@@ -13,8 +13,8 @@ from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from isotone.console import experiment_arguments
 from isotone.registry import nearest
+from isotone.training.experiments import experiment_arguments
 
 HERE = Path(__file__).parent
 EXPERIMENTS = sorted(path.stem for path in HERE.glob("*.yaml") if path.stem != "base")

@@ -3,7 +3,7 @@
 The plural names are registries: ``isotone.losses.names()``, ``isotone.losses.build("ottc")``.
 """
 
-from isotone.numba_cache import ensure_cache
+from isotone.kernels.numba_cache import ensure_cache
 from isotone.registries import (
     aligners,
     corpora,

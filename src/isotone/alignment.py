@@ -96,7 +96,7 @@ class Alignment:
         tiers: In order of display: words first, then phones or characters.
         score: How well the text fits the audio, nats a token (<= 0): the log-likelihood ratio of the text against
             whatever fits best. 0 where the model hears the very labels of the text; where known. See
-            :class:`isotone.scores.Scores`.
+            :class:`isotone.pipeline.scores.Scores`.
         audio: File of the recording, where known: formats that link recordings name it. It is not compared: alignments
             of the same words at the same times are equal, wherever the recording lies.
 

@@ -142,7 +142,7 @@ class Decoder(Protocol):
 
     A decoder that has a method ``use_tokenizer(tokenizer)`` is told by it, before it decodes, what the labels are. One
     that has ``nbest(emissions, count)``, for every row a list of (labels, nats) with the best first, can be rescored by
-    another head (:mod:`isotone.rescoring`).
+    another head (:mod:`isotone.pipeline.rescoring`).
     """
 
     def __call__(self, emissions: Emissions) -> tuple[Targets, Coupling]:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from tiny_models import error_of, isotone, lines_of, names_in, save_character_model, save_noise
 
 from isotone import aligners
 from isotone import format as files
 from isotone.batch import Options, Target, align_files
-from isotone.inputs import find_audio, find_recordings, find_transcript, read_text
+from isotone.batch.inputs import find_audio, find_recordings, find_transcript, read_text
 from isotone.interfaces import Aligner
 from isotone.types import Coupling, Emissions, Targets
-
-DATA = Path(
-    os.environ.get("ISOTONE_TEST_DATA", Path(__file__).resolve().parents[2].parent / "shared" / "data")
-)
+from tests.paths import DATA
+from tests.tiny_models import error_of, isotone, lines_of, names_in, save_character_model, save_noise
 
 
 @pytest.fixture(scope="module")

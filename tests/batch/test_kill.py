@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from output_parts import tree
-from tiny_models import save_character_model
+
+from tests.batch.parts import tree
+from tests.tiny_models import save_character_model
 
 FILES, KILLS = 200, 20
 

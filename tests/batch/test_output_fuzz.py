@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
-from output_parts import echo, say, tree
 
 from isotone.batch import OutputConflict, database, ledger
+from isotone.batch.inputs import find_recordings
 from isotone.batch.ledger import Ledger, State
-from isotone.inputs import find_recordings
+from tests.batch.parts import echo, say, tree
 
 NAMES = st.sampled_from(["a", "A", "b", "ß", "e\u0301", "é", "a.b", "errors", "-x", "..b", "x y", "a:b", "_"])
 FOLDERS = st.lists(st.sampled_from(["s1", "s2", "S1", "link", "d:1"]), max_size=2).map(tuple)

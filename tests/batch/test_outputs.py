@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from output_parts import Echo, echo, say, tree
-from tiny_models import error_of, isotone, lines_of, names_in, save_character_model, save_noise
 
 from isotone.batch import OutputConflict
 from isotone.batch.runs import writers_for
 from isotone.format.audacity import AudacityFormat
 from isotone.registries import formats
+from tests.batch.parts import Echo, echo, say, tree
+from tests.tiny_models import error_of, isotone, lines_of, names_in, save_character_model, save_noise
 
 
 @pytest.fixture(scope="module")
@@ -212,7 +212,7 @@ def test_finished_files_are_skipped_and_changed_ones_are_not(tmp_path: Path) -> 
 
 
 def test_options_count_and_the_device_does_not(tmp_path: Path) -> None:
-    from output_parts import Stub
+    from tests.batch.parts import Stub
 
     assert Stub(window_s=3.0).values() != Stub().values()
     assert Stub(aligner={"name": "ctc"}).values() != Stub(aligner="ctc").values()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -23,8 +22,8 @@ from isotone.corpus.digits import (
     join_words,
 )
 from isotone.corpus.manifest import prepare
+from tests.paths import DATA
 
-DATA = Path(os.environ.get("ISOTONE_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 FEW = {"train": 12, "dev": 3, "test": 5}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 from pathlib import Path
 
@@ -13,8 +12,7 @@ import soundfile
 
 from isotone.corpus import COLUMNS
 from isotone.corpus.librispeech import PARTS, SPLITS, LibriSpeechCorpus
-
-DATA = Path(os.environ.get("ISOTONE_TEST_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
+from tests.paths import DATA
 
 
 def chapter(root: Path, part: str, name: str, lines: dict[str, str], seconds: float = 0.25) -> Path:

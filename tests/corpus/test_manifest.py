@@ -313,7 +313,7 @@ split, folder = sys.argv[1], Path(sys.argv[2])
 found = prepare({"name": "large", "root": str(folder)}, split, folder / "m")
 loaded = time.perf_counter()
 from torch.utils.data import DataLoader
-from isotone.encoder import SpeechEncoder
+from isotone.model.encoder import SpeechEncoder
 from isotone.text.tokenizer import CharacterTokenizer
 from isotone.training.data import LengthBatches, Utterances
 tokenizer = CharacterTokenizer(["<pad>", "<unk>", "|", *"ABCDEFGHIJKLMNOPQRSTUVWXYZ'"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 from pathlib import Path
 
@@ -16,8 +15,8 @@ from isotone.audio import load
 from isotone.corpus import COLUMNS, reference
 from isotone.corpus.timit import CORE_TEST, DEV, CorpusError, TimitCorpus, read_labels
 from isotone.text.phones import PHONES_39, PHONES_61
+from tests.paths import DATA
 
-DATA = Path(os.environ.get("ISOTONE_TEST_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 SAMPLE = DATA / "timit_sample"
 
 PHN = "0 1000 h#\n1000 2000 hv\n2000 2600 bcl\n2600 3000 b\n3000 4000 q\n4000 6000 aa\n6000 8000 h#\n"

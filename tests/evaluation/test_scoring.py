@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +14,7 @@ from isotone.alignment import Alignment, Segment, Tier, tier_from_spans
 from isotone.corpus import SILENCE
 from isotone.evaluation import Report, score
 from isotone.types import Grid
+from tests.paths import DATA
 
 Pair = tuple[Alignment, Alignment]
 Spans = list[tuple[str, float, float]]
@@ -322,10 +321,7 @@ def test_a_perfect_prediction_is_perfect(pairs: list[Pair]) -> None:
 
 # Real annotation
 
-TIMIT = (
-    Path(os.environ.get("ISOTONE_TEST_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
-    / "timit_sample"
-)
+TIMIT = DATA / "timit_sample"
 
 
 def timit() -> list[Alignment]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from format_strategies import NASTY, alignments
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from isotone.alignment import Alignment
 from isotone.evaluation.files import evaluate_paths
 from isotone.format import FormatError, read, read_folder
 from isotone.format.textgrid import TextGridFormat
+from tests.format.strategies import NASTY, alignments
 
 SUFFIXES = {
     "textgrid": ".TextGrid", "ctm": ".ctm", "json": ".json", "csv": ".csv", "timit": ".phn", "audacity": ".txt",

@@ -1,10 +1,10 @@
 import pytest
-from format_strategies import tiers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone.alignment import Segment
 from isotone.format.ticks import describe_empty, last_tick, to_ticks
+from tests.format.strategies import tiers
 
 
 @pytest.mark.parametrize(

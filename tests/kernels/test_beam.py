@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone.alignment import AlignmentError
-from isotone.kernels import _threads
+from isotone.kernels import threads
 from isotone.kernels.beam import prefix_beam_search
 
 CASES = settings(max_examples=30, deadline=None)
@@ -138,7 +138,7 @@ def test_rows_do_not_depend_on_padding_threads_or_each_other(monkeypatch: pytest
     poisoned = log_probs.clone()
     for b, n in enumerate(lengths.tolist()):
         poisoned[b, n:] = torch.nan
-    monkeypatch.setattr(_threads, "_SERIAL_CELLS", 0)
+    monkeypatch.setattr(threads, "_SERIAL_CELLS", 0)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
     again = prefix_beam_search(poisoned, lengths, 1, count=3)
     for one, other in zip(expected, again):

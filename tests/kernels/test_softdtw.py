@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from isotone.alignment import AlignmentError
-from isotone.kernels import _softdtw_plan, _softdtw_torch, softdtw
-from isotone.kernels._softdtw_plan import Plan, dense
+from isotone.kernels import softdtw
 from isotone.kernels.softdtw import (
+    _plan,
+    _torch,
     dtw,
     expected_alignment,
     soft_dtw,
@@ -23,6 +24,7 @@ from isotone.kernels.softdtw import (
     squared_distances,
     subsequence_dtw,
 )
+from isotone.kernels.softdtw._plan import Plan, dense
 from isotone.testing import check_coupling
 
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
@@ -122,10 +124,10 @@ def test_compiled_loops_agree_with_tensor_operations(
         cost = cost.mT.contiguous().mT
     lengths = np.array([n, max(1, n - 1)]), np.array([m, max(1, m // 2)])
     plan = Plan.of((2, n, m), *lengths, band)
-    values, up, left = _softdtw_plan.forward(dense(cost), plan, gamma, True)
-    visits = _softdtw_plan.backward(dense(cost), up, left, plan, torch.tensor([1.0, 2.0]))
+    values, up, left = _plan.forward(dense(cost), plan, gamma, True)
+    visits = _plan.backward(dense(cost), up, left, plan, torch.tensor([1.0, 2.0]))
     leaf = cost.clone().requires_grad_()
-    expected = _softdtw_torch.soft_dtw(leaf, plan, gamma)
+    expected = _torch.soft_dtw(leaf, plan, gamma)
     torch.testing.assert_close(values, expected.detach(), **EXACT)
     (gradient,) = torch.autograd.grad((expected * torch.tensor([1.0, 2.0])).sum(), leaf)
     torch.testing.assert_close(visits, gradient, **EXACT)
@@ -151,7 +153,7 @@ def test_what_other_devices_do(
     with_loops: bool, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tensor operations in place of everything; and loops that leave second derivatives to them, as on CUDA."""
-    loops = SimpleNamespace(forward=_softdtw_plan.forward, backward=_softdtw_plan.backward)
+    loops = SimpleNamespace(forward=_plan.forward, backward=_plan.backward)
     cost = matrix(*shape, batch=2).requires_grad_()
     n, m = torch.tensor([shape[0], 2]), torch.tensor([shape[1], 3])
 

@@ -16,7 +16,7 @@ INTERPRETED = """
 import math
 import numpy as np
 import torch
-from isotone.kernels import _softdtw_plan as compiled, _softdtw_triton as kernels
+from isotone.kernels.softdtw import _plan as compiled, _triton as kernels
 
 rng = torch.Generator().manual_seed(0)
 cases = [  # n, m, gamma, band, type, block
@@ -54,7 +54,7 @@ COMPILED = """
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from isotone.kernels import _softdtw_triton as kernels
+from isotone.kernels.softdtw import _triton as kernels
 
 integers = dict.fromkeys(["low", "high", "start", "n", "m", "exponent"], "*i64")
 sizes = dict.fromkeys(["row_stride", "lane_stride", "step_stride", "diagonals", "width"], "i32")

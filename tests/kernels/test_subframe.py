@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from isotone_ottc.align import SegmentalViterbi
 
-from isotone.kernels import coupling_from_paths, subframe_coupling
+from isotone.kernels.paths import coupling_from_paths, subframe_coupling
 from isotone.testing import check_aligner, check_coupling
 
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone.alignment import AlignmentError
-from isotone.kernels import _threads, coupling_from_paths, fill_blanks
+from isotone.kernels import threads as threading
+from isotone.kernels.paths import coupling_from_paths, fill_blanks
 from isotone.kernels.viterbi import check_ctc, ctc_path, monotone_path, segmental_decode
 
 CASES = settings(max_examples=60, deadline=None)
@@ -272,7 +273,7 @@ def spoil(log_probs: np.ndarray, labels: np.ndarray, n: np.ndarray, m: np.ndarra
 def test_a_batch_is_its_rows_and_padding_is_never_read(
     dtype: type, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_threads, "_SERIAL_CELLS", 0)
+    monkeypatch.setattr(threading, "_SERIAL_CELLS", 0)
     log_probs, labels, n, m = ragged(np.random.default_rng(2), 30, 400, 60, 20)
     log_probs = log_probs.astype(dtype)
     spoilt, spoilt_labels = spoil(log_probs, labels, n, m)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from isotone.alignment import AlignmentError
 from isotone.kernels import viterbi
 from isotone.kernels.viterbi import banded_path, check_ctc, ctc_path, monotone_path
-from isotone.stars import star_scores
+from isotone.pipeline.stars import star_scores
 
 CASES = settings(max_examples=60, deadline=None)
 seeds = st.integers(0, 2**32 - 1)

@@ -14,8 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from search_parts import RATE, collection, sounds, write
-from tiny_models import error_of, isotone, lines_of
 
 from isotone.files import alone
 from isotone.search import (
@@ -29,6 +27,8 @@ from isotone.search import (
     store,
 )
 from isotone.search.searcher import LogMelSearcher
+from tests.search.parts import RATE, collection, sounds, write
+from tests.tiny_models import error_of, isotone, lines_of
 
 LOG_MEL = LogMelSearcher()
 

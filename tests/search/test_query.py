@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from search_parts import RATE, save_opas, sounds, write
 
 import isotone.search.query
 from isotone.search import Match, SearchIndex, build_index, open_searcher, query_vectors, search
 from isotone.search.query import rank
 from isotone.search.searcher import LogMelSearcher, best_selection
+from tests.search.parts import RATE, save_opas, sounds, write
 
 LOG_MEL = LogMelSearcher()
 CLIP = sounds(2.0, 77)

@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
-from search_parts import RATE, collection, sounds, write
-from tiny_models import error_of, isotone
 
 from isotone.batch.ledger import Entry, Ledger
 from isotone.search import build_index
 from isotone.search.searcher import LogMelSearcher
+from tests.search.parts import RATE, collection, sounds, write
+from tests.tiny_models import error_of, isotone
 
 LOG_MEL = LogMelSearcher()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,8 +14,6 @@ import soxr
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from search_parts import RATE, collection, save_opas, sounds, write
-from tiny_models import error_of, isotone
 
 from isotone import format as files
 from isotone import searchers
@@ -36,9 +33,11 @@ from isotone.search.embedding import embed_items
 from isotone.search.query import rank
 from isotone.search.searcher import LogMelSearcher
 from isotone.search.windows import cut_windows, item_spans, spread
+from tests.paths import DATA
+from tests.search.parts import RATE, collection, save_opas, sounds, write
+from tests.tiny_models import error_of, isotone
 
 LOG_MEL = LogMelSearcher()
-DATA = Path(os.environ.get("ISOTONE_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
 @pytest.fixture(scope="module")

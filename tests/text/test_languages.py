@@ -1,50 +1,87 @@
-"""Numbers are spelled in the language of the text or not at all."""
+"""Codes of languages, and the language that a model's files say."""
 
 from __future__ import annotations
 
-import importlib.util
+import json
+from pathlib import Path
 
 import pytest
 
-from isotone.text import languages
-from isotone.text.normalize import normalize
+from isotone.text.languages import among, iso_code, spoken_language
 
-needs_num2words = pytest.mark.skipif(
-    importlib.util.find_spec("num2words") is None, reason="needs the optional package num2words"
-)
+MMS = ["abi", "azj-script_cyrillic", "azj-script_latin", "cmn-script_simplified", "deu", "eng", "swh", "zlm"]
 
 
-@pytest.mark.parametrize("language", ["en", "eng", "en-GB", "EN"])
-def test_english_by_any_of_its_codes(language: str) -> None:
-    assert normalize("21 & 5%", language=language) == "twenty one and five percent"
-
-
-@pytest.mark.parametrize("language", ["", "xx", "enm"])
-def test_digits_stay_where_the_language_is_not_known(language: str) -> None:
-    """Not even one whose code begins like that of English is read out in English."""
-    assert normalize("21 Straßen & 3,50 €", language=language) == "21 straßen 3 50"
-
-
-def test_digits_stay_without_num2words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "num2words", None)
-    languages._speaker.cache_clear()
-    assert normalize("21 Straßen", language="de") == "21 straßen"
-    languages._speaker.cache_clear()
-
-
-@needs_num2words
 @pytest.mark.parametrize(
-    ("text", "language", "spoken"),
+    ("tag", "code"),
     [
-        ("21 Straßen, (12) und 42.", "deu", "einundzwanzig straßen zwölf und zweiundvierzig"),
-        ("21 rues en 1984", "fr-CA", "vingt et un rues en mille neuf cent quatre vingt quatre"),
-        ("5 dní", "ces", "pět dní"),
-        # what is read in several ways keeps its digits: decimals, units, ordinals, years, parts of words
-        ("3,50 € 5 % 5€ 1.000 am 21. Mai 1984 2-3 10:30 B52 21-jährige", "de",
-         "3 50 5 5 1 000 am 21 mai 1984 2 3 10 30 b52 21 jährige"),
-        ("21", "xx", "21"),
-        ("007 1000000000000", "de", "007 1000000000000"),
+        ("en", "en"), ("EN-us", "en"), ("eng", "en"), ("deu", "de"), ("fr-fr", "fr"), ("cmn", "zh"),
+        ("cmn-script_simplified", "zh"), ("swh", "sw"), ("nob", "nb"), ("hsb", "hsb"),
+        ("ger", "de"), ("chi", "zh"), ("abi", "abi"), ("pt_BR", "pt"),
+        ("", ""), ("multilingual", ""), ("mul", ""), ("xx", ""), ("English", ""), (None, ""), (7, ""),
     ],
 )  # fmt: skip
-def test_whole_numbers_of_other_languages(text: str, language: str, spoken: str) -> None:
-    assert normalize(text, language=language) == spoken
+def test_codes(tag: object, code: str) -> None:
+    assert iso_code(tag) == code
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ("deu", "deu"), ("de", "deu"), ("DE", "deu"), ("de-AT", "deu"), ("en", "eng"), ("zh", "cmn-script_simplified"),
+        ("cmn", "cmn-script_simplified"), ("sw", "swh"), ("ms", "zlm"), ("azj-script_latin", "azj-script_latin"),
+        ("abi", "abi"),
+    ],
+)  # fmt: skip
+def test_one_of_the_languages_of_a_model(asked: str, name: str) -> None:
+    assert among(asked, MMS) == name
+
+
+def test_languages_that_a_model_does_not_have() -> None:
+    with pytest.raises(ValueError, match=r"no language 'dea'\. Near it are deu, .*of 8 \(ISO 639-3\)"):
+        among("dea", MMS)
+    with pytest.raises(
+        ValueError, match="'az' in several scripts: take one of azj-script_cyrillic, azj-script_latin"
+    ):
+        among("az", MMS)
+    with pytest.raises(ValueError, match="no language 'fr'"):
+        among("fr", MMS)
+
+
+def model_of(folder: Path, card: str = "", **files: dict[str, object]) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, value in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(value))
+    if card:
+        (folder / "README.md").write_text(card, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("card", "code"),
+    [
+        ("---\nlanguage: en\nlicense: mit\n---\n# A model\n", "en"),
+        ("---\r\nlanguage:\r\n- de\r\n---\r\n", "de"),
+        ("---\nlanguage: [de, en]\n---\n", ""),  # of both: who knows which
+        ("---\nlanguage: multilingual\n---\n", ""),
+        ("---\nlanguage: no\n---\n", "no"),  # YAML takes Norwegian for false
+        ("---\nlicense: mit\n---\n", ""),
+        ("---\nlanguage: [\n---\n", ""),
+        ("# language: en\n", ""),
+        ("", ""),
+    ],
+)
+def test_the_language_that_a_card_says(card: str, code: str, tmp_path: Path) -> None:
+    assert spoken_language(model_of(tmp_path / "model", card)) == code
+
+
+def test_what_says_the_language_first(tmp_path: Path) -> None:
+    card = "---\nlanguage: en\n---\n"
+    assert spoken_language(model_of(tmp_path / "a", card, tokenizer_config={"target_lang": "deu"})) == "de"
+    assert (
+        spoken_language(model_of(tmp_path / "b", card, tokenizer_config={"phonemizer_lang": "fr-fr"})) == "fr"
+    )
+    assert spoken_language(model_of(tmp_path / "c", card, config={"language": "nl"})) == "nl"
+    assert spoken_language(model_of(tmp_path / "d", card, tokenizer_config={"target_lang": None})) == "en"
+    assert spoken_language(tmp_path / "a", "spa") == "es"
+    assert spoken_language(tmp_path / "nowhere") == ""

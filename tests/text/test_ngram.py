@@ -9,11 +9,11 @@ import pytest
 import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_models import save_character_model, save_phone_model
 from typer.testing import CliRunner
 
-from isotone.cli_lm import lm
+from isotone.cli.lm import lm
 from isotone.text.ngram import BEGIN, END, UNKNOWN, NGram, arpa_words, estimate
+from tests.tiny_models import save_character_model, save_phone_model
 
 sentences = st.lists(st.lists(st.sampled_from("abcde"), min_size=1, max_size=6), min_size=1, max_size=12)
 

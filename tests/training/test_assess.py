@@ -17,9 +17,9 @@ from omegaconf import OmegaConf
 import isotone.format
 from isotone.corpus import reference
 from isotone.corpus.timit import TimitCorpus
-from isotone.encoder import SpeechEncoder
 from isotone.evaluation import score
 from isotone.model import Model, Reading
+from isotone.model.encoder import SpeechEncoder
 from isotone.pipeline import Pipeline
 from isotone.text.tokenizer import CharacterTokenizer
 from isotone.training.assess import assess, decode, snapshot

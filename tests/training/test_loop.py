@@ -18,9 +18,9 @@ from torch import Tensor
 
 import isotone.format
 from isotone.corpus.timit import TimitCorpus
-from isotone.encoder import SpeechEncoder
 from isotone.interfaces import Loss
 from isotone.model import Model, Reading
+from isotone.model.encoder import SpeechEncoder
 from isotone.registries import losses
 from isotone.text.tokenizer import build_tokenizer
 from isotone.training import checkpoint

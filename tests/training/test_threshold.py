@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from isotone.doubt import STATISTIC
 from isotone.model import Model
+from isotone.pipeline.doubt import STATISTIC
 from isotone.training import threshold
 from isotone.training.data import Utterances
 from isotone.training.threshold import measure

@@ -12,9 +12,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from isotone.encoder import SpeechEncoder
 from isotone.interfaces import Loss
 from isotone.model import Model, Reading
+from isotone.model.encoder import SpeechEncoder
 from isotone.registries import losses
 from isotone.text.tokenizer import PhoneTokenizer
 from isotone.training import checkpoint

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
+from isotone.batch.inputs import TranscriptFile, find_audio, find_transcript, read_text
 from isotone.batch.options import Options, Target
 from isotone.batch.runs import Outcome, Work, run
-from isotone.doubt import check_of, doubtful
-from isotone.inputs import TranscriptFile, find_audio, find_transcript, read_text
 from isotone.pipeline import Pipeline
-from isotone.result import Result
+from isotone.pipeline.doubt import check_of, doubtful
+from isotone.pipeline.result import Result
 
 
 def align_files(
@@ -36,7 +36,7 @@ def align_files(
         text_dir: Where transcripts named like the audio lie, in folders like the audio's or in none; beside the
             audio by default.
         min_score: Nats per token. A text whose score (:class:`isotone.alignment.Alignment`) is lower is doubtful.
-            Default: one whose agreement is below the model's threshold, see :mod:`isotone.doubt`.
+            Default: one whose agreement is below the model's threshold, see :mod:`isotone.pipeline.doubt`.
         check: List doubtful files among the warnings; their alignments are written all the same.
 
     Raises:

@@ -44,7 +44,7 @@ class Entry:
         key: Digest of everything that the outputs depend on.
         error: The reason why there are no outputs of this key; empty where there are.
         warnings: What one should know of the outputs.
-        score, agreement: How well the text fits, see :class:`isotone.result.Result`; what is doubted by.
+        score, agreement: How well the text fits, see :class:`isotone.pipeline.result.Result`; what is doubted by.
         doubt: The reason why the text is doubted; empty where it is not.
         text: The recognised text.
     """

@@ -9,14 +9,14 @@ from typing import Any
 
 import torch
 
-from isotone.fetch import check_source
 from isotone.files import check_folder, digest_of
 from isotone.model import Model
+from isotone.model.fetch import check_source
 from isotone.pipeline import Pipeline
+from isotone.pipeline.stars import STAR_COST
+from isotone.pipeline.windows import Windows
 from isotone.registries import aligners, decoders, formats
-from isotone.stars import STAR_COST
 from isotone.text.options import TextOptions
-from isotone.windows import Windows
 
 #: The name of a plugin, or a mapping of its name and options.
 Part = str | dict[str, Any]
@@ -31,7 +31,7 @@ class Options:
         aligner, decoder, times, guided, edges, extra_speech, star_cost: See :class:`isotone.pipeline.Pipeline`.
         device: Where the model runs.
         window_s: Seconds of the windows in which longer audio is encoded; 0: all at once. See
-            :class:`isotone.windows.Windows`.
+            :class:`isotone.pipeline.windows.Windows`.
         text: How given texts are read.
     """
 

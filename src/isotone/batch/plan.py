@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from isotone.batch.inputs import Recording, place, readable
 from isotone.batch.ledger import Entry, Ledger, State
 from isotone.batch.options import Target
 from isotone.format import file_name
-from isotone.inputs import Recording, place, readable
 from isotone.interfaces import Format
 
 _INPUT = "it is an input"

@@ -15,16 +15,16 @@ from typing import ClassVar
 import numpy as np
 
 from isotone import audio as sound
+from isotone.batch.inputs import find_recordings, readable
 from isotone.batch.keys import model_key, result_key
 from isotone.batch.ledger import Entry, Ledger, State
 from isotone.batch.options import Options, Target
 from isotone.batch.plan import OutputConflict, Plan, Planner, Task, check_conflicts, stale
 from isotone.batch.progress import progress
-from isotone.inputs import find_recordings, readable
 from isotone.interfaces import Format
 from isotone.pipeline import Pipeline
+from isotone.pipeline.result import Result
 from isotone.registries import formats
-from isotone.result import Result
 
 log = logging.getLogger(__name__)
 

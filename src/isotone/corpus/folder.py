@@ -13,7 +13,7 @@ from isotone.alignment import Tier, tier_from_spans
 from isotone.audio import AUDIO_SUFFIXES, DECODED_SUFFIXES, info, without_copies
 from isotone.corpus import SILENCE
 from isotone.corpus.rows import Part, RowCorpus, recording_row
-from isotone.tier_names import find_tier
+from isotone.format.tier_names import find_tier
 
 MEDIA_SUFFIXES = AUDIO_SUFFIXES | DECODED_SUFFIXES
 TEXT_SUFFIXES = (".txt", ".lab")
@@ -30,7 +30,7 @@ class FolderCorpus(RowCorpus):
 
     What libsndfile does not read, films among it, is decoded where ffmpeg or torchcodec is; beside plain audio of its
     name it is left alone. A TextGrid gives times from its tiers ``words`` and ``phones`` (by any name that
-    :func:`isotone.tier_names.find_tier` knows; others are ignored), and the text where there is no text file. An
+    :func:`isotone.format.tier_names.find_tier` knows; others are ignored), and the text where there is no text file. An
     utterance's id is its path below the root without the file's ending, and its speaker the folder that it is in.
 
     The splits are the folders ``train``, ``dev`` (or ``valid``, ``validation``) and ``test`` directly below

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from isotone.alignment import Alignment
+from isotone.batch.inputs import place
 from isotone.corpus import SILENCE
 from isotone.evaluation.comparison import Comparison, compare
 from isotone.evaluation.ids import key, match_ids
@@ -17,10 +18,9 @@ from isotone.evaluation.scoring import score
 from isotone.evaluation.sides import check_speaker, describe_lack, describe_nothing, read_side, with_tier
 from isotone.evaluation.tracks import Relabel
 from isotone.files import atomic_write, check_target
-from isotone.inputs import place
+from isotone.format.tier_names import standard_name
 from isotone.text.normalize import normalize
 from isotone.text.phones import PHONE_CLASSES, PHONES_61, PhoneSet, fold
-from isotone.tier_names import standard_name
 
 #: What a run writes beside its alignments: a line of JSON per utterance.
 RUN_PREDICTIONS = "predictions.jsonl"
@@ -89,8 +89,8 @@ def evaluate_paths(
         hyp: A file, a folder of them, or the folder of a run: its ``alignments`` are read, and the blank
             frames of ``predictions.jsonl``, for the peakiness.
         ref: A file or a folder of them.
-        tier: Name of the tier to compare, as :func:`isotone.tier_names.find_tier` takes it: of an utterance's files
-            one that has it is read.
+        tier: Name of the tier to compare, as :func:`isotone.format.tier_names.find_tier` takes it: of an utterance's
+            files one that has it is read.
         collar_s, strict, seed, silence, relabel, classes, tolerance_s, resamples: As in
             :func:`isotone.evaluation.scoring.score`.
         out: Where to write the result as JSON.

@@ -9,7 +9,7 @@ from pathlib import Path
 from isotone.alignment import Alignment
 from isotone.evaluation.ids import ambiguous
 from isotone.format.folder import Folder, read_file, read_folder
-from isotone.tier_names import find_tier, parse_name
+from isotone.format.tier_names import find_tier, parse_name
 
 #: Folder of alignments that a run writes.
 RUN_ALIGNMENTS = "alignments"

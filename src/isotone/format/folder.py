@@ -9,8 +9,8 @@ from pathlib import Path
 from isotone.alignment import Alignment, AlignmentError
 from isotone.format.files import for_suffix, load, reader
 from isotone.format.reading import ForeignFileError, FormatError, decode
+from isotone.format.tier_names import find_tier
 from isotone.interfaces import Format
-from isotone.tier_names import find_tier
 
 #: Suffixes in order of exactness; what is not named comes after.
 _EXACT = (".json", ".textgrid", ".csv", ".ctm")
@@ -50,8 +50,9 @@ def read_folder(path: Path | str, tier: str | None = None) -> Folder:
 
     Args:
         path: The folder.
-        tier: The tier that is needed, by a name as :func:`isotone.tier_names.find_tier` takes it; None if any will do.
-            CTM and Audacity files do not name theirs: where an utterance has no others, theirs is the one asked for.
+        tier: The tier that is needed, by a name as :func:`isotone.format.tier_names.find_tier` takes it; None if any
+            will do. CTM and Audacity files do not name theirs: where an utterance has no others, theirs is the one
+            asked for.
 
     Raises:
         FileNotFoundError: no such folder.

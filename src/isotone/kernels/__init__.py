@@ -1,23 +1,5 @@
-"""Dynamic programmes and what belongs to their results.
+"""Dynamic programmes over lattices, paths and costs: the arithmetic under the aligners and losses.
 
-The submodules that compile (``isotone.kernels.viterbi``) are imported by name, so that importing this
-package stays quick.
+Loops are compiled by numba and release the GIL. Submodules are imported by name, so that importing this package
+compiles nothing and needs no torch.
 """
-
-from isotone.kernels.paths import (
-    BlankRule,
-    EdgeRule,
-    check_blank_rules,
-    coupling_from_paths,
-    fill_blanks,
-    subframe_coupling,
-)
-
-__all__ = [
-    "BlankRule",
-    "EdgeRule",
-    "check_blank_rules",
-    "coupling_from_paths",
-    "fill_blanks",
-    "subframe_coupling",
-]

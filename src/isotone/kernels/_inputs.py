@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from isotone.alignment import AlignmentError
-from isotone.kernels._threads import each_run, each_task
+from isotone.kernels.threads import each_run, each_task
 
 Array = TypeVar("Array", np.ndarray, Tensor)
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from isotone.kernels._assignment import assignment_row, minimum_row
-from isotone.kernels._threads import each_task
+from isotone.kernels.threads import each_task
 from isotone.types import length_mask
 
 #: An index past the end of a row.

@@ -11,7 +11,7 @@ from torch.autograd.function import once_differentiable
 
 from isotone.kernels._coupling import merge_row, merge_row_backward, softmax_row
 from isotone.kernels._operations import Operation, differentiable
-from isotone.kernels._threads import each_task
+from isotone.kernels.threads import each_task
 from isotone.types import Coupling, length_mask
 
 # Work of an entry, in the half nanoseconds of each_task.

@@ -11,7 +11,7 @@ from torch.autograd.function import once_differentiable
 
 from isotone.kernels._cross_entropy import block_gradients, block_losses
 from isotone.kernels._operations import Operation, differentiable
-from isotone.kernels._threads import each_task
+from isotone.kernels.threads import each_task
 from isotone.types import length_mask
 
 # Rows of the batch are handled so many scores at a time by tensor operations: what bounds their temporaries.

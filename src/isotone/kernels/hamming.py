@@ -13,7 +13,7 @@ from torch import Tensor
 
 from isotone.kernels._hamming import QUERIES, distance_rows, histogram_rows
 from isotone.kernels._inputs import to_numpy
-from isotone.kernels._threads import each_task
+from isotone.kernels.threads import each_task
 
 Codes = npt.NDArray[np.uint64]
 #: Affinities are held in a byte.

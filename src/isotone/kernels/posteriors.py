@@ -41,7 +41,7 @@ def token_posteriors(
 
     (Rabiner 1989, eq. 27; for CTC Graves et al. 2006, section 4.1). A token's confidence is the mean of
     :math:`\gamma_t(u)` over the frames t that the path gives it: near 1 where no other alignment is likely.
-    It says nothing of whether y was spoken: for that see :mod:`isotone.scores`.
+    It says nothing of whether y was spoken: for that see :mod:`isotone.pipeline.scores`.
 
     Args:
         log_probs: ``(B, T, V)`` nats; -inf is allowed.

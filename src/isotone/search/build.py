@@ -16,8 +16,8 @@ from filelock import Timeout
 
 from isotone import audio as sound
 from isotone.batch import explain
+from isotone.batch.inputs import find_audio, ids_of, place, readable
 from isotone.files import alone, atomic_write
-from isotone.inputs import find_audio, ids_of, place, readable
 from isotone.interfaces import Searcher
 from isotone.search import saving, store
 from isotone.search.embedding import embed_items

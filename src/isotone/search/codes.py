@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from isotone.kernels._threads import each_task
+from isotone.kernels.threads import each_task
 from isotone.search._scan import LANES, LOWEST, scan_block
 
 #: Code of a window that is silent, or beyond an item's length.

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from isotone import format as files
 from isotone.alignment import Alignment, Segment, Tier
+from isotone.batch.inputs import place, readable
 from isotone.batch.ledger import Entry, Ledger, State
 from isotone.files import check_folder
-from isotone.inputs import place, readable
 from isotone.registries import formats as format_registry
 from isotone.search.query import Match
 

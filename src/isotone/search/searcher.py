@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from isotone.frontend import LogMel
 from isotone.interfaces import Searcher
 from isotone.kernels.assignment import ordered_assignment
+from isotone.model.frontend import LogMel
 from isotone.registries import searchers
 
 #: Windows of a query at most: what one step of the scan takes.

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from isotone.languages import spoken_language
 from isotone.text.characters import CharacterTokenizer, content, read_labels
 from isotone.text.fast_pieces import FastPieceTokenizer
 from isotone.text.ipa import EspeakIPA, is_ipa, voice_of
+from isotone.text.languages import spoken_language
 from isotone.text.tokenizer import PhoneTokenizer
 from isotone.text.transcript import BLANK, CONFIG, Tokenizer, read_json
 

@@ -20,9 +20,9 @@ _STAR = re.compile(r"(?<!\S)(?:\*|<star>)(?!\S)")
 def encode(tokenizer: Tokenizer, text: str, *, keep_markup: bool = False) -> Transcript:
     """The labels of a text to be aligned.
 
-    ``*`` and ``<star>``, as words of their own, are stars (:mod:`isotone.stars`); beside each other they are one. So
-    is ``[inaudible]`` and its like, and words without labels, which keep their place among the words: those without
-    pronunciation, without a character in the vocabulary, or with digits that are not spelled in the tokenizer's
+    ``*`` and ``<star>``, as words of their own, are stars (:mod:`isotone.pipeline.stars`); beside each other they are
+    one. So is ``[inaudible]`` and its like, and words without labels, which keep their place among the words: those
+    without pronunciation, without a character in the vocabulary, or with digits that are not spelled in the tokenizer's
     language. Known markup is left out (:mod:`isotone.text.markup`).
 
     Args:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isotone.languages import iso_code, language_code
+from isotone.text.languages import iso_code, language_code
 from isotone.text.pronounce import Pronouncer
 
 if TYPE_CHECKING:

@@ -1,64 +1,150 @@
-"""Numbers in languages other than English, by num2words where it is installed (``pip install "isotone[numbers]"``)."""
+"""Codes of languages (ISO 639), and the language that a model's files say."""
 
 from __future__ import annotations
 
-import functools
+import difflib
+import json
 import re
-import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
-from isotone.languages import iso_code
+# ISO 639-1 and the ISO 639-3 code of the same language.
+_PAIRS = """
+aa:aar ab:abk ae:ave af:afr ak:aka am:amh an:arg ar:ara as:asm av:ava ay:aym az:aze ba:bak be:bel bg:bul bi:bis bm:bam
+bn:ben bo:bod br:bre bs:bos ca:cat ce:che ch:cha co:cos cr:cre cs:ces cv:chv cy:cym da:dan de:deu dv:div dz:dzo ee:ewe
+el:ell en:eng eo:epo es:spa et:est eu:eus fa:fas ff:ful fi:fin fj:fij fo:fao fr:fra fy:fry ga:gle gd:gla gl:glg gn:grn
+gu:guj gv:glv ha:hau he:heb hi:hin ho:hmo hr:hrv ht:hat hu:hun hy:hye hz:her ia:ina id:ind ie:ile ig:ibo ii:iii ik:ipk
+io:ido is:isl it:ita iu:iku ja:jpn jv:jav ka:kat kg:kon ki:kik kj:kua kk:kaz kl:kal km:khm kn:kan ko:kor kr:kau ks:kas
+ku:kur kv:kom kw:cor ky:kir la:lat lb:ltz lg:lug li:lim ln:lin lo:lao lt:lit lu:lub lv:lav mg:mlg mh:mah mi:mri mk:mkd
+ml:mal mn:mon mr:mar ms:msa mt:mlt my:mya na:nau nb:nob nd:nde ne:nep ng:ndo nl:nld nn:nno no:nor nr:nbl nv:nav ny:nya
+oc:oci oj:oji om:orm or:ori os:oss pa:pan pi:pli pl:pol ps:pus pt:por qu:que rm:roh rn:run ro:ron ru:rus rw:kin sa:san
+sc:srd sd:snd se:sme sg:sag si:sin sk:slk sl:slv sm:smo sn:sna so:som sq:sqi sr:srp ss:ssw st:sot su:sun sv:swe sw:swa
+ta:tam te:tel tg:tgk th:tha ti:tir tk:tuk tl:tgl tn:tsn to:ton tr:tur ts:tso tt:tat tw:twi ty:tah ug:uig uk:ukr ur:urd
+uz:uzb ve:ven vi:vie vo:vol wa:wln wo:wol xh:xho yi:yid yo:yor za:zha zh:zho zu:zul
+"""
+_LONG = dict(pair.split(":") for pair in _PAIRS.split())
+_SHORT = {long: short for short, long in _LONG.items()}
 
-# whole numbers alone: what is beside them (3,50; 1.000; 21.; 10:30; 5€; 2-3) is read in ways that differ
-_WHOLE = re.compile(
-    r"(?<![\w.,:/+\-\u2212\u2013%$£€¥§°])(?:0|[1-9]\d{0,8})(?![\w%$£€¥§°]|[.,:/\u2013-]\S)", re.ASCII
-)
-_UNITS = frozenset("%$£€¥§°‰")
+# The language of a group of languages (ISO 639-3's macrolanguages) that models mean by the group's name.
+_MEMBER = {
+    "aze": "azj", "fas": "pes", "fil": "tgl", "kur": "kmr", "mlg": "plt", "mon": "khk", "msa": "zlm", "nep": "npi",
+    "nor": "nob", "ori": "ory", "sqi": "als", "swa": "swh", "zho": "cmn",
+}  # fmt: skip
+_GROUP = {member: group for group, member in _MEMBER.items()}
+
+# ISO 639-2's other codes, by their names in English.
+_ALIASES = """
+alb:sqi arm:hye baq:eus bur:mya chi:zho cze:ces dut:nld fre:fra geo:kat ger:deu gre:ell ice:isl mac:mkd mao:mri may:msa
+per:fas rum:ron slo:slk tib:bod wel:cym
+"""
+_OTHER = dict(pair.split(":") for pair in _ALIASES.split())
+
+_NONE = frozenset({"mul", "und", "zxx", "mis"})
 
 
-def spell_numbers(pieces: Sequence[str], language: str) -> list[str]:
-    """Pieces of a text with their whole numbers in words, where num2words knows the language and is installed.
+def iso_code(tag: object) -> str:
+    """The language of a tag as ISO 639-1, as 639-3 where that has no code for it; empty where the tag names none.
 
-    Other numbers keep their digits: with decimals, signs or units, what may be ordinals (a point follows), and those
-    of four digits that are read otherwise as years.
+    Example:
+        >>> [iso_code(tag) for tag in ("en-US", "deu", "cmn-script_simplified", "multilingual", "hsb")]
+        ['en', 'de', 'zh', '', 'hsb']
+    """
+    head = re.split(r"[-_]", str(tag).strip().lower(), maxsplit=1)[0]
+    if not re.fullmatch("[a-z]{2,3}", head) or head in _NONE:
+        return ""
+    if len(head) == 2:
+        return head if head in _LONG else ""
+    head = _OTHER.get(head, head)
+    return _SHORT.get(head) or _SHORT.get(_GROUP.get(head, "")) or head
+
+
+def language_code(asked: str) -> str:
+    """The :func:`iso_code` of a language that somebody asks for; ValueError where that is no code."""
+    if code := iso_code(asked):
+        return code
+    raise ValueError(f"a language is asked for by its ISO 639 code, such as de or deu; got {asked!r}.")
+
+
+def spoken_language(folder: Path, asked: str = "") -> str:
+    """The language that a model is for, as :func:`iso_code` has it; empty where nothing says.
+
+    What was asked for comes first; then the tokenizer's ``target_lang`` or ``phonemizer_lang``, a ``language`` in the
+    tokenizer's or the model's configuration, and the metadata of the model card, ``README.md``. A model of several
+    languages says none.
 
     Args:
-        pieces: What stands between spaces, in order.
-        language: Its ISO code.
+        folder: The model's files.
+        asked: A code of the language, by whoever uses the model.
+
+    Raises:
+        ValueError: what was asked for is no code.
     """
-    say = _speaker(iso_code(language))
-    if say is None:
-        return list(pieces)
-    out = []
-    for i, piece in enumerate(pieces):
-        following = pieces[i + 1] if i + 1 < len(pieces) else ""
-        unit = bool(_UNITS & {*following}) and not any(c.isalnum() for c in following)
-        point = i + 1 < len(pieces) and re.search(r"\d\.\W*$", piece)
-        out.append(piece if unit or point else _WHOLE.sub(lambda m: f" {say(m[0]) or m[0]} ", piece))
-    return out
+    if asked:
+        return language_code(asked)
+    tokenizer = _json(folder / "tokenizer_config.json")
+    said: list[Any] = [tokenizer.get(key) for key in ("target_lang", "phonemizer_lang", "language")]
+    said += [_json(folder / "config.json").get("language"), _of_card(folder / "README.md")]
+    for value in said:
+        tags = value if isinstance(value, list) else [value]
+        if len(tags) == 1 and tags[0] and (code := iso_code(tags[0])):
+            return code
+    return ""
 
 
-@functools.cache
-def _speaker(language: str) -> Callable[[str], str] | None:
-    """What spells the digits of a whole number, or gives nothing where it is read in several ways."""
+def spoken_target(folder: Path) -> str:
+    """The language that the tokenizer of a model of many languages is set to; empty where it is to none."""
+    return str(_json(folder / "tokenizer_config.json").get("target_lang") or "")
+
+
+def among(asked: str, known: Sequence[str]) -> str:
+    """The one of a model's languages that was asked for, by the model's name for it or by an ISO 639 code.
+
+    Args:
+        asked: ``"deu"``, ``"de"``, ``"azj-script_latin"`` ...
+        known: ISO 639-3 codes, some with a script: ``"azj-script_latin"``.
+
+    Raises:
+        ValueError: it is none of them, or several with different scripts; the message lists those that are near.
+    """
+    if asked in known:
+        return asked
+    head = asked.strip().lower().replace("_", "-").split("-")[0]
+    long = _LONG.get(head, _OTHER.get(head, head))
+    for code in (long, _MEMBER.get(long, long)):
+        found = sorted(name for name in known if name.split("-")[0] == code)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise ValueError(f"The model has {asked!r} in several scripts: take one of {', '.join(found)}.")
+    near = difflib.get_close_matches(long, known, n=5, cutoff=0.5) or sorted(known)[:5]
+    raise ValueError(
+        f"The model has no language {asked!r}. Near it are {', '.join(near)}, of {len(known)} (ISO 639-3)."
+    )
+
+
+def _of_card(path: Path) -> Any:
+    """The ``language`` in the metadata of a model card; None where there is none."""
+    import yaml  # type: ignore[import-untyped]
+
+    if not path.is_file():
+        return None
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if not (header := re.match(r"\ufeff?---\s*\n(.*?)\n---\s*(?:\n|$)", text, re.DOTALL)):
+        return None
     try:
-        import num2words
-    except ImportError:
+        data = yaml.safe_load(header[1])
+    except yaml.YAMLError:
         return None
-    converter = num2words.CONVERTER_CLASSES.get({"nb": "no"}.get(language, language))
-    if converter is None:
-        return None
+    value = data.get("language") if isinstance(data, dict) else None
+    # YAML reads Norwegian's code as a truth value
+    return "no" if value is False else value
 
-    @functools.lru_cache(10_000)
-    def say(digits: str) -> str:
-        number = int(digits)
-        try:
-            said = str(converter.to_cardinal(number))
-            if 1000 <= number < 2100 and str(converter.to_year(number)) != said:
-                return ""
-        except Exception:  # its languages are many people's work: they raise whatever there is
-            return ""
-        spoken = all(c in " '-" or unicodedata.category(c)[0] in "LM" for c in said)
-        return said if spoken and said.strip() else ""
 
-    return say
+def _json(path: Path) -> dict[str, Any]:
+    """The file's object; nothing where there is none that can be read, which whoever needs the file says."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -7,8 +7,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
-from isotone.languages import iso_code
-from isotone.text import languages, numbers
+from isotone.text import number_words, numbers
+from isotone.text.languages import iso_code
 
 Case = Literal["lower", "upper", "keep"]
 
@@ -49,7 +49,7 @@ def split_words(text: str, *, case: Case = "lower", language: str = "en") -> tup
         text: Any text.
         case: Case of :attr:`Word.normal`; ``"keep"`` leaves it.
         language: ISO code. Digits, money, ``%`` and ``&`` of English are written out; of other languages whole numbers,
-            see :func:`isotone.text.languages.spell_numbers`, other digits stay and the signs are dropped.
+            see :func:`isotone.text.number_words.spell_numbers`, other digits stay and the signs are dropped.
 
     Returns:
         The words in order; their places do not overlap. Empty where nothing can be spoken.
@@ -98,7 +98,7 @@ def _spoken(pieces: list[str], language: str) -> list[str]:
     """Pieces with compatibility characters resolved and numbers written out."""
     plain = [_compatible(p) for p in pieces]
     if iso_code(language) != "en":
-        return languages.spell_numbers(plain, language)
+        return number_words.spell_numbers(plain, language)
     out: list[str] = []
     owed: str | None = None  # a currency to be named after the magnitude that follows its amount
     for i, piece in enumerate(plain):

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from isotone.files import atomic_write
-from isotone.languages import iso_code, language_code
 from isotone.text.folding import bare
+from isotone.text.languages import iso_code, language_code
 from isotone.text.normalize import TextError
 from isotone.text.phones import RELEASES, Closures, PhoneSet, fold
 from isotone.text.transcript import not_pronounced

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from isotone.files import atomic_write
-from isotone.languages import language_code
+from isotone.text.languages import language_code
 from isotone.text.normalize import TextError, Word
 
 Unit = Literal["phones", "characters", "pieces"]
@@ -21,7 +21,7 @@ CONFIG = "isotone_tokenizer.json"
 #: The blank of vocabularies that are built here.
 BLANK = "<pad>"
 
-#: Label number of a star (:mod:`isotone.stars`) in a transcript; no vocabulary has it.
+#: Label number of a star (:mod:`isotone.pipeline.stars`) in a transcript; no vocabulary has it.
 STAR_NUMBER = -1
 
 
@@ -124,7 +124,7 @@ class Tokenizer(ABC):
     def encode(self, text: str) -> Transcript:
         """The labels of a text, to train on: what cannot be spelled is left out, or an error.
 
-        :func:`isotone.stars.encode` makes of a text what is to be aligned.
+        :func:`isotone.pipeline.stars.encode` makes of a text what is to be aligned.
 
         Raises:
             TextError: nothing in the text is in the vocabulary, or a word cannot be pronounced.

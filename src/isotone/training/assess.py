@@ -20,8 +20,8 @@ from isotone.evaluation import Report, score
 from isotone.files import atomic_write
 from isotone.model import Model
 from isotone.pipeline import Pipeline
+from isotone.pipeline.result import Result
 from isotone.registries import formats
-from isotone.result import Result
 from isotone.training.data import Batch, Utterances
 
 log = logging.getLogger(__name__)

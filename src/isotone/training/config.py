@@ -85,8 +85,8 @@ class Training:
         batch_seconds: Most audio in a batch, padding counted; longer batches are split. 0: no limit.
         max_seconds: Longer utterances are left out of training, and counted. 0: no limit.
         accumulate: Batches whose gradients are added up before a step.
-        augment: Changes of the recordings, drawn anew every epoch: names of :mod:`isotone.augment` and options, as in
-            ``[{name: speed, factor: [0.9, 1.1]}]``, in their order. Default: none.
+        augment: Changes of the recordings, drawn anew every epoch: names of :mod:`isotone.training.augment` and
+            options, as in ``[{name: speed, factor: [0.9, 1.1]}]``, in their order. Default: none.
         lr, warmup_steps, warmup_share: Peak learning rate; linear warm-up by steps or by share, then linear decay to 0.
         weight_decay, clip: AdamW's decay (matrices only) and the largest gradient norm.
         clip_apart: Patterns of parameters whose gradients are clipped by a norm of their own, such as ``heads.ottc.*``

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 
 from isotone import audio
-from isotone.augment import Chain
 from isotone.text.tokenizer import TextError, Tokenizer, Transcript
+from isotone.training.augment import Chain
 from isotone.types import Targets, marks
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from isotone.registry import nearest
@@ -32,3 +33,21 @@ def near(path: Path) -> str:
     known = sorted(recipe.relative_to(place).as_posix() for recipe in found)
     meant = nearest(folder.relative_to(place).as_posix(), known)
     return f"{meant} Recipes in {place.absolute()}: {', '.join(known) or 'none'}."
+
+
+def experiment_arguments(usage: str) -> tuple[str, list[str]]:
+    """The experiment and the ``key=value`` overrides that a recipe's ``run.py`` was called with.
+
+    Args:
+        usage: What is printed for ``--help``.
+
+    Raises:
+        SystemExit: help was asked for (code 0), or there is no experiment (the usage, and code 1).
+    """
+    name, *overrides = sys.argv[1:] or [""]
+    if name in ("-h", "--help"):
+        print(usage)
+        raise SystemExit(0)
+    if not name or name.startswith("-"):
+        raise SystemExit(usage)
+    return name, overrides

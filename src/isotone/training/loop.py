@@ -19,9 +19,9 @@ from accelerate.utils import set_seed
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch.utils.data import DataLoader
 
-from isotone.augment import Chain
 from isotone.model import Model
 from isotone.training import checkpoint
+from isotone.training.augment import Chain
 from isotone.training.data import Augmented, Batch, LengthBatches, Utterances
 from isotone.training.objective import Objective
 from isotone.training.optim import Average, Frozen, clip_groups, make_optimizer, make_schedule

@@ -11,12 +11,10 @@ import torch
 from accelerate import Accelerator
 from omegaconf import DictConfig, OmegaConf
 
-from isotone.augment import Chain
-from isotone.console import experiment_arguments
 from isotone.corpus.manifest import load_splits
 from isotone.files import atomic_folder, atomic_write, safe_name
-from isotone.hub import write_card
 from isotone.model import Model, Reading
+from isotone.model.hub import write_card
 from isotone.pipeline import Pipeline
 from isotone.registries import encoders
 from isotone.text import tokenizer as tokenizers
@@ -24,9 +22,10 @@ from isotone.text.pronounce import load_pronouncer
 from isotone.text.tokenizer import Tokenizer, build_tokenizer
 from isotone.training import checkpoint
 from isotone.training.assess import assess, snapshot
+from isotone.training.augment import Chain
 from isotone.training.config import RecipeError, differences, load_recipe
 from isotone.training.data import Utterances
-from isotone.training.experiments import experiments
+from isotone.training.experiments import experiment_arguments, experiments
 from isotone.training.loop import Trainer
 from isotone.training.objective import Objective
 from isotone.training.processes import make_accelerator

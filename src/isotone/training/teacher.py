@@ -15,9 +15,9 @@ from isotone.alignment import AlignmentError
 from isotone.files import atomic_write
 from isotone.interfaces import Aligner
 from isotone.model import Model
+from isotone.pipeline.scores import PADDING, hard_paths, rows_of
 from isotone.registries import aligners
 from isotone.registry import nearest
-from isotone.scores import PADDING, hard_paths, rows_of
 from isotone.training.data import Utterances
 from isotone.types import Emissions, Targets
 

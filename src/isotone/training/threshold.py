@@ -7,9 +7,9 @@ import logging
 import numpy as np
 
 from isotone.alignment import AlignmentError
-from isotone.doubt import Check, strangers
 from isotone.model import Model
 from isotone.pipeline import Pipeline
+from isotone.pipeline.doubt import Check, strangers
 from isotone.text.normalize import normalize
 from isotone.training.data import Utterances
 

@@ -1,0 +1,179 @@
+"""Whether a model's scores tell a right transcript from a wrong one, measured on recordings with transcripts."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from isotone import audio as sound
+from isotone.alignment import AlignmentError
+from isotone.batch import Options, explain, progress_of
+from isotone.batch.inputs import find_audio, find_transcript, ids_of, read_text, readable
+from isotone.batch.options import Part
+from isotone.evaluation import ROC, roc
+from isotone.files import atomic_write, check_target
+from isotone.pipeline.doubt import Check, check_of, strangers
+from isotone.pipeline.windows import Windows
+from isotone.text.normalize import normalize
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An audio file with a transcript.
+
+    Attributes:
+        file: The audio.
+        transcript_of: The audio whose transcript it is.
+        score: See :class:`isotone.alignment.Alignment`; -inf where the transcript is too long for the audio.
+        agreement: See :func:`isotone.pipeline.doubt.agreement`; None where the transcript is too short to tell, or
+            too long for the audio.
+    """
+
+    file: str
+    transcript_of: str
+    score: float
+    agreement: float | None = None
+
+
+@dataclass(frozen=True)
+class ScoreCheck:
+    """What came of :func:`check_scores`.
+
+    Attributes:
+        roc: The ROC of the score, of right against wrong transcripts.
+        agreement: That of the agreement, of those that have one; None where none of a kind have.
+        default: The model's threshold of the agreement, which `isotone align` goes by.
+        right, wrong: The pairs, file by file.
+        errors: ``{"file", "error"}`` of files that could not be aligned with their own transcript; not in the ROC.
+    """
+
+    roc: ROC
+    agreement: ROC | None
+    default: Check
+    right: list[Pair]
+    wrong: list[Pair]
+    errors: list[dict[str, str]]
+
+    def flagged(self) -> tuple[float | None, float | None]:
+        """The shares, 0 to 1, of right and of wrong transcripts that the default threshold flags; None of none."""
+        return _flagged(self.right, self.default), _flagged(self.wrong, self.default)
+
+    def said(self) -> str:
+        """The default threshold, where it stands, and what it does here, in a sentence or two."""
+        own = self.default.files > 0
+        place = f"in the model, measured on {self.default.files} recordings of {self.default.split}"
+        first = f"By default `isotone align` flags an agreement below {self.default.threshold:.3f} "
+        first += f"({place if own else 'built in, for the model has none of its own'})."
+        right, wrong = self.flagged()
+        if right is None or wrong is None:
+            return f"{first} No text here is long enough to tell."
+        shares = f"{100 * wrong:.1f} % of the wrong transcripts and {100 * right:.1f} % of the right"
+        return f"{first} Here that is {shares}."
+
+    def to_json(self) -> str:
+        """Everything, as JSON; scores of -inf are null."""
+        rows = {
+            kind: [{**asdict(p), "score": p.score if math.isfinite(p.score) else None} for p in pairs]
+            for kind, pairs in (("right", self.right), ("wrong", self.wrong))
+        }
+        right, wrong = self.flagged()
+        whole = {
+            "roc": asdict(self.roc),
+            "agreement": self.agreement and asdict(self.agreement),
+            "default": {**asdict(self.default), "right_flagged_here": right, "wrong_flagged_here": wrong},
+            **rows,
+            "errors": self.errors,
+        }
+        return json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def check_scores(
+    audio: Sequence[Path],
+    model: str,
+    *,
+    text_dir: Path | None = None,
+    aligner: Part | None = None,
+    times: str | None = None,
+    device: str = "cpu",
+    window_s: float = Windows.window_s,
+    guided: bool = True,
+    seed: int = 0,
+    json_file: Path | None = None,
+) -> ScoreCheck:
+    """Score every file with its own transcript and with another file's, and see how far a threshold parts the two.
+
+    Args:
+        audio: Files or folders.
+        model: Model or run folder, or a hub id.
+        text_dir, aligner, times, device, window_s, guided: See :func:`isotone.batch.align_files`.
+        seed: Of the shuffle that gives every file another's transcript, one with other words.
+        json_file: Where everything is written as JSON.
+
+    Raises:
+        ValueError: fewer than two different transcripts among the files that could be aligned.
+        OSError, LookupError: As in :func:`isotone.batch.align_files`.
+    """
+    options = Options(model, aligner=aligner, times=times, device=device, window_s=window_s, guided=guided)
+    options.check()
+    if json_file is not None:
+        check_target(json_file)
+    found = find_audio(audio)
+    texts, errors = _texts(found, text_dir)
+    others = strangers({path: normalize(text) for path, text in texts.items()}, seed)
+    pipeline = options.pipeline()
+    right: list[Pair] = []
+    wrong: list[Pair] = []
+    for path, id in progress_of([(p, i) for p, i in zip(found, ids_of(found)) if p in texts], pipeline):
+        try:
+            samples = sound.load(path, pipeline.model.encoder.sample_rate)
+            own = pipeline.align(id, samples, pipeline.encode(texts[path]))
+            other = pipeline.encode(texts[others[path]])
+        except Exception as error:  # whatever it is, the other files are not to suffer
+            log.debug("%s", path, exc_info=True)
+            errors.append({"file": readable(path), "error": explain(error, path)})
+            continue
+        right.append(Pair(readable(path), readable(path), own.score, own.agreement))
+        try:
+            stranger = pipeline.align(id, samples, other)
+            score, agreement = stranger.score, stranger.agreement
+        except AlignmentError:
+            score, agreement = -math.inf, None
+        wrong.append(Pair(readable(path), readable(others[path]), score, agreement))
+    if not right:
+        first = errors[0]
+        raise ValueError(f"None of the files could be aligned; first: {first['file']}: {first['error']}")
+    agreed = [[p.agreement for p in pairs if p.agreement is not None] for pairs in (right, wrong)]
+    check = ScoreCheck(
+        roc([p.score for p in right], [p.score for p in wrong]),
+        roc(*agreed) if all(agreed) else None,
+        check_of(pipeline.model),
+        right,
+        wrong,
+        errors,
+    )
+    if json_file is not None:
+        with atomic_write(json_file) as file:
+            file.write(check.to_json())
+    return check
+
+
+def _texts(found: Sequence[Path], folder: Path | None) -> tuple[dict[Path, str], list[dict[str, str]]]:
+    """Transcripts by audio file, and what was wrong with the others."""
+    texts, errors = {}, []
+    for path in found:
+        try:
+            texts[path] = read_text(find_transcript(path, folder).path, sound.info(path).seconds)
+        except (OSError, ValueError) as error:
+            errors.append({"file": readable(path), "error": explain(error, path)})
+    return texts, errors
+
+
+def _flagged(pairs: Sequence[Pair], check: Check) -> float | None:
+    told = [p.agreement < check.threshold for p in pairs if p.agreement is not None]
+    return sum(told) / len(told) if told else None

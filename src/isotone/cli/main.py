@@ -1,0 +1,203 @@
+"""The command line: thin, over functions that Python code can call as well."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.logging import RichHandler
+from rich.markup import escape
+from rich.table import Table
+
+from isotone.cli.console import OutOption, err, explained, fail, out
+from isotone.cli.evaluate import evaluate
+from isotone.cli.lm import lm
+from isotone.cli.search import search_app
+from isotone.cli.speech import align, score_check, transcribe
+
+app = typer.Typer(
+    help="Speech recognition whose time stamps can be trusted, and alignment of any sequence to any other.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(align)
+app.command()(transcribe)
+app.command(name="score-check")(score_check)
+app.add_typer(search_app, name="search")
+app.command()(lm)
+app.command()(evaluate)
+
+
+@app.callback()
+def main(
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show what is done, and tracebacks.")
+    ] = False,
+) -> None:
+    """Set up logging."""
+    logging.basicConfig(
+        level=logging.DEBUG if verbose else logging.WARNING,
+        format="%(message)s",
+        handlers=[RichHandler(console=err, show_time=False, show_path=False)],
+        force=True,
+    )
+    for noisy in ("numba", "matplotlib", "urllib3", "fsspec", "filelock", "datasets", "accelerate"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+@app.command(context_settings={"allow_extra_args": False})
+def train(
+    recipe: Annotated[Path, typer.Argument(help="The experiment's YAML, such as recipes/timit/joint.yaml.")],
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="key=value pairs: data=synthetic data.root=/corpora/TIMIT train.lr=1e-4 output=runs/x"
+        ),
+    ] = None,
+) -> None:
+    """Train from a recipe, evaluate and export; the same command goes on with an interrupted run.
+
+    Example: isotone train recipes/timit/ottc.yaml data=synthetic output=runs/ottc
+    """
+    from isotone.training.config import load_recipe
+    from isotone.training.run import run
+
+    with explained():
+        folder = run(load_recipe(recipe, overrides or []))
+    typer.echo(f"Run folder: {folder}")
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Finished run folders with the same test split.")],
+    out_dir: OutOption = Path("report"),
+    tier: Annotated[
+        str,
+        typer.Option(help="Tier to score: phones or words. Default: phones, where the references have any."),
+    ] = "",
+) -> None:
+    """Compare finished runs: a table, figures, and one self-contained page to look at and to listen to.
+
+    Example: isotone report runs/timit/ctc runs/timit/joint --out runs/timit/report
+    """
+    from isotone.report.runs import columns, report_runs
+
+    with explained():
+        found = report_runs(runs, out_dir, tier=tier)
+    table = Table("metric", *(escape(system.name) for system in found))  # a row a metric fits into 80 columns
+    for row in zip(columns(found[0].runs[0].tier), *(system.cells() for system in found)):
+        table.add_row(*row)
+    out.print(table)
+    typer.echo(f"Page: {out_dir / 'report.html'}")
+
+
+@app.command()
+def results(
+    runs: Annotated[list[Path], typer.Argument(help="Finished run folders, of any corpora.")],
+    out_dir: OutOption = Path("results"),
+) -> None:
+    """Make the tables of the OTTC paper from finished runs: error rates, times, ablations, with the published numbers.
+
+    Writes results.md, results.csv and, for each corpus with times, a figure of error rate against IDR. Runs that differ
+    in their seed alone are one row.
+
+    Example: isotone results runs/librispeech/* runs/ami/* runs/timit/* --out results
+    """
+    from isotone.report.results import markdown, write_results
+
+    with explained():
+        rows = write_results(runs, out_dir)
+    typer.echo(markdown(rows))
+    typer.echo(f"Tables: {out_dir / 'results.md'}")
+
+
+@app.command()
+def synth(
+    folder: Annotated[Path, typer.Argument(help="Where the corpus goes.")],
+    hours: Annotated[float, typer.Option(help="Hours of training speech.")] = 1.0,
+    test_hours: Annotated[float, typer.Option(help="Hours of test speech, by other voices.")] = 0.2,
+    layout: Annotated[str, typer.Option(help="Layout of the files: timit, librispeech or ami.")] = "timit",
+    seed: Annotated[int, typer.Option(help="Of voices and sentences.")] = 0,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a corpus made with other options.")
+    ] = False,
+) -> None:
+    """Make a corpus of synthetic speech with exact phone and word times (needs the extra: isotone\\[synth]).
+
+    Example: isotone synth corpora/librispeech --layout librispeech --hours 0.5
+    """
+    from isotone.corpus.synth import generate
+
+    with explained():
+        generate(folder, layout=layout, hours=hours, test_hours=test_hours, seed=seed, overwrite=overwrite)
+    typer.echo(f"Corpus: {folder}")
+
+
+@app.command()
+def export(
+    source: Annotated[Path, typer.Argument(help="Run or model folder.")],
+    folder: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Write a model that plain transformers loads to this folder."),
+    ] = None,
+    head: Annotated[str, typer.Option(help="Its CTC head. Default: the one that text is read from.")] = "",
+    push: Annotated[
+        str | None,
+        typer.Option(
+            help="Upload to this id of the Hugging Face hub, USER/NAME: what --out wrote, or the model."
+        ),
+    ] = None,
+    private: Annotated[bool, typer.Option("--private", help="A new repository is private.")] = False,
+) -> None:
+    """Let a model travel: as a CTC model of plain transformers, or to the Hugging Face hub with its model card.
+
+    Example: isotone export runs/librispeech/ctc --out wav2vec2-ctc
+    """
+    from isotone.model import Model
+    from isotone.model.hub import copy_card, export_transformers, push_to_hub
+
+    if folder is None and push is None:
+        fail("Nothing to do: give --out FOLDER, --push USER/NAME, or both.")
+    with explained():
+        if folder is not None:
+            export_transformers(Model.load(source), folder, head)
+            copy_card(source, folder)
+            typer.echo(f"Model: {folder}")
+        if push is not None:
+            typer.echo(f"Uploaded: {push_to_hub(folder or source, push, private=private)}")
+
+
+@app.command()
+def plugins(
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    kind: Annotated[
+        str | None, typer.Option(help="One kind only: loss, aligner, head, decoder, format ...")
+    ] = None,
+) -> None:
+    """List every plugin: name, kind, distribution, version; and of those that do not import, why."""
+    from dataclasses import asdict
+
+    from isotone.registries import ALL
+    from isotone.registry import nearest
+
+    kinds = [registry.kind for registry in ALL]
+    if kind is not None and kind not in kinds:
+        fail(f"No kind {kind!r}.{nearest(kind, kinds)} There are: {', '.join(kinds)}.")
+    rows = [row for registry in ALL if kind in (None, registry.kind) for row in registry.describe()]
+    if as_json:
+        sys.stdout.write(json.dumps([asdict(r) for r in rows], indent=2, ensure_ascii=False) + "\n")
+        return
+    table = Table("Kind", "Name", "Distribution", "Version", "What it is")
+    for r in rows:
+        summary = f"[red]{escape(r.error)}[/]" if r.error else escape(r.summary)
+        table.add_row(r.kind, r.name, r.distribution, r.version, summary)
+    out.print(table)
+
+
+if __name__ == "__main__":
+    app()

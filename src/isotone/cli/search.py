@@ -1,0 +1,237 @@
+"""The commands of ``isotone search``: thin, over :mod:`isotone.search`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
+
+from isotone.cli.console import AudioArgument, explained, fail, path_argument
+
+if TYPE_CHECKING:
+    from isotone.search import Built, Match, Searcher, SearchIndex
+
+search_app = typer.Typer(
+    help="Find where a clip of audio, or the like of it, is in a collection of recordings.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+# Exit code of a query that finds nothing; 1 and 2 are errors. (Of grep it is 1.)
+_NO_MATCH = 3
+
+_Model = Annotated[
+    Path | None,
+    typer.Option("--model", "-m", help="Where the model that made the index is now, if it has moved."),
+]
+_Rate = Annotated[
+    int, typer.Option(help="Hz of the audio that the model was trained with; not used without --model.")
+]
+
+
+@search_app.command()
+def index(
+    audio: AudioArgument,
+    out_dir: Annotated[Path, typer.Option("--out", "-o", help="Folder of the index.")],
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            "--model", "-m",
+            help="Folder of a trained search model (OPAS). Without one, recordings are compared by their log-mel "
+            "energies: the same sound event is found, in noise or re-recorded; the same words by another voice "
+            "are not.",
+        ),
+    ] = None,
+    sample_rate: _Rate = 16_000,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an index, or an unfinished one.")
+    ] = False,
+) -> None:  # fmt: skip
+    """Index recordings of any length for `isotone search query`.
+
+    A run that was interrupted goes on when its command is given again. One bad file does not stop the others: it is
+    listed in OUT/errors.jsonl and the exit code is 1.
+
+    Example: isotone search index recordings/ --out recordings.index
+    """
+    from isotone.search import build_index, open_searcher
+
+    with explained(), _progress() as show:
+        searcher = open_searcher(model, sample_rate=sample_rate)
+        built = build_index(audio, searcher, out_dir, overwrite=overwrite, progress=show)
+    _say_built(built, out_dir)
+
+
+@search_app.command()
+def add(
+    index_dir: Annotated[
+        Path, typer.Option("--index", "-i", help="Folder that `isotone search index` wrote.")
+    ],
+    audio: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Audio files or folders; none to measure the threshold of an index that has none.",
+            parser=path_argument,
+        ),
+    ] = None,
+    model: _Model = None,
+) -> None:  # fmt: skip
+    """Add recordings to an index.
+
+    Those that it has, whatever their names now, are not added twice; of those that have changed, the new content takes
+    the place of the old. Until all is done the index stays as it was. A run that was interrupted goes on when its
+    command is given again. One bad file does not stop the others: it is listed in INDEX/errors.jsonl, and the exit code
+    is 1.
+
+    Example: isotone search add more/ --index recordings.index
+    """
+    from isotone.search import SearchIndex, add_recordings
+
+    with explained(), _progress() as show:
+        searcher = _searcher_of(SearchIndex.open(index_dir), model)
+        built = add_recordings(audio or [], searcher, index_dir, progress=show)
+    counts = {"added": built.added, "replaced": built.replaced, "moved": built.moved}
+    typer.echo(", ".join(f"{count} {what}" for what, count in counts.items()))
+    _say_built(built, index_dir)
+
+
+@search_app.command()
+def query(
+    index_dir: Annotated[
+        Path, typer.Argument(metavar="INDEX", help="Folder that `isotone search index` wrote.")
+    ],
+    clip: Annotated[Path, typer.Argument(help="Audio file to look for, whole or between --start and --end.")],
+    top: Annotated[int, typer.Option(min=1, help="Places to show.")] = 10,
+    start: Annotated[float, typer.Option(min=0, help="Seconds at which the part to look for begins.")] = 0.0,
+    end: Annotated[
+        float | None, typer.Option(min=0, help="Seconds at which it ends. Default: the clip's end.")
+    ] = None,
+    out_dir: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder for results.json, and for files in each --format."),
+    ] = None,
+    format: Annotated[
+        list[str],
+        typer.Option(
+            "--format", "-f", help="Format of the matches' times, as textgrid or audacity; with --out."
+        ),
+    ] = ["textgrid"],  # noqa: B006 - typer copies it
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Score that a match must reach. Default: as measured on the index, for this clip."),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Show places whatever their score.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace files in OUT that no search wrote.")
+    ] = False,
+    model: _Model = None,
+    candidates: Annotated[
+        int, typer.Option(min=1, help="Items that the model ranks after the quick first stage.")
+    ] = 500,
+) -> None:
+    """List the places of an index where a clip, or the like of it, is, best first.
+
+    A place counts whose score clips that are not in the index reach in 1 % of cases: this is measured when an index is
+    made. Without one: "no match", and the exit code is 3.
+
+    Example: isotone search query recordings.index clip.wav --top 5 --out found --format textgrid --format audacity
+    """
+    from isotone import audio
+    from isotone.registries import formats
+    from isotone.search import SearchIndex, bar, query_vectors, search, write_matches
+
+    with explained():
+        for name in format:
+            formats.get(name)
+        if every and threshold is not None:
+            raise ValueError(
+                "--all shows places whatever their score, --threshold those that reach one: give one."
+            )
+        opened = SearchIndex.open(index_dir)
+        searcher = _searcher_of(opened, model)
+        samples = audio.load(clip, searcher.sample_rate, start, end)
+        vectors = query_vectors(searcher, samples)
+        found = search(opened, searcher, vectors, top=top, candidates=candidates)
+        measured = bar(opened, searcher, vectors, found[0].item) if threshold is None else None
+        least = measured.score if measured is not None else threshold
+        matches = [m for m in found if every or least is None or m.score >= least]
+        if out_dir is not None:
+            write_matches(
+                matches, clip, out_dir, format, threshold=None if every else least, overwrite=overwrite
+            )
+    if len(samples) < searcher.window_s * searcher.sample_rate:
+        _note(
+            f"the clip is shorter than a window of {searcher.window_s:g} s: it is found where it stands alone."
+        )
+    _note(_judgement(opened, found, least, measured.rate if measured is not None else None))
+    for line in _lines(matches):
+        typer.echo(line)
+    if out_dir is not None:
+        _note(f"written to {out_dir}")
+    if not matches:
+        raise typer.Exit(_NO_MATCH)
+
+
+def _judgement(index: SearchIndex, found: Sequence[Match], least: float | None, rate: float | None) -> str:
+    """What is said of a clip's best places in one sentence."""
+    if least is None:
+        if index.threshold is None:
+            lacks = f"has no threshold; `isotone search add --index {index.folder}` measures one"
+        else:
+            lacks = "is too small to measure a threshold for this clip"
+        return f"the index {lacks}. All places are shown, also where the clip is not there."
+    best = found[0].score
+    chance = "" if rate is None else f", which clips that are not there reach in {100 * rate:.2g} % of cases"
+    if best < least:
+        return f"no match: the best score is {best:.3f}, below {least:.3f}{chance}. --all shows where."
+    return f"threshold: {least:.3f}{chance}."
+
+
+def _lines(matches: Sequence[Match]) -> Iterator[str]:
+    """The matches in columns; paths come last and are never cut."""
+    if matches:
+        yield "rank   score   start s     end s  file"
+    for m in matches:
+        file = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in m.file)
+        yield f"{m.rank:4d}  {m.score:6.3f}  {m.start_s:8.2f}  {m.end_s:8.2f}  {file}"
+
+
+def _searcher_of(index: SearchIndex, model: Path | None) -> Searcher:
+    """The model that made an index."""
+    from isotone.search import open_searcher
+
+    searcher = open_searcher(
+        model or index.model["source"] or None, sample_rate=int(index.model["sample_rate"])
+    )
+    index.check_model(searcher)
+    return searcher
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, float], None]]:
+    screen = Console(stderr=True)
+    with Progress(console=screen, transient=True, disable=not screen.is_terminal) as bars:
+        task = bars.add_task("", total=1.0)
+        yield lambda what, share: bars.update(task, description=escape(what), completed=share)
+
+
+def _say_built(built: Built, folder: Path) -> None:
+    """Say what is in an index now; leave with 1 where a file could not be read."""
+    typer.echo(f"{built.done} files, {built.seconds / 3600:.2f} h, {built.items} items: {folder}")
+    if built.copies:
+        first = built.copies[0]
+        _note(f"{len(built.copies)} left out, copies of others; first: {first['file']}, of {first['of']}")
+    if built.errors:
+        failed = built.errors[0]
+        count, place = len(built.errors), folder / "errors.jsonl"
+        fail(f"{count} failed ({place} lists them); first: {failed['file']}: {failed['error']}", 1)
+
+
+def _note(text: str) -> None:
+    typer.echo(text, err=True)

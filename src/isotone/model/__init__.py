@@ -1,0 +1,20 @@
+"""Models: an encoder with heads, how text and times are decoded from them, loading, saving and the hub.
+
+The names are imported when they are first used, so that what needs no torch (checking a name, ``--help``) starts
+without it.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from isotone.model.model import Model, ModelError, Reading
+
+__all__ = ["Model", "ModelError", "Reading"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from isotone.model import model
+
+    return getattr(model, name)

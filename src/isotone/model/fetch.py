@@ -1,0 +1,198 @@
+"""Models of the Hugging Face hub as folders of this machine: fetched where they are not there yet.
+
+Everything that is loaded is loaded from such a folder. The hub is asked once, and has seconds to answer: a model that
+was fetched before loads without a network, and one that was not is refused at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from isotone.registry import nearest
+from isotone.text.languages import among, spoken_target
+
+#: The file that says that a model is isotone's own.
+CONFIG = "isotone.json"
+
+#: Seconds that the hub has to answer; the environment's HF_HUB_ETAG_TIMEOUT sets others.
+PATIENCE_S = 2.0
+
+_SMALL = re.compile(
+    r"(preprocessor_|processor_)?config\.json|\S*token\S*\.json|vocab\S*|merges\.txt|\S+\.model|README\.md"
+)
+
+
+def check_source(source: Path | str) -> None:
+    """See that a model is where :meth:`isotone.model.Model.load` can get it, before anything heavy is imported.
+
+    Raises:
+        FileNotFoundError: there is no such folder, and the id of a model of the hub, USER/NAME, looks otherwise; or
+            the hub has none of that name.
+        ConnectionError: it is not on this machine, and the hub does not answer.
+    """
+    path = Path(source)
+    if path.exists():
+        return
+    here = path.parent.is_dir()
+    in_a_folder = here and path.parent != Path()
+    if in_a_folder or path.is_absolute() or len(path.parts) != 2:
+        near = nearest(path.name, [p.name for p in path.parent.iterdir() if p.is_dir()]) if here else ""
+        raise FileNotFoundError(f"No model or run folder {source}.{near} A model of the hub is USER/NAME.")
+    if _kept(str(source)) is None:
+        _files_of(str(source))
+
+
+def model_folder(source: Path | str) -> Path:
+    """The folder of the model: ``source`` itself, or ``model`` in it where it is a run's."""
+    folder = Path(source)
+    return folder / "model" if (folder / "model" / CONFIG).is_file() else folder
+
+
+def fetch(repository: str, language: str = "") -> Path:
+    """A folder with the files of a model of the hub.
+
+    Args:
+        repository: Its id, ``user/name``.
+        language: Of a model with an adapter per language, such as MMS: the one to fetch. Default: the model's own.
+
+    Raises:
+        FileNotFoundError: neither this machine nor the hub has such a model.
+        ConnectionError: this machine does not have it, and the hub does not answer.
+        ValueError: it has no such language.
+    """
+    from huggingface_hub import constants
+    from huggingface_hub.errors import GatedRepoError
+
+    try:
+        files = _files_of(repository)
+    except OSError:
+        if (kept := _kept(repository)) is not None:
+            return kept
+        raise
+    try:
+        return _downloaded(repository, files, language)
+    except GatedRepoError as error:
+        raise FileNotFoundError(
+            f"The files of {repository} are given to those who accept its terms: do so at "
+            f"{constants.ENDPOINT}/{repository}, and log in: hf auth login."
+        ) from error
+    except (ValueError, FileNotFoundError):
+        raise
+    except Exception as error:
+        raise ConnectionError(
+            f"{repository} was not fetched whole from the hub ({constants.ENDPOINT}): {_reason(error)}. Try again: "
+            "what has come is kept."
+        ) from error
+
+
+@functools.cache
+def _files_of(repository: str) -> tuple[str, ...]:
+    """The names of a model's files, from the hub; raises as :func:`fetch`."""
+    from huggingface_hub import constants
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
+
+    try:
+        return tuple(_listed(repository))
+    except HFValidationError as error:
+        raise FileNotFoundError(f"No folder {repository}, and that is no id of the hub: {error}") from error
+    except Exception as error:  # of the HTTP library, which versions of the hub's client differ in
+        status = getattr(getattr(error, "response", None), "status_code", 0)
+        if isinstance(error, RepositoryNotFoundError) or status in (401, 403, 404):
+            raise FileNotFoundError(
+                f"No folder {repository}, and the hub ({constants.ENDPOINT}) has no model of that name that may be "
+                "read. Check the name; for a private one log in: hf auth login."
+            ) from error
+        raise ConnectionError(
+            f"{repository} is not on this machine, neither as a folder nor in the hub's cache, and the hub "
+            f"({constants.ENDPOINT}) could not be reached: {_reason(error)}. Check the network, or fetch the model "
+            "where there is one; what was fetched once needs none."
+        ) from error
+
+
+def _kept(repository: str) -> Path | None:
+    """The folder of the hub's cache that has the model's configuration and weights; None where there is none."""
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    for name in (CONFIG, "config.json"):
+        try:
+            path = try_to_load_from_cache(repository, name)
+        except HFValidationError:
+            return None
+        if isinstance(path, str) and _weights([p.name for p in Path(path).parent.iterdir()]):
+            return Path(path).parent
+    return None
+
+
+def _listed(repository: str) -> list[str]:
+    """The names of the model's files, from the hub; whatever hinders is raised, within :data:`PATIENCE_S` or so."""
+    from huggingface_hub import HfApi
+
+    given = os.environ.get("HF_HUB_ETAG_TIMEOUT", "")
+    patience = float(given) if given.isdigit() else PATIENCE_S
+    files: list[str] = []
+    failed: list[Exception] = []
+
+    def ask() -> None:
+        try:
+            found = HfApi().model_info(repository, timeout=patience)
+            files.extend(file.rfilename for file in found.siblings or ())
+        except Exception as error:
+            failed.append(error)
+
+    # a name server that does not answer is not subject to the client's timeout
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(patience + 0.5)
+    if thread.is_alive():
+        raise TimeoutError(f"no answer within {patience:g} s (HF_HUB_ETAG_TIMEOUT sets another time)")
+    if failed:
+        raise failed[0]
+    return files
+
+
+def _downloaded(repository: str, files: Sequence[str], language: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    wanted = (
+        list(files)
+        if CONFIG in files
+        else [*(name for name in files if _SMALL.fullmatch(name)), *_weights(files)]
+    )
+    folder = Path(snapshot_download(repository, allow_patterns=wanted))
+    adapters = adapters_of(files)
+    if adapters and CONFIG not in files:
+        target = among(language, list(adapters)) if language else spoken_target(folder)
+        if target in adapters:
+            folder = Path(snapshot_download(repository, allow_patterns=[adapters[target]]))
+    return folder
+
+
+def adapters_of(files: Sequence[str]) -> dict[str, str]:
+    """Of a model with an adapter per language the languages, and the file of each."""
+    found: dict[str, str] = {}
+    for ending in ("bin", "safetensors"):  # of two the second
+        for name in files:
+            if match := re.fullmatch(rf"adapter\.(.+)\.{ending}", name):
+                found[match[1]] = name
+    return found
+
+
+def _weights(files: Sequence[str]) -> list[str]:
+    """The files of the weights, as one or in parts; of several kinds that from which nothing is unpickled."""
+    for stem, ending in (("model", "safetensors"), ("pytorch_model", "bin")):
+        part = re.compile(rf"{stem}(-\d+-of-\d+)?\.{ending}(\.index\.json)?")
+        if found := [name for name in files if part.fullmatch(name)]:
+            return found
+    return []
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what an error says."""
+    lines = str(error).strip().splitlines()
+    return (lines[0] if lines else type(error).__name__).rstrip(".")

@@ -1,0 +1,89 @@
+"""The parts of a ``*ForCTC`` model of transformers, with the adapter of its language."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from isotone.interfaces import Encoder
+from isotone.model.fetch import adapters_of
+from isotone.registries import encoders
+from isotone.text.foreign import languages_of, load_foreign
+from isotone.text.languages import among, spoken_target
+from isotone.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """What a model is made of.
+
+    Attributes:
+        encoder: Audio to frames, with its weights.
+        head: The specification of the CTC head.
+        weights: ``weight`` and ``bias`` of the head's linear layer, a row for each of the tokenizer's labels.
+        tokenizer: Text to labels.
+    """
+
+    encoder: Encoder
+    head: dict[str, Any]
+    weights: dict[str, Tensor]
+    tokenizer: Tokenizer
+
+
+def load_ctc(folder: Path, language: str = "") -> Pretrained:
+    """Load a model as transformers saved it.
+
+    Args:
+        folder: Its files; none is looked for elsewhere.
+        language: See :meth:`isotone.model.Model.load`.
+
+    Raises:
+        ValueError: it is no CTC model of a speech encoder, its tokenizer does not fit, or it has no such language.
+        OSError: the weights are not there.
+    """
+    from transformers import AutoConfig, AutoModelForCTC
+
+    config = AutoConfig.from_pretrained(folder, local_files_only=True)
+    if not any(name.endswith("ForCTC") for name in config.architectures or ()):
+        raise ValueError(
+            f"it is a {config.architectures} model: to align or transcribe, one '...ForCTC' is needed."
+        )
+    target = _target(folder, language)
+    tokenizer = load_foreign(folder, target or language, blank=config.pad_token_id)
+    encoder = encoders.build("transformers", str(folder), pretrained=False)
+    theirs = AutoModelForCTC.from_pretrained(folder, local_files_only=True)
+    if target in adapters_of([path.name for path in folder.iterdir()]):
+        theirs.load_adapter(target, local_files_only=True)
+    encoder.model = theirs.base_model
+    labels, scored = len(tokenizer), theirs.lm_head.out_features
+    if labels > scored:
+        raise ValueError(f"the tokenizer has {labels} labels, the model {scored}.")
+    # what is scored beyond the tokenizer's labels has no name and was never a target
+    weights = {name: value[:labels] for name, value in theirs.lm_head.state_dict().items()}
+    head = {"name": "ctc", "reads": "last", "dropout": getattr(config, "final_dropout", 0.0)}
+    return Pretrained(encoder, head, weights, tokenizer)
+
+
+def _target(folder: Path, language: str) -> str:
+    """The language whose adapter is wanted, by the model's name for it; empty where it has none to load.
+
+    Raises:
+        ValueError: the model has no such language, or the adapter's file is not there.
+    """
+    there = adapters_of([path.name for path in folder.iterdir()])
+    known = languages_of(folder) or list(there)
+    if not known:
+        return ""
+    own = spoken_target(folder)
+    target = among(language, known) if language else own
+    if not target:
+        raise ValueError(f"it has {len(known)} languages: say which, by its ISO 639 code.")
+    if target not in there and target != own:
+        raise ValueError(
+            f"the adapter of {target!r} is not on this machine, only that of {', '.join(sorted(there)[:10]) or own}: "
+            "load the model once where there is a network."
+        )
+    return target

@@ -1,0 +1,171 @@
+"""What an alignment is to its reader: tiers with times in seconds, scores, and counts of frames."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from isotone.alignment import Alignment, Tier, tier_from_spans
+from isotone.corpus import SILENCE
+from isotone.pipeline.plausible import long_words
+from isotone.pipeline.scores import Scores, score
+from isotone.pipeline.stars import STAR_COST, shared_out
+from isotone.text.tokenizer import Tokenizer, Transcript
+from isotone.types import Coupling, Emissions, Targets
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one utterance.
+
+    Attributes:
+        alignment: Tiers of words (where the text has words) and of the model's tokens.
+        text: The recognised text, or the given one.
+        frames: Frames of the head the times were read from.
+        blank_frames: Of these, the frames whose most likely label is the blank or the word delimiter.
+        score: How well the text fits the audio, nats a token, 0 at best: see :class:`isotone.pipeline.scores.Scores`.
+        frameless: Share of the tokens that have no frame of their own, 0 to 1.
+        warnings: Sentences on what of the recording was left out, see :mod:`isotone.pipeline.edges`, and on words
+            that last longer than they can, see :mod:`isotone.pipeline.plausible`.
+        agreement: Of a given text, how far it is from chance, 1 at best and about 0 where it is wrong: see
+            :func:`isotone.pipeline.doubt.agreement`. None of a recognised text, and of one that is too short to tell.
+    """
+
+    alignment: Alignment
+    text: str
+    frames: int
+    blank_frames: int
+    score: float
+    frameless: float = 0.0
+    warnings: tuple[str, ...] = ()
+    agreement: float | None = None
+
+
+def results(
+    ids: Sequence[str],
+    seconds: Sequence[float],
+    texts: Sequence[str],
+    transcripts: Sequence[Transcript],
+    tokenizer: Tokenizer,
+    emissions: Emissions,
+    targets: Targets,
+    coupling: Coupling,
+    star_cost: float = STAR_COST,
+) -> list[Result]:
+    """The results of a batch.
+
+    Args:
+        ids: Utterance ids.
+        seconds: How long each recording is.
+        texts: What each result gives as its text.
+        transcripts: The words that the tokens belong to.
+        tokenizer: Whose labels the tokens are.
+        emissions: Of the head that the times were read from.
+        targets: ``(B, U)`` tokens as they were aligned.
+        coupling: Frames to tokens.
+        star_cost: See :func:`isotone.pipeline.stars.with_star`.
+    """
+    spans = coupling.spans()
+    scores = score(emissions, targets, coupling, tokenizer.silence_number, star_cost)
+    blanks = blank_frames(emissions, tokenizer.delimiter_number)
+    out = []
+    for i, name in enumerate(ids):
+        times = [(emissions.grid.seconds(s), emissions.grid.seconds(e)) for s, e in spans[i].tolist()]
+        times = shared_out(transcripts[i], times)
+        placed = _placed(transcripts[i], times, scores, i)
+        tiers = _tiers(seconds[i], tokenizer, transcripts[i], placed)
+        fit, frameless = float(scores.fit[i]), float(scores.frameless[i])
+        alignment = Alignment(name, seconds[i], tiers, fit)
+        said = long_words(_word_spans(tokenizer, transcripts[i], placed))
+        counts = int(emissions.lengths[i]), int(blanks[i])
+        out.append(Result(alignment, texts[i], *counts, fit, frameless, said))
+    return out
+
+
+def _word_spans(
+    tokenizer: Tokenizer, transcript: Transcript, tokens: Sequence[_Token]
+) -> list[tuple[str, float, int]]:
+    """The words that have a place, with their seconds and the number of their phones or letters; without stars."""
+    units: Counter[int] = Counter()
+    for token, word in zip(transcript.tokens, transcript.token_words):
+        if word is not None and token >= 0:
+            units[word] += len(tokenizer.labels[token]) if tokenizer.unit == "pieces" else 1
+    return [
+        (transcript.words[word].text, own[-1].end - own[0].start, units[word])
+        for word, own in _by_word(tokens).items()
+        if units[word]
+    ]
+
+
+def _by_word(tokens: Sequence[_Token]) -> dict[int, list[_Token]]:
+    """The tokens of every word, in order of their first tokens."""
+    words: dict[int, list[_Token]] = {}
+    for token in tokens:
+        if token.word is not None:
+            words.setdefault(token.word, []).append(token)
+    return words
+
+
+def _tiers(
+    duration: float, tokenizer: Tokenizer, transcript: Transcript, tokens: Sequence[_Token]
+) -> tuple[Tier, ...]:
+    # silences, and what writes nothing: stars, delimiters between words, labels like <unk>
+    hidden = {t for t in set(transcript.tokens) if t < 0 or tokenizer.labels[t] in SILENCE}
+    hidden |= {t for t in set(transcript.tokens) - hidden if not tokenizer.writes(t)}
+    seen = [(tokenizer.labels[t.number], [t]) for t in tokens if t.number not in hidden]
+    own = _tier(tokenizer.unit, seen, duration)
+    if not (transcript.words or tokenizer.has_words):
+        return (own,)
+    words = [(transcript.words[w].text, t) for w, t in _by_word(tokens).items()]
+    return _tier("words", words, duration), own
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """A token of a transcript that has a place: its label number, its word, times, and scores with their weight."""
+
+    number: int
+    word: int | None
+    start: float
+    end: float
+    weight: float
+    log_prob: float
+    confidence: float
+
+
+def _placed(
+    transcript: Transcript, times: list[tuple[float, float]], scores: Scores, row: int
+) -> list[_Token]:
+    """The tokens that have a place, in order."""
+    numbers = (x[row].tolist() for x in (scores.weight, scores.log_prob, scores.confidence))
+    rows = zip(transcript.tokens, transcript.token_words, times, *numbers)
+    return [_Token(t, word, start, end, *own) for t, word, (start, end), *own in rows if end > start]
+
+
+def _tier(name: str, groups: Sequence[tuple[str, list[_Token]]], duration: float) -> Tier:
+    """A tier with a segment for every group of tokens; its scores are means over the frames. Stars have none."""
+    spans, confidences = [], []
+    for label, tokens in groups:
+        starred = tokens[0].number < 0
+        weight = sum(t.weight for t in tokens)
+        log_prob = sum(t.weight * t.log_prob for t in tokens) / weight
+        confidence = sum(t.weight * t.confidence for t in tokens) / weight
+        spans.append((label, tokens[0].start, tokens[-1].end, None if starred else log_prob))
+        confidences.append(None if starred or math.isnan(confidence) else min(1.0, confidence))
+    tier = tier_from_spans(name, spans, duration)
+    return Tier(name, tuple(replace(s, confidence=c) for s, c in zip(tier, confidences)))
+
+
+def blank_frames(emissions: Emissions, delimiter: int | None = None) -> Tensor:
+    """Frames whose most likely label is the blank or the word delimiter: ``(B,)`` int64."""
+    best = emissions.logits.argmax(-1)
+    blank = best == emissions.blank
+    if delimiter is not None:
+        blank |= best == delimiter
+    frames = torch.arange(best.shape[1]) < emissions.lengths[:, None]
+    return (blank & frames).sum(1)

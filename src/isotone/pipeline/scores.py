@@ -1,0 +1,210 @@
+"""How well a text fits the audio it was aligned with: each token, and the whole.
+
+Scores are read from the emissions the times were read from, and from the alignment as it came out; no aligner has to
+know of them. Stars count as the best label of each of their frames.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from isotone.alignment import AlignmentError
+from isotone.kernels.posteriors import token_posteriors
+from isotone.pipeline.stars import STAR_COST, STAR_NUMBER, numbered, with_star
+from isotone.types import Coupling, Emissions, Targets, length_mask
+
+Batch = TypeVar("Batch", Emissions, Targets)
+
+# Rows of more frames than this (a minute of 20 ms) have their confidences piece by piece, with some context that is
+# dropped: the time is that of the frames, not of frames and tokens.
+_LONG, _PIECE, _CONTEXT = 3000, 1500, 500
+
+# In paths, what stands past the end of a row.
+PADDING = -2
+
+
+@dataclass(frozen=True)
+class Scores:
+    r"""Scores of a batch of alignments.
+
+    Attributes:
+        weight: ``(B, U)`` frames of every token (of soft alignments, its mass); what means over several tokens
+            are weighted by.
+        log_prob: ``(B, U)`` mean log-probability a frame of every token over its frames, nats, <= 0; 0 where it
+            has none.
+        confidence: ``(B, U)`` mean over a token's frames of the probability that the frame is the token's, given
+            the text: the posterior among all CTC paths of the row's tokens (see
+            :func:`isotone.kernels.posteriors.token_posteriors`). 0 to 1; NaN where a token has no frames, or the row
+            is too short for a CTC path. Long rows are taken in pieces: what the text does more than ten seconds away is
+            held for certain.
+        fit: ``(B,)`` nats a token, <= 0: how much better the best label is than the text's. With
+            :math:`r_t = \log p_t(\text{label of } t) - \max_v \log p_t(v)`, where a frame without token has the
+            better of blank and silence,
+
+            .. math:: fit = \frac1U \Bigl(\sum_u \frac1{|F_u|} \sum_{t \in F_u} r_t + \sum_{t \in F_-} r_t\Bigr)
+
+            over the U tokens with frames :math:`F_u`, stars apart, and the frames :math:`F_-` without. It is the
+            log-likelihood ratio of the text against a garbage model that may say anything; every token counts the
+            same, and every frame of speech between them that the text does not have counts like one.
+        frameless: ``(B,)`` share of the tokens (but for those that are optional) that have most of no frame, 0 to 1.
+    """
+
+    weight: Tensor
+    log_prob: Tensor
+    confidence: Tensor
+    fit: Tensor
+    frameless: Tensor
+
+
+def score(
+    emissions: Emissions,
+    targets: Targets,
+    coupling: Coupling,
+    silence: int | None = None,
+    star_cost: float = STAR_COST,
+) -> Scores:
+    """Score alignments.
+
+    Args:
+        emissions: Logits ``(B, T, V)``.
+        targets: Labels ``(B, U)``; stars are -1.
+        coupling: Frames to tokens, hard or soft.
+        silence: Label number of silence, where there is one.
+        star_cost: See :func:`isotone.pipeline.stars.with_star`.
+    """
+    size = emissions.logits.shape[2]
+    starred = targets.labels == STAR_NUMBER
+    if bool(starred.any()):
+        emissions, targets = with_star(emissions, star_cost), numbered(targets, size)
+    # a star's label is beyond those that share the probability
+    logits = emissions.logits.float()
+    log_probs = logits - torch.logsumexp(logits[..., :size], -1, keepdim=True)
+    hard = coupling.hard()
+    paths = hard_paths(coupling, hard, log_probs.shape[1])
+    silent = log_probs[..., emissions.blank]
+    if silence is not None:
+        silent = torch.maximum(silent, log_probs[..., silence])
+    return Scores(
+        _token_mass(targets, coupling),
+        token_scores(log_probs, targets, coupling),
+        _confidence(log_probs, paths, targets, emissions),
+        _fit(log_probs, silent, paths, targets, starred),
+        hard.frameless_share(targets.optional),
+    )
+
+
+def hard_paths(coupling: Coupling, hard: Coupling, frames: int) -> Tensor:
+    """The token that has most of each frame: ``(B, frames)`` int64, -1 where none has any, -2 past the end.
+
+    A token that has most of no frame (one of a single frame, which boundaries between frames have left little of) gets
+    the frame that it has most in.
+
+    Args:
+        coupling: Frames to tokens.
+        hard: The same, made hard.
+        frames: T.
+    """
+    paths = torch.full((len(hard.source), frames + 1), -1)
+    paths.scatter_(1, torch.where(hard.mass > 0, hard.source, frames), hard.target)
+    most = torch.zeros(len(paths), max(1, int(coupling.target_lengths.max())), dtype=coupling.mass.dtype)
+    kept = most.scatter_reduce(1, hard.target, hard.mass, "amax") > 0
+    most = most.scatter_reduce(1, coupling.target, coupling.mass, "amax")
+    mine = (coupling.mass > 0) & (coupling.mass >= most.gather(1, coupling.target))
+    mine &= ~kept.gather(1, coupling.target)
+    paths.scatter_(1, torch.where(mine, coupling.source, frames), coupling.target)
+    return paths[:, :frames].masked_fill(~length_mask(coupling.source_lengths, frames), PADDING)
+
+
+def token_scores(log_probs: Tensor, targets: Targets, coupling: Coupling) -> Tensor:
+    """Mean log-probability a frame of every token over its frames: ``(B, U)``; 0 where it has none."""
+    batch = torch.arange(len(log_probs))[:, None]
+    labels = targets.labels.gather(1, coupling.target.clamp(max=targets.labels.shape[1] - 1))
+    mass = coupling.mass.to(log_probs.dtype)
+    summed = torch.zeros_like(targets.labels, dtype=log_probs.dtype)
+    summed.scatter_add_(1, coupling.target, mass * log_probs[batch, coupling.source, labels])
+    return summed / _token_mass(targets, coupling).to(log_probs.dtype).clamp(min=1e-12)
+
+
+def _token_mass(targets: Targets, coupling: Coupling) -> Tensor:
+    return coupling.mass.new_zeros(targets.labels.shape).scatter_add(1, coupling.target, coupling.mass)
+
+
+def _confidence(log_probs: Tensor, paths: Tensor, targets: Targets, emissions: Emissions) -> Tensor:
+    """See :class:`Scores`: ``(B, U)`` float64."""
+    labels, optional = targets.labels, targets.optional
+    if paths.shape[1] <= _LONG:
+        try:
+            return token_posteriors(
+                log_probs,
+                paths,
+                labels,
+                emissions.lengths,
+                targets.lengths,
+                emissions.blank,
+                optional=optional,
+            )[0]
+        except AlignmentError:  # a row has no CTC path; the others have theirs
+            if len(paths) == 1:
+                return torch.full(labels.shape, torch.nan, dtype=torch.float64)
+    if len(paths) == 1:
+        return _confidence_in_pieces(log_probs, paths, targets, emissions)
+    rows = [slice(i, i + 1) for i in range(len(paths))]
+    parts = (_confidence(log_probs[r], paths[r], rows_of(targets, r), rows_of(emissions, r)) for r in rows)
+    return torch.cat(list(parts))
+
+
+def _confidence_in_pieces(log_probs: Tensor, paths: Tensor, targets: Targets, emissions: Emissions) -> Tensor:
+    """The confidence of the tokens of one long row, some of them at a time.
+
+    A piece of the row is a row of its own, between the tokens that its path begins and ends with; those that begin in
+    the context on either side are dropped.
+    """
+    out = torch.full(targets.labels.shape, torch.nan, dtype=torch.float64)
+    frames = int(emissions.lengths[0])
+    path = paths[0, :frames]
+    first = torch.full_like(targets.labels[0], frames)
+    first.scatter_reduce_(0, path.clamp(min=0), torch.where(path >= 0, torch.arange(frames), frames), "amin")
+    for start in range(0, frames, _PIECE):
+        part = slice(max(0, start - _CONTEXT), min(frames, start + _PIECE + _CONTEXT))
+        carried = path[part][path[part] >= 0]
+        if not len(carried):
+            continue
+        low, high = int(carried[0]), int(carried[-1]) + 1
+        own = (first[low:high] >= start) & (first[low:high] < start + _PIECE)
+        found = _confidence(
+            log_probs[:, part],
+            torch.where(path[part] >= 0, path[part] - low, path[part])[None],
+            Targets(
+                targets.labels[:, low:high],
+                torch.tensor([high - low]),
+                optional=None if targets.optional is None else targets.optional[:, low:high],
+            ),
+            replace(emissions, lengths=torch.tensor([part.stop - part.start])),
+        )
+        out[0, low:high] = torch.where(own, found[0], out[0, low:high])
+    return out
+
+
+def _fit(log_probs: Tensor, silent: Tensor, paths: Tensor, targets: Targets, starred: Tensor) -> Tensor:
+    token = paths.clamp(min=0)
+    own = log_probs.gather(2, targets.labels.gather(1, token)[..., None])[..., 0]
+    ratio = torch.where(paths >= 0, own, silent) - log_probs.amax(-1)
+    ratio = ratio.double().masked_fill(paths == PADDING, 0.0)
+    carries = (paths >= 0).double()
+    frames = torch.zeros(targets.labels.shape, dtype=torch.float64).scatter_add(1, token, carries)
+    summed = torch.zeros_like(frames).scatter_add(1, token, ratio * carries)
+    counted = (frames > 0) & ~starred
+    of_tokens = (summed / frames.clamp(min=1)).masked_fill(~counted, 0.0).sum(1)
+    between = (ratio * (paths < 0)).sum(1)
+    return (of_tokens + between) / counted.sum(1).clamp(min=1)
+
+
+def rows_of(batch: Batch, rows: slice | list[int]) -> Batch:
+    """Some utterances of a batch, as a batch."""
+    values = ((f.name, getattr(batch, f.name)) for f in fields(batch) if f.name != "log_prior")
+    tensors: dict[str, Any] = {name: v[rows] for name, v in values if isinstance(v, Tensor)}
+    return replace(batch, **tensors)

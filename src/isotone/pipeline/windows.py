@@ -1,0 +1,164 @@
+"""Emissions of long audio: encoded in windows that overlap, joined on one grid of frames.
+
+Memory is bounded by the window, but for the samples themselves and the emissions (an hour at 16 kHz: 230 MB, and 7 MB
+for every ten labels).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from isotone.model import Model
+from isotone.pipeline.activity import Lively, sounding
+from isotone.types import Emissions
+
+# Seconds of lively audio at least that a window is normalised by.
+_NORMALISED_S = 10.0
+
+
+@dataclass(frozen=True)
+class Windows:
+    """How long audio is cut into windows.
+
+    A window keeps the frames of ``window_s`` seconds and is encoded with ``context_s`` seconds more on both sides,
+    whose frames are dropped. Windows begin on the frame grid of the whole. So heads and encoders that see no further
+    than the context give what one pass over everything gives, but for the normalisation (of log-mel bands, of samples):
+    that is over what is lively (:mod:`isotone.pipeline.activity`) in the window and its context, and near it where
+    that is little. Long silence, other voices and other microphones elsewhere in the recording have no part in it.
+    Attention over the whole utterance sees one window; an encoder whose front end has group normalisation
+    (wav2vec2-base) normalises every window by itself.
+
+    Attributes:
+        window_s: Seconds of frames that a window keeps. Audio of up to twice as much is encoded at once, as utterances
+            are in training; with 0 all is.
+        context_s: Seconds on each side whose frames are dropped.
+        alone: Whether a window is normalised over all of itself and its context, and nothing else.
+
+    Raises:
+        ValueError: a time that is negative or not finite.
+    """
+
+    window_s: float = 15.0
+    context_s: float = 2.0
+    alone: bool = False
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.window_s < np.inf and 0 <= self.context_s < np.inf):
+            raise ValueError(
+                "Windows expect seconds of 0 or more, such as 15 with a context of 2; "
+                f"got {self.window_s} and {self.context_s}."
+            )
+
+    def cut(self, seconds: float) -> bool:
+        """Whether audio of this length is encoded in more than one window."""
+        return 0 < 2 * self.window_s < seconds
+
+
+def emit(
+    model: Model,
+    audio: NDArray[np.float32],
+    heads: set[str],
+    windows: Windows,
+    progress: Callable[[float], None] = lambda share: None,
+) -> dict[str, Emissions]:
+    """Emissions of one long utterance, window by window.
+
+    Args:
+        model: The model, on the device where it runs.
+        audio: ``(N,)`` float32 at the model's sample rate.
+        heads: Names of the heads that are wanted.
+        windows: How the audio is cut.
+        progress: Called after every window with the share of the audio that is encoded, 0 to 1.
+
+    Returns:
+        Emissions ``(1, T, V)`` of every head, on the CPU: as many frames as one pass gives, on its grid.
+
+    Raises:
+        ValueError: the context is shorter than what a single frame sees, or frames are no whole number of samples.
+    """
+    samples = torch.from_numpy(audio).to(next(model.parameters()).device)
+    lively = None if windows.alone else Lively(audio, model.encoder.sample_rate)
+    parts: dict[str, list[Emissions]] = {name: [] for name in heads}
+    with torch.inference_mode():
+        for done, out in _each_window(model, samples, heads, windows, lively):
+            for name, emissions in out.items():
+                parts[name].append(emissions.to("cpu"))
+            progress(done)
+    return {name: _joined(each) for name, each in parts.items()}
+
+
+def _each_window(
+    model: Model, samples: torch.Tensor, heads: set[str], windows: Windows, lively: Lively | None
+) -> Iterator[tuple[float, dict[str, Emissions]]]:
+    """The frames that each window keeps, and the share of the samples up to its end."""
+    rate, total = model.encoder.sample_rate, len(samples)
+    window, context = round(windows.window_s * rate), round(windows.context_s * rate)
+    start = stop = first = hop = 0
+    while stop < total:
+        end = min(total, start + window + context)
+        part = samples[first:end]
+        if lively is None:
+            heard = torch.from_numpy(sounding(part.cpu().numpy(), rate)).to(part.device)
+        else:
+            heard = torch.cat([samples[near] for near in lively.near(first, end, _NORMALISED_S)])
+        statistics = model.encoder.statistics(heard)
+        out = model(part[None], torch.tensor([len(part)], device=part.device), heads, statistics)
+        hops = {name: _hop(emissions, rate) for name, emissions in out.items()}
+        hop = max(hops.values())
+        if any(hop % h for h in hops.values()) or window < hop:
+            raise ValueError(
+                f"Windows of {windows.window_s} s cannot be joined: expected them to be longer than a frame, and "
+                f"the frames of one head to divide those of another; their hops are {hops} samples."
+            )
+        # the audio that is left after a window's context is never too short for a frame
+        stop = total if end == total else start + window // hop * hop
+        yield (
+            stop / total,
+            {
+                name: _kept(e, (start - first) // hops[name], (stop - first) // hops[name], stop == total)
+                for name, e in out.items()
+            },
+        )
+        start = stop
+        first = max(0, start - -(-context // hop) * hop)
+
+
+def _hop(emissions: Emissions, rate: int) -> int:
+    hop = emissions.grid.hop_s * rate
+    if abs(hop - round(hop)) > 1e-6:
+        raise ValueError(
+            f"Windows expect frames of whole samples; got a hop of {hop} samples: use --window 0."
+        )
+    return round(hop)
+
+
+def _kept(emissions: Emissions, first: int, last: int, to_end: bool) -> Emissions:
+    frames = int(emissions.lengths[0])
+    if not to_end and frames < last:
+        raise ValueError(
+            "Windows expect a context longer than what a frame sees; the last frames of a window are not there. "
+            "Give them more context."
+        )
+    kept = slice(first, frames if to_end else last)
+    weights = emissions.weight_logits
+    return replace(
+        emissions,
+        logits=emissions.logits[:, kept],
+        lengths=emissions.lengths.new_tensor([kept.stop - first]),
+        weight_logits=None if weights is None else weights[:, kept],
+    )
+
+
+def _joined(parts: list[Emissions]) -> Emissions:
+    weights = [e.weight_logits for e in parts if e.weight_logits is not None]
+    return replace(
+        parts[0],
+        logits=torch.cat([e.logits for e in parts], 1),
+        lengths=torch.stack([e.lengths for e in parts]).sum(0),
+        weight_logits=torch.cat(weights, 1) if weights else None,
+    )

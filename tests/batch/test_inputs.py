@@ -1,0 +1,88 @@
+"""Transcripts of audio files: which file is one, what of it is read, and what is refused."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from isotone.batch.inputs import find_transcript, read_text
+
+SRT = "1\n00:00:01,000 --> 00:00:02,500\nHello.\n"
+
+
+def test_another_transcript_beside_it_is_said(tmp_path: Path) -> None:
+    for name in ("a.txt", "a.lab", "b.lab", "c.txt"):
+        (tmp_path / name).write_text(name)
+    found = find_transcript(tmp_path / "a.wav", None)
+    assert (found.path, found.others) == (tmp_path / "a.txt", (tmp_path / "a.lab",))
+    assert found.notes == ("its transcript is a.txt, not a.lab beside it",)
+    for name in ("b", "c"):
+        assert find_transcript(tmp_path / f"{name}.wav", None).notes == ()
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="this system has no links")
+def test_two_names_of_one_file_are_one_transcript(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("so")
+    (tmp_path / "a.lab").symlink_to(tmp_path / "a.txt")
+    assert find_transcript(tmp_path / "a.wav", None).notes == ()
+
+
+def test_what_there_is_in_place_of_a_transcript_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.srt").write_text(SRT)
+    said = r"expected a\.txt or \.lab in .*There is a\.srt \(SRT subtitles\): save the words alone"
+    for folder in (None, tmp_path):
+        with pytest.raises(FileNotFoundError, match=said):
+            find_transcript(tmp_path / "a.wav", folder)
+    with pytest.raises(FileNotFoundError) as error:
+        find_transcript(tmp_path / "b.wav", None)
+    assert "There is" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("a.srt", b"Hello.", "SRT subtitles"),
+        ("a.txt", SRT.encode(), "SRT subtitles"),
+        ("a.txt", ("\ufeff" + SRT).encode("utf-16-le"), "SRT subtitles"),
+        ("a.lab", b'{"text": "Hello", "segments": [{"start": 0.0}]}', "JSON"),
+        ("a.TextGrid", b"", "a Praat TextGrid"),
+        ("a.docx", b"PK\x03\x04\x14", "Word's (DOCX), a document with formatting"),
+        ("a.txt", b"PK\x03\x04\x14", "a zip file, as documents (DOCX, ODT) are"),
+        ("a.txt", b"%PDF-1.7 \xff", "PDF"),
+    ],
+)  # fmt: skip
+def test_files_with_times_or_formatting_are_refused_by_kind(
+    tmp_path: Path, name: str, content: bytes, kind: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(
+        ValueError, match="expected a transcript in plain text: save the words alone"
+    ) as error:
+        read_text(tmp_path / name, 1.0)
+    assert f"{tmp_path / name} is {kind};" in str(error.value)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_encodings_that_say_what_they_are(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a.txt").write_bytes("Café\r\nnaïve\rso\n".encode(encoding))
+    assert read_text(tmp_path / "a.txt", 1.0) == "Café\nnaïve\nso"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            "so\ncafé".encode("latin-1"),
+            "line 2: expected UTF-8, or UTF-16 with a byte order mark; got byte 0xe9",
+        ),
+        ("so".encode("utf-16-le"), "it has zero bytes: save it as UTF-8"),
+        (b"\xff\xfes", "expected UTF-16"),
+    ],
+)
+def test_encodings_that_do_not(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "a.txt").write_bytes(content)
+    with pytest.raises(ValueError, match="is not text that can be read") as error:
+        read_text(tmp_path / "a.txt", 1.0)
+    assert said in str(error.value)

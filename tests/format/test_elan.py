@@ -1,0 +1,163 @@
+import logging
+import re
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+
+from isotone import formats, testing
+from isotone.alignment import Alignment, Segment, Tier
+from isotone.format.elan import ELANFormat
+from tests.format.strategies import alignments
+
+# of EAFv3.0.xsd, those that we use: attributes an element must have, and may have, and its children in order
+SCHEMA = {
+    "ANNOTATION_DOCUMENT": (
+        {"AUTHOR", "DATE", "VERSION"},
+        {"FORMAT", "{http://www.w3.org/2001/XMLSchema-instance}noNamespaceSchemaLocation"},
+        ["HEADER", "TIME_ORDER", "TIER", "LINGUISTIC_TYPE"],
+    ),
+    "HEADER": (set(), {"MEDIA_FILE", "TIME_UNITS"}, ["MEDIA_DESCRIPTOR", "PROPERTY"]),
+    "MEDIA_DESCRIPTOR": ({"MEDIA_URL", "MIME_TYPE"}, {"RELATIVE_MEDIA_URL"}, []),
+    "PROPERTY": (set(), {"NAME"}, []),
+    "TIME_ORDER": (set(), set(), ["TIME_SLOT"]),
+    "TIME_SLOT": ({"TIME_SLOT_ID"}, {"TIME_VALUE"}, []),
+    "TIER": ({"TIER_ID", "LINGUISTIC_TYPE_REF"}, set(), ["ANNOTATION"]),
+    "ANNOTATION": (set(), set(), ["ALIGNABLE_ANNOTATION"]),
+    "ALIGNABLE_ANNOTATION": (
+        {"ANNOTATION_ID", "TIME_SLOT_REF1", "TIME_SLOT_REF2"}, set(), ["ANNOTATION_VALUE"],
+    ),
+    "ANNOTATION_VALUE": (set(), set(), []),
+    "LINGUISTIC_TYPE": ({"LINGUISTIC_TYPE_ID"}, {"TIME_ALIGNABLE", "GRAPHIC_REFERENCES"}, []),
+}  # fmt: skip
+
+
+def check_schema(element):
+    needs, may, children = SCHEMA[element.tag]
+    assert needs <= set(element.attrib) <= needs | may
+    order = [children.index(child.tag) for child in element]
+    assert order == sorted(order)
+    for child in element:
+        check_schema(child)
+
+
+def read(text):
+    """Tiers as (name, [(start_ms, end_ms, label)]), by the references in the document."""
+    root = ElementTree.fromstring(text.encode())
+    check_schema(root)
+    slots = [(s.get("TIME_SLOT_ID"), int(s.get("TIME_VALUE"))) for s in root.iter("TIME_SLOT")]
+    assert [t for _, t in slots] == sorted(t for _, t in slots)
+    times = dict(slots)
+    assert len(times) == len(slots)
+    ids = [a.get("ANNOTATION_ID") for a in root.iter("ALIGNABLE_ANNOTATION")]
+    assert len(set(ids)) == len(ids)
+    assert not set(ids) & set(times)
+    types = {t.get("LINGUISTIC_TYPE_ID") for t in root.iter("LINGUISTIC_TYPE")}
+    assert {t.get("LINGUISTIC_TYPE_REF") for t in root.iter("TIER")} <= types
+    return [
+        (
+            tier.get("TIER_ID"),
+            [
+                (
+                    times[a.get("TIME_SLOT_REF1")],
+                    times[a.get("TIME_SLOT_REF2")],
+                    a.findtext("ANNOTATION_VALUE"),
+                )
+                for a in tier.iter("ALIGNABLE_ANNOTATION")
+            ],
+        )
+        for tier in root.iter("TIER")
+    ]
+
+
+def as_xml(label):
+    label = re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", label)
+    return label.replace("\r\n", "\n").replace("\r", "\n")
+
+
+@given(alignments(silence=True))
+@settings(max_examples=100, deadline=None)
+def test_every_label_is_annotated_in_a_valid_document(alignment):
+    found = read(ELANFormat().dumps(alignment))
+    assert [name for name, _ in found] == ["words", "phones"]
+    for (_, rows), tier in zip(found, alignment.tiers):
+        spoken = [s for s in tier if s.label]
+        assert [label for _, _, label in rows] == [as_xml(s.label) for s in spoken]
+        assert all(start < end <= alignment.duration * 1000 + 1e-6 for start, end, _ in rows)
+        assert all(a[1] <= b[0] for a, b in pairwise(rows))
+        moved = 0.5 + sum(s.duration == 0 for s in spoken)
+        for (start, end, _), segment in zip(rows, spoken):
+            assert abs(start - segment.start * 1000) <= moved + 1e-6
+            assert abs(end - segment.end * 1000) <= moved + 1e-6
+
+
+def test_media_names_the_recording():
+    text = ELANFormat(media="file:///corpus/{id}.flac").dumps(Alignment("speaker 1/utt", 1.0))
+    media = ElementTree.fromstring(text.encode()).find("HEADER/MEDIA_DESCRIPTOR")
+    assert media.get("MEDIA_URL") == "file:///corpus/speaker%201/utt.flac"
+    assert "flac" in media.get("MIME_TYPE")
+    assert "MEDIA_DESCRIPTOR" not in ELANFormat().dumps(Alignment("u", 1.0))
+
+
+def media_of(alignment, **options):
+    text = ELANFormat(**options).dumps(alignment)
+    read(text)  # valid
+    found = ElementTree.fromstring(text.encode()).find("HEADER/MEDIA_DESCRIPTOR")
+    return None if found is None else found.attrib
+
+
+def test_the_recording_is_linked_where_its_file_is_known(tmp_path, monkeypatch):
+    """By an absolute path, as ELAN writes it (not percent-encoded), and by its name beside the annotation."""
+    monkeypatch.chdir(tmp_path)
+    alignment = Alignment("u", 1.0, (Tier("words", (Segment("a", 0.0, 1.0),)),), audio=Path("dr 1/sa1.flac"))
+    assert media_of(alignment) == {
+        "MEDIA_URL": f"file://{tmp_path.as_posix()}/dr 1/sa1.flac",
+        "RELATIVE_MEDIA_URL": "./sa1.flac",
+        "MIME_TYPE": "audio/flac",
+    }
+    assert media_of(replace(alignment, audio=Path("/c/sa1.wav"))) == {
+        "MEDIA_URL": "file:///c/sa1.wav", "RELATIVE_MEDIA_URL": "./sa1.wav", "MIME_TYPE": "audio/x-wav",
+    }  # fmt: skip
+    assert media_of(replace(alignment, audio=Path("/c/A & <B>.sph")))["RELATIVE_MEDIA_URL"] == "./A & <B>.sph"
+    assert media_of(replace(alignment, audio=None)) is None
+
+
+def test_a_url_that_is_given_goes_before_the_file_that_is_known():
+    alignment = Alignment("u", 1.0, audio=Path("/c/sa1.wav"))
+    found = media_of(alignment, media="https://example.org/{id}.mp3")
+    assert found == {"MEDIA_URL": "https://example.org/u.mp3", "MIME_TYPE": "audio/mpeg"}
+
+
+def test_a_file_name_that_is_no_unicode_makes_a_valid_document():
+    assert media_of(Alignment("u", 1.0, audio=Path("/c/a\udcff.wav")))["MEDIA_URL"] == "file:///c/a\ufffd.wav"
+
+
+def test_other_formats_and_comparisons_do_not_mind_the_recording():
+    alignment = testing.sample_alignment()
+    linked = replace(alignment, audio=Path("/c/sa1.wav"))
+    assert linked == alignment
+    assert hash(linked) == hash(alignment)
+    for name in formats.names():
+        if name != "elan":
+            assert formats.build(name).dumps(linked) == formats.build(name).dumps(alignment), name
+
+
+def test_equal_alignments_make_equal_files():
+    alignment = Alignment("u", 1.0, (Tier("words", (Segment("a", 0.0, 1.0),)),))
+    assert ELANFormat().dumps(alignment) == ELANFormat().dumps(alignment)
+    assert 'DATE="2024-05-06T07:08:09Z"' in ELANFormat(date="2024-05-06T07:08:09Z").dumps(alignment)
+
+
+def test_a_label_without_duration_gets_a_millisecond_and_a_warning(caplog):
+    alignment = Alignment("u", 1.0, (Tier("words", (Segment("a", 1.0, 1.0),)),))
+    with caplog.at_level(logging.WARNING):
+        assert read(ELANFormat().dumps(alignment)) == [("words", [(999, 1000, "a")])]
+    assert "'a' at 1.0 s" in caplog.text
+
+
+def test_writes_only():
+    with pytest.raises(NotImplementedError, match="ELANFormat writes only"):
+        ELANFormat().loads("", "u")

@@ -1,0 +1,147 @@
+import html
+import logging
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isotone.alignment import Alignment, Segment, Tier
+from isotone.format.subtitles import SRTFormat, VTTFormat
+from tests.format.strategies import alignments
+
+SENTENCE = Alignment(
+    "u",
+    3700.0,
+    (
+        Tier(
+            "words",
+            (
+                Segment("she", 0.5, 0.7004),
+                Segment("had", 0.7004, 1.0),
+                Segment("", 1.0, 2.5),
+                Segment("R&B", 2.5, 3.0),
+                Segment("suits", 3661.25, 3662.0),
+            ),
+        ),
+    ),
+)
+
+
+def test_srt_golden():
+    assert SRTFormat().dumps(SENTENCE) == (
+        "1\n00:00:00,500 --> 00:00:01,000\nshe had\n\n"
+        "2\n00:00:02,500 --> 00:00:03,000\nR&B\n\n"
+        "3\n01:01:01,250 --> 01:01:02,000\nsuits\n"
+    )
+
+
+def test_vtt_golden():
+    assert VTTFormat(inline=True, max_gap_s=2.0).dumps(SENTENCE) == (
+        "WEBVTT\n\n"
+        "00:00:00.500 --> 00:00:03.000\nshe <00:00:00.700>had <00:00:02.500>R&amp;B\n\n"
+        "01:01:01.250 --> 01:01:02.000\nsuits\n"
+    )
+    assert VTTFormat(level="word").dumps(SENTENCE).count("-->") == 4
+    assert VTTFormat().dumps(Alignment("u", 1.0, (Tier("words", ()),))) == "WEBVTT\n"
+
+
+def milliseconds(clock):
+    hours, minutes, seconds, ms = map(int, re.split("[:.,]", clock))
+    return ((hours * 60 + minutes) * 60 + seconds) * 1000 + ms
+
+
+def cues(blocks):
+    """Times and text of every cue, read line by line."""
+    for block in blocks:
+        times, text = block.removesuffix("\n").split("\n")
+        start, end = times.split(" --> ")
+        yield milliseconds(start), milliseconds(end), text
+
+
+def check_times(found, duration):
+    flat = [t for start, end, _ in found for t in (start, end)]
+    assert flat == sorted(flat)
+    assert all(start < end for start, end, _ in found)
+    assert all(t <= duration * 1000 + 1e-6 for t in flat)
+
+
+def shown(alignment):
+    return [" ".join(s.label.split()) for s in alignment.tier("words") if s.label.split()]
+
+
+OPTIONS = {
+    "level": st.sampled_from(["line", "word"]),
+    "max_chars": st.integers(1, 40),
+    "max_gap_s": st.floats(0, 0.5),
+}
+
+
+@given(alignments(names=("words",), silence=True), st.fixed_dictionaries(OPTIONS))
+@settings(max_examples=120, deadline=None)
+def test_srt_shows_every_word_once_in_order(alignment, options):
+    text = SRTFormat(**options).dumps(alignment)
+    blocks = text.split("\n\n") if text else []
+    assert [block.split("\n", 1)[0] for block in blocks] == [str(i + 1) for i in range(len(blocks))]
+    found = list(cues(block.split("\n", 1)[1] for block in blocks))
+    check_times(found, alignment.duration)
+    assert " ".join(t for _, _, t in found) == " ".join(shown(alignment)).replace("-->", "→")
+
+
+@given(alignments(names=("words",), silence=True), st.fixed_dictionaries(OPTIONS | {"inline": st.booleans()}))
+@settings(max_examples=120, deadline=None)
+def test_vtt_shows_every_word_once_in_order(alignment, options):
+    header, *blocks = VTTFormat(**options).dumps(alignment).split("\n\n")
+    assert header.strip() == "WEBVTT"
+    found = list(cues(blocks))
+    check_times(found, alignment.duration)
+    plain = [html.unescape(re.sub(r"<[\d:.]+>", "", text)) for _, _, text in found]
+    assert " ".join(plain) == " ".join(shown(alignment)).replace("\0", "\ufffd")
+    for start, end, text in found:
+        assert "-->" not in text
+        stamps = [start, *map(milliseconds, re.findall(r"<([\d:.]+)>", text)), end]
+        assert all(a < b for a, b in pairwise(stamps))
+        if not options["inline"]:
+            assert len(stamps) == 2
+
+
+@given(
+    alignments(names=("words",), labels=st.text("ab", min_size=1, max_size=6)),
+    st.integers(1, 20),
+    st.floats(0, 0.5),
+)
+@settings(max_examples=80, deadline=None)
+def test_lines_are_as_long_as_they_may_be(alignment, max_chars, max_gap_s):
+    blocks = VTTFormat(max_chars=max_chars, max_gap_s=max_gap_s).dumps(alignment).split("\n\n")[1:]
+    found = list(cues(blocks))
+    for _, _, text in found:
+        assert len(text) <= max_chars or " " not in text
+    for (_, end, one), (start, _, two) in pairwise(found):
+        joined = f"{one} {two.split()[0]}"
+        assert start - end > max_gap_s * 1000 or len(joined) > max_chars
+
+
+def test_what_players_take_for_syntax_is_escaped():
+    alignment = Alignment("u", 1.0, (Tier("words", (Segment("<b>--> &amp;\n\nx", 0.0, 1.0),)),))
+    assert VTTFormat().dumps(alignment).endswith("\n&lt;b&gt;--&gt; &amp;amp; x\n")
+    assert SRTFormat().dumps(alignment).endswith("\n<b>→ &amp; x\n")
+
+
+def test_a_word_without_duration_is_shown_with_a_warning(caplog):
+    alignment = Alignment("u", 1.0, (Tier("words", (Segment("a", 0.5, 0.5),)),))
+    with caplog.at_level(logging.WARNING):
+        assert "00:00:00,500 --> 00:00:00,501\na\n" in SRTFormat().dumps(alignment)
+    assert "'a' at 0.5 s" in caplog.text
+
+
+@pytest.mark.parametrize("kind", [SRTFormat, VTTFormat])
+def test_refuses_options_that_make_no_sense_and_reading(kind):
+    with pytest.raises(ValueError, match="'line' or 'word'; got 'phone'"):
+        kind(level="phone")
+    with pytest.raises(ValueError, match="max_chars >= 1"):
+        kind(max_chars=0)
+    with pytest.raises(NotImplementedError, match="writes only"):
+        kind().loads("", "u")
+    with pytest.raises(KeyError, match="no tier 'phones'"):
+        kind(tier="phones").dumps(SENTENCE)

@@ -1,0 +1,87 @@
+"""Where compiled kernels are kept when nothing is writable but the temporary folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from isotone.kernels.numba_cache import VARIABLE, ensure_cache
+
+
+@pytest.fixture
+def read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The temporary folder; the package and the home are read-only."""
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    return tmp_path
+
+
+def test_nothing_is_set_where_numba_finds_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.setattr("os.access", lambda path, mode: True)
+    ensure_cache()
+    assert os.environ[VARIABLE] == ""
+
+
+def test_the_users_own_setting_stays(read_only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "/mine")
+    ensure_cache()
+    assert os.environ[VARIABLE] == "/mine"
+    assert not any(read_only.iterdir())
+
+
+def test_a_read_only_home_gets_a_private_folder_that_is_found_again(read_only: Path) -> None:
+    ensure_cache()
+    place = Path(os.environ[VARIABLE])
+    assert place.parent == read_only
+    assert place.stat().st_mode & 0o777 == 0o700
+    os.environ[VARIABLE] = ""
+    ensure_cache()
+    assert Path(os.environ[VARIABLE]) == place
+
+
+@pytest.mark.parametrize("trap", ["open to all", "a link", "a file"])
+def test_a_folder_that_others_can_write_to_is_not_trusted(read_only: Path, tmp_path: Path, trap: str) -> None:
+    ensure_cache()
+    place = Path(os.environ[VARIABLE])
+    if trap == "open to all":
+        place.chmod(0o777)
+    else:
+        place.rmdir()
+        if trap == "a link":
+            (tmp_path / "elsewhere").mkdir()
+            place.symlink_to(tmp_path / "elsewhere")
+        else:
+            place.touch()
+    os.environ[VARIABLE] = ""
+    ensure_cache()
+    other = Path(os.environ[VARIABLE])
+    assert other != place
+    assert other.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="this system has no user numbers")
+def test_kernels_are_compiled_there(tmp_path: Path) -> None:
+    script = """
+        import os, tempfile, sys
+        tempfile.tempdir, os.environ["NUMBA_CACHE_DIR"] = sys.argv[1], ""
+        import numba
+        access, os.access = os.access, lambda path, mode: False
+        import isotone
+        os.access = access
+        from isotone.evaluation.sample import _weighted_quantiles
+        print(_weighted_quantiles._cache.cache_path)
+    """
+    lines = "\n".join(line.strip() for line in script.splitlines())
+    done = subprocess.run(
+        [sys.executable, "-c", lines, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(str(tmp_path / f"isotone-numba-{os.getuid()}"))

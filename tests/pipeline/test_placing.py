@@ -1,0 +1,43 @@
+"""Where given texts are placed: their phones last as long as phones do."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from isotone.model import Model, Reading
+from isotone.model.encoder import SpeechEncoder
+from isotone.pipeline import Pipeline
+from isotone.pipeline.placing import PHONE_S
+from tests.pipeline.test_stars import heard, phone_model
+from tests.tiny_models import ENCODER
+
+HURRIED = "..sssssiaaaasss.."  # the model hears one frame of the second phone
+
+
+def frames_of(pipeline: Pipeline, sounds: str) -> list[int]:
+    emissions = heard(sounds)
+    pipeline._emit = lambda *_: {"ctc": emissions}  # type: ignore[method-assign]
+    samples = np.zeros(len(sounds) * 320, np.float32)
+    result = pipeline.align("u", samples, pipeline.encode("sias"))
+    return [round(s.duration / 0.02) for s in result.alignment.tier("phones")]
+
+
+def model_that_reads(aligner: dict) -> Model:
+    torch.manual_seed(0)
+    reading = Reading("ctc", {"name": "ctc-greedy"}, "", aligner)
+    return Model(SpeechEncoder(ENCODER), {"ctc": {"name": "ctc"}}, phone_model().tokenizer, reading)
+
+
+def test_phones_of_a_given_text_last_as_long_as_phones_do() -> None:
+    """By the model's own aligner; one that is asked for is taken as it is, and so is one that cannot."""
+    own = Pipeline(model_that_reads({"name": "segmental"}))
+    assert min(frames_of(own, HURRIED)) == round(PHONE_S / 0.02) == 2
+    asked_for = Pipeline(model_that_reads({"name": "segmental"}), aligner="segmental")
+    assert frames_of(asked_for, HURRIED) == [5, 1, 4, 3]
+    assert frames_of(Pipeline(model_that_reads({"name": "ctc"})), "_s_i_a_s_") == [1, 1, 1, 1]
+
+
+def test_a_text_that_is_too_fast_for_that_is_aligned_all_the_same() -> None:
+    own = Pipeline(model_that_reads({"name": "segmental"}))
+    assert frames_of(own, ".sias.") == [1, 1, 1, 1]

@@ -1,0 +1,48 @@
+"""Recipes of corpora: every shared experiment fits each of them, and none repeats another."""
+
+from __future__ import annotations
+
+import pytest
+
+from isotone.training.config import load_recipe
+from isotone.training.experiments import experiments
+from tests.paths import RECIPES
+
+CORPORA = ("timit", "librispeech", "ami")
+PAPER = (
+    "ctc", "ottc", "ottc_fixed_alpha", "ottc_freeze_5", "ottc_freeze_15", "ottc_oracle_beta", "single_path", "softdtw",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+@pytest.mark.parametrize("name", [*PAPER, "joint"])
+def test_the_papers_experiments(corpus: str, name: str) -> None:
+    assert name in experiments(RECIPES / corpus)
+    recipe = load_recipe(RECIPES / corpus / f"{name}.yaml", ["data.root=/corpora"])
+    assert recipe.data.name == corpus
+    assert recipe.output == f"runs/{corpus}/{name}"
+    assert recipe.train.epochs == 40
+    rate = {"timit": (2e-4, 500, 0.0), "librispeech": (2e-4, 500, 0.0), "ami": (1.25e-3, 0, 0.1)}[corpus]
+    assert (recipe.train.lr, recipe.train.warmup_steps, recipe.train.warmup_share) == rate
+    assert recipe.tokens.unit == {"timit": "phones", "librispeech": "characters", "ami": "pieces"}[corpus]
+    if name.startswith("ottc_freeze"):
+        assert recipe.heads.ottc.detach_after == 1 - int(name.rpartition("_")[2]) / 40
+    if name in ("ottc_oracle_beta", "single_path"):
+        assert recipe.teacher == f"runs/{corpus}/{name}/../ctc"
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_small_presets(corpus: str) -> None:
+    recipe = load_recipe(RECIPES / corpus / "joint.yaml", ["data=synthetic"])
+    assert recipe.encoder.source == "wav2vec2-bert-tiny"
+    assert recipe.train.lr == 1e-3
+    assert (recipe.train.warmup_steps, recipe.train.warmup_share) == (100, 0.0)
+
+
+def test_no_two_recipes_share_six_lines() -> None:
+    places: dict[tuple[str, ...], str] = {}
+    for path in sorted(p for p in RECIPES.rglob("*") if p.suffix in (".py", ".yaml")):
+        recipe = path.relative_to(RECIPES).parts[0]
+        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        for six in zip(*(lines[i:] for i in range(6))):
+            assert places.setdefault(six, recipe) == recipe, f"{path} and {places[six]} share {six}"
