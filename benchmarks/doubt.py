@@ -31,8 +31,9 @@ from isotone.alignment import AlignmentError
 from isotone.batch.inputs import find_audio, find_transcript, read_text
 from isotone.evaluation import roc
 from isotone.model import Model
+from isotone.model.check import usable
 from isotone.pipeline import Pipeline
-from isotone.pipeline.doubt import check_of, strangers
+from isotone.pipeline.doubt import strangers
 from isotone.text.normalize import normalize
 
 
@@ -93,7 +94,7 @@ def measure(model: str, folder: Path, limit: int) -> Iterator[tuple[str, ...]]:
                 scores[kind].append((result.agreement, result.score))
             except AlignmentError:  # too long for the audio, which is said
                 scores[kind].append((-np.inf, -np.inf))
-    check = check_of(pipeline.model)
+    check = usable(pipeline.model.check)
     told = {kind: [a for a, _ in rows if a is not None] for kind, rows in scores.items()}
     for kind, agreed in told.items():
         if not agreed:
@@ -128,7 +129,7 @@ def main() -> None:
         "AUC % of the score",
     )
     table = Table(
-        *columns, title=f"{given.model}, threshold {check_of(Model.load(given.model)).threshold:.3f}"
+        *columns, title=f"{given.model}, threshold {usable(Model.load(given.model).check).threshold:.3f}"
     )
     for folder in given.folders:
         for row in measure(given.model, folder, given.limit):

@@ -23,7 +23,7 @@ from omegaconf import OmegaConf
 
 from benchmarks.harness import Bench, Peer, Size
 from isotone.corpus.folder import FolderCorpus
-from isotone.model import Model, Reading
+from isotone.model import DecodingConfig, Model
 from isotone.model.encoder import SpeechEncoder
 from isotone.text.tokenizer import CharacterTokenizer
 from isotone.training.config import Recipe
@@ -76,7 +76,7 @@ def ottc(work: Work) -> float:
 def _train(work: Work, name: str) -> float:
     """Train; the mean loss of the last step, in nats a token."""
     torch.manual_seed(0)
-    reading = Reading(
+    reading = DecodingConfig(
         name, {"name": f"{name}-greedy"}, name, {"name": "ctc" if name == "ctc" else "segmental"}
     )
     model = Model(SpeechEncoder("wav2vec2-tiny"), {name: {"name": name}}, work.tokenizer, reading)

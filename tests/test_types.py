@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone.kernels.coupling import couple
-from isotone.kernels.paths import coupling_from_paths
+from isotone.kernels.paths import coupling_from_paths, subframe_coupling
 from isotone.types import Coupling, Emissions, Encoded, Frames, Grid, Targets, length_mask
 
 EXACT = {"rtol": 0.0, "atol": 1e-9}
@@ -157,3 +158,19 @@ def test_targets_without_what_may_be_skipped() -> None:
     assert targets.required().tolist() == [[1, 2], [3]]
     assert targets.required().optional is None
     assert Targets.from_lists([[1, 2], [3]]).required().tolist() == [[1, 2], [3]]
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 999))
+def test_paths_keep_every_token(seed: int) -> None:
+    """Boundaries between frames can leave a token little of its only frame; it is in the path all the same."""
+    rng = np.random.default_rng(seed)
+    tokens = int(rng.integers(1, 9))
+    path = np.sort(np.concatenate([np.arange(tokens), rng.integers(0, tokens, rng.integers(0, 6))]))
+    paths, labels = torch.from_numpy(path)[None], torch.from_numpy(1 + np.arange(tokens) % 3)[None]
+    lengths = torch.tensor([len(path)]), torch.tensor([tokens])
+    logits = 3 * torch.from_numpy(rng.normal(size=(1, len(path), 4))).float()
+    soft = subframe_coupling(paths, logits, labels, *lengths)
+    found = soft.path(len(path) + 2).tokens
+    assert torch.equal(found[:, : len(path)], paths)
+    assert (found[:, len(path) :] == -2).all()

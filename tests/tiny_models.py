@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from isotone.batch.ledger import NAME
 from isotone.cli import app
-from isotone.model import Model, Reading
+from isotone.model import DecodingConfig, Model
 from isotone.model.encoder import SpeechEncoder
 from isotone.text.tokenizer import CharacterTokenizer, PhoneTokenizer
 
@@ -33,7 +33,7 @@ def save_character_model(folder: Path, guide: str = "") -> Path:
     torch.manual_seed(0)
     heads = {"ctc": {"name": "ctc"}, "ottc": {"name": "ottc", "reads": "features", "layers": 1, "width": 8}}
     guided = {"guide": guide, "guide_aligner": {"name": "ctc"}} if guide else {}
-    reading = Reading("ctc", {"name": "ctc-greedy"}, "ottc", {"name": "segmental"}, **guided)
+    reading = DecodingConfig("ctc", {"name": "ctc-greedy"}, "ottc", {"name": "segmental"}, **guided)
     tokenizer = CharacterTokenizer(["<pad>", "<unk>", "|", *LETTERS])
     Model(SpeechEncoder(ENCODER), heads, tokenizer, reading).save(folder)
     return folder
@@ -42,7 +42,7 @@ def save_character_model(folder: Path, guide: str = "") -> Path:
 def save_phone_model(folder: Path) -> Path:
     """A model of phones without a pronouncer: texts are phones."""
     torch.manual_seed(1)
-    reading = Reading("ctc", {"name": "ctc-greedy"}, "ctc", {"name": "ctc"})
+    reading = DecodingConfig("ctc", {"name": "ctc-greedy"}, "ctc", {"name": "ctc"})
     tokenizer = PhoneTokenizer(PHONES, None, "sil")
     Model(SpeechEncoder(ENCODER), {"ctc": {"name": "ctc"}}, tokenizer, reading).save(folder)
     return folder

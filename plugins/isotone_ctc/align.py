@@ -6,13 +6,14 @@ import torch
 from torch import Tensor
 
 from isotone.alignment import AlignmentError
+from isotone.interfaces import Aligner
 from isotone.kernels.paths import BlankRule, EdgeRule, check_blank_rules, coupling_from_paths, fill_blanks
 from isotone.kernels.viterbi import check_ctc, ctc_path
 from isotone.types import Coupling, Emissions, Targets
 from isotone_ctc.functional import collapse
 
 
-class CTCViterbi:
+class CTCViterbi(Aligner):
     """The best CTC path, by isotone's own compiled Viterbi.
 
     Args:
@@ -51,7 +52,7 @@ class CTCViterbi:
         return coupling_from_paths(paths, emissions.lengths, targets.lengths, scores)
 
 
-class TorchaudioViterbi:
+class TorchaudioViterbi(Aligner):
     """The best CTC path, by ``torchaudio.functional.forced_align``: a second opinion, one row at a time.
 
     Args:
@@ -81,9 +82,7 @@ class TorchaudioViterbi:
                 log_probs[row, :frames], targets.labels[row, :tokens], emissions.blank
             )
             if not torch.isfinite(score):
-                raise AlignmentError(
-                    f"Row {row} cannot be aligned: its log-probabilities are not finite ({float(score)})."
-                )
+                raise AlignmentError(f"its log-probabilities are not finite ({float(score)}).", row=row)
             frame_labels[row, :frames] = best
             scores[row] = score
         _, _, paths = collapse(frame_labels, emissions.lengths, emissions.blank)

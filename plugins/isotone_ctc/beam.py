@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from isotone.interfaces import Decoder
 from isotone.kernels.beam import BEAM, PRUNE, check_scores, prefix_beam_search
 from isotone.kernels.paths import BlankRule, EdgeRule
 from isotone.text.tokenizer import Tokenizer
@@ -28,7 +29,7 @@ class Hypothesis(NamedTuple):
     score: float
 
 
-class BeamCTC:
+class BeamCTC(Decoder):
     """Prefix beam search, with an n-gram language model if there is one; times by the Viterbi path of the result.
 
     Without a language model see :func:`isotone.kernels.beam.prefix_beam_search`, with one
@@ -50,6 +51,8 @@ class BeamCTC:
     Raises:
         ValueError: an option outside its range, or one of a language model without ``model``.
     """
+
+    ranks = True
 
     def __init__(
         self,

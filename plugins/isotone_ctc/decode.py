@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from isotone.interfaces import Decoder
 from isotone.kernels.paths import BlankRule, EdgeRule, check_blank_rules, coupling_from_paths, fill_blanks
 from isotone.types import Coupling, Emissions, Targets, length_mask
 from isotone_ctc.functional import collapse
 
 
-class GreedyCTC:
+class GreedyCTC(Decoder):
     """The most likely label of every frame, repeats merged and blanks removed.
 
     Args:

@@ -126,27 +126,26 @@ class SinglePathLoss(Loss):
 
         Args:
             emissions: Logits ``(B, T, V)``.
-            targets: With ``paths (B, T)``; frames whose path is -2 (a row that the teacher could not align)
-                are left out.
+            targets: With paths; frames past their end (rows that the teacher could not align) are left out.
 
         Returns:
-            ``(B,)`` nats a frame, float32 at least.
+            ``(B,)`` nats per frame, float32 at least.
 
         Raises:
             ValueError: the targets have no paths, or paths of another shape than the logits.
         """
-        paths = targets.paths
-        if paths is None:
+        if targets.paths is None:
             raise ValueError(
                 "SinglePathLoss expects targets with paths and got none: give training a teacher, whose "
                 "alignments become Targets.paths."
             )
+        paths = targets.paths.tokens
         if paths.shape != emissions.logits.shape[:2]:
             raise ValueError(
-                f"SinglePathLoss expects paths of shape {tuple(emissions.logits.shape[:2])}, one a frame; "
+                f"SinglePathLoss expects paths of shape {tuple(emissions.logits.shape[:2])}, one per frame; "
                 f"got {tuple(paths.shape)}: the teacher's frames must be the model's."
             )
-        used = length_mask(emissions.lengths, paths.shape[1]) & (paths > -2)
+        used = length_mask(emissions.lengths, paths.shape[1]) & targets.paths.valid
         carried = used & (paths >= 0)
         token = paths.masked_fill(~carried, 0)
         labels = torch.where(carried, targets.labels.gather(1, token), emissions.blank)

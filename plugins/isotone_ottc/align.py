@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from isotone.alignment import AlignmentError
+from isotone.interfaces import Aligner
 from isotone.kernels.coupling import couple
 from isotone.kernels.paths import coupling_from_paths, subframe_coupling
 from isotone.types import Coupling, Emissions, Targets, length_mask
@@ -27,7 +28,7 @@ from isotone_ottc.weights import (
 )
 
 
-class Transport:
+class Transport(Aligner):
     """The coupling of the OT weights with label weights: the one soft alignment that OTTC is trained with.
 
     Args:
@@ -106,7 +107,7 @@ class Transport:
         )
 
 
-class SegmentalViterbi:
+class SegmentalViterbi(Aligner):
     """The best alignment without CTC's blanks: every token takes the frames from its start to the next one's.
 
     Args:
@@ -232,13 +233,14 @@ def _check_rows(emissions: Emissions, needed: Tensor) -> None:
     if len(short):
         row = int(short[0])
         raise AlignmentError(
-            f"Row {row}: its tokens (and blanks between repeats) need at least {int(needed[row])} frames, "
+            f"its tokens (and blanks between repeats) need at least {int(needed[row])} frames, "
             f"got {int(emissions.lengths[row])}: the text is too long for the audio. If it is the right one, "
-            "lower the model's stride, or leave the utterance out."
+            "lower the model's stride, or leave the utterance out.",
+            row=row,
         )
     bad = torch.isnan(torch.logsumexp(emissions.logits.float(), -1))
     if emissions.weight_logits is not None:
         bad |= torch.isnan(emissions.weight_logits)
     broken = (bad & length_mask(emissions.lengths, bad.shape[1])).any(1).nonzero()[:, 0]
     if len(broken):
-        raise AlignmentError(f"Row {int(broken[0])} cannot be aligned: its emissions hold NaN.")
+        raise AlignmentError("its emissions hold NaN.", row=int(broken[0]))

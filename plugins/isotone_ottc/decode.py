@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from isotone.interfaces import Decoder
 from isotone.kernels.paths import coupling_from_paths
 from isotone.kernels.viterbi import segmental_decode
 from isotone.types import Coupling, Emissions, Targets, length_mask
@@ -11,7 +12,7 @@ from isotone_ottc.functional import collapse_frames
 from isotone_ottc.states import check_states, merge_states
 
 
-class GreedyOTTC:
+class GreedyOTTC(Decoder):
     """The most likely label of every frame that has weight, repeats merged and blanks removed.
 
     Args:
@@ -51,7 +52,7 @@ class GreedyOTTC:
         return Targets(labels, counts), coupling_from_paths(paths, emissions.lengths, counts, scores)
 
 
-class SegmentalDecoder:
+class SegmentalDecoder(Decoder):
     """The best label sequence where every change of label costs something: greedy decoding without flicker.
 
     Args:

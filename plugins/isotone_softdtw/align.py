@@ -7,6 +7,7 @@ from dataclasses import replace
 import torch
 
 from isotone.alignment import AlignmentError
+from isotone.interfaces import Aligner
 from isotone.kernels.softdtw import dtw
 from isotone.types import Coupling, Emissions, Targets
 from isotone_softdtw.costs import label_costs
@@ -15,7 +16,7 @@ from isotone_softdtw.costs import label_costs
 _LEAST_SHARE = 1e-6
 
 
-class DTWAligner:
+class DTWAligner(Aligner):
     """The DTW path of frames and tokens under :math:`-\\log p_{y_j}(x_i)`: what :class:`SoftDTWLoss` trains.
 
     Unlike in CTC or a segmental alignment a frame may be matched with several tokens.
@@ -58,7 +59,7 @@ class DTWAligner:
         if len(short):
             row = int(short[0])
             raise AlignmentError(
-                f"Row {row}: {int(tokens[row])} tokens need at least as many frames, got {int(frames[row])}."
+                f"{int(tokens[row])} tokens need at least as many frames, got {int(frames[row])}.", row=row
             )
         some = tokens > 0
         if not some.any():

@@ -9,7 +9,17 @@ from pathlib import Path
 
 
 class AlignmentError(ValueError):
-    """A sequence cannot be aligned, or segments do not make a valid tier; the message says which and why."""
+    """A sequence cannot be aligned, or segments do not make a valid tier; the message says which and why.
+
+    Attributes:
+        reason: The message without the row.
+        row: Number of the batch's row that cannot be aligned; None where the error is not about a batch.
+    """
+
+    def __init__(self, reason: str, *, row: int | None = None) -> None:
+        super().__init__(reason if row is None else f"Row {row}: {reason}")
+        self.reason = reason
+        self.row = row
 
 
 @dataclass(frozen=True, slots=True)

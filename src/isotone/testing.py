@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import torch
@@ -19,7 +19,7 @@ from torch import Tensor
 from isotone.alignment import Alignment, AlignmentError, Segment, Tier
 from isotone.corpus import SILENCE
 from isotone.interfaces import Aligner, Decoder, Format, Head, Loss
-from isotone.types import Coupling, Emissions, Frames, Grid, Targets, length_mask
+from isotone.types import PAST_END, Coupling, Emissions, FramePath, Frames, Grid, Targets, length_mask
 
 Batch = TypeVar("Batch", Frames, Emissions, Targets)
 
@@ -63,7 +63,7 @@ def sample_batch(
             paths[row, :n] = torch.where(frame % 2 == 1, frame // 2, -1).clamp(max=m - 1)
             paths[row, 2 * m - 1 : n] = m - 1
     emissions = Emissions(logits, lengths, Grid(0.02), 0, weights)
-    return emissions, Targets(labels, counts, durations, paths)
+    return emissions, Targets(labels, counts, durations, FramePath(paths))
 
 
 def sample_alignment() -> Alignment:
@@ -291,7 +291,7 @@ def _check_infeasible_loss(loss: Loss) -> None:
     emissions, targets = sample_batch()
     emissions = replace(emissions, lengths=torch.tensor([12, 2, 7, 4, 10]))
     if targets.paths is not None:  # a teacher has no path for it
-        targets.paths[1] = -2
+        targets.paths.tokens[1] = PAST_END
     value, grads = _value_and_grads(loss, emissions, targets)
     _require(value[1].item() == 0, f"3 tokens in 2 frames have loss 0; got {value[1].item()}")
     _require(not any(bool(g[1].any()) for g in grads), "3 tokens in 2 frames have no gradient")
@@ -375,10 +375,7 @@ def _map_logits(emissions: Emissions, change: Callable[[Tensor], Tensor]) -> Emi
 
 
 def _rows(batch: Batch, index: Tensor) -> Batch:
-    taken: dict[str, Any] = {
-        f.name: v[index] for f in fields(batch) if isinstance(v := getattr(batch, f.name), Tensor)
-    }
-    return replace(batch, **taken)
+    return batch.rows(index)
 
 
 def _alone(batch: Batch, row: int) -> Batch:
@@ -389,8 +386,8 @@ def _alone(batch: Batch, row: int) -> Batch:
     cut: dict[str, Any] = {
         n: v[:, :size] for n in along_time if isinstance(v := getattr(one, n, None), Tensor)
     }
-    if isinstance(paths := getattr(one, "paths", None), Tensor):
-        cut["paths"] = paths[:, : int((paths > -2).sum())]
+    if isinstance(paths := getattr(one, "paths", None), FramePath):
+        cut["paths"] = FramePath(paths.tokens[:, : int(paths.valid.sum())])
     return replace(one, **cut)
 
 

@@ -17,7 +17,7 @@ from isotone import audio
 from isotone.interfaces import Encoder
 from isotone.model.encoder import SpeechEncoder
 from isotone.model.hub import card, export_transformers, push_to_hub
-from isotone.model.model import CONFIG, Model, ModelError, Reading
+from isotone.model.model import CONFIG, DecodingConfig, Model, ModelError
 from isotone.pipeline import Pipeline
 from isotone.registries import encoders
 from isotone.text.tokenizer import CharacterTokenizer, PhoneTokenizer, Tokenizer, train_pieces
@@ -30,7 +30,7 @@ WAVE = {
     "conv_bias": True, "num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2, "layerdrop": 0.0,
 }  # fmt: skip
 LETTERS = CharacterTokenizer(["<pad>", "<unk>", "|", *"abcdefgh"])
-READING = Reading("ctc", {"name": "ctc-greedy"}, "ctc", {"name": "ctc"})
+READING = DecodingConfig("ctc", {"name": "ctc-greedy"}, "ctc", {"name": "ctc"})
 
 
 def model_of(encoder: dict[str, Any], tokenizer: Tokenizer, **head: Any) -> Model:

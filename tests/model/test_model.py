@@ -15,7 +15,7 @@ from transformers import Wav2Vec2ForCTC, Wav2Vec2Processor
 from isotone.audio import load
 from isotone.interfaces import Head
 from isotone.model.encoder import SpeechEncoder
-from isotone.model.model import CONFIG, WEIGHTS, Model, ModelError, Reading
+from isotone.model.model import CONFIG, WEIGHTS, DecodingConfig, Model, ModelError
 from isotone.pipeline import Pipeline
 from isotone.registries import heads
 from isotone.text.tokenizer import PhoneTokenizer
@@ -63,7 +63,7 @@ def test_round_trip(kind: str, folders: dict[str, Path], tmp_path: Path) -> None
     model.save(tmp_path / "again")
     again = Model.load(tmp_path / "again")
     assert not again.training
-    assert again.reading == model.reading
+    assert again.decoding == model.decoding
     assert again.tokenizer.labels == model.tokenizer.labels
     mine, theirs = emissions(model), emissions(again)
     assert mine.keys() == theirs.keys()
@@ -154,11 +154,11 @@ def test_damaged_folders(folders: dict[str, Path], tmp_path: Path) -> None:
 def test_readings_and_heads_that_are_not_there() -> None:
     encoder, tokenizer = SpeechEncoder(ENCODER), PhoneTokenizer(PHONES)
     with pytest.raises(ModelError, match=r"from a head 'otc'; the model has \['ctc'\]"):
-        Model(encoder, {"ctc": {"name": "ctc"}}, tokenizer, Reading("ctc", {}, "otc"))
+        Model(encoder, {"ctc": {"name": "ctc"}}, tokenizer, DecodingConfig("ctc", {}, "otc"))
     with pytest.raises(ModelError, match="head 'ctc' needs a mapping with a 'name'"):
-        Model(encoder, {"ctc": "ctc"}, tokenizer, Reading("ctc", {}))  # type: ignore[dict-item]
+        Model(encoder, {"ctc": "ctc"}, tokenizer, DecodingConfig("ctc", {}))  # type: ignore[dict-item]
     with pytest.raises(LookupError, match="No head named 'ctcc'"):
-        Model(encoder, {"ctc": {"name": "ctcc"}}, tokenizer, Reading("ctc", {}))
+        Model(encoder, {"ctc": {"name": "ctcc"}}, tokenizer, DecodingConfig("ctc", {}))
 
 
 def test_a_head_that_always_reads_the_same() -> None:
@@ -178,7 +178,7 @@ def test_a_head_that_always_reads_the_same() -> None:
     heads.register("test-bands")(Bands)
     try:
         specs = {"bands": {"name": "test-bands"}}
-        model = Model(SpeechEncoder(ENCODER), specs, PhoneTokenizer(PHONES), Reading("bands", {}))
+        model = Model(SpeechEncoder(ENCODER), specs, PhoneTokenizer(PHONES), DecodingConfig("bands", {}))
         assert emissions(model)["bands"].logits.shape == (2, 36, len(PHONES))
     finally:
         heads._registered.pop("test-bands")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from isotone.pipeline.activity import Lively, sounding
+from isotone.pipeline.activity import Activity, without_silence
 
 RATE = 1600  # frames of 16 samples, whose level varies more than that of longer ones
 SIZE = 16
@@ -44,9 +44,9 @@ def by_loops(samples: np.ndarray) -> list[int]:
 def test_frames_by_their_definition(parts: list[tuple[int, float]], seed: int, rest: int) -> None:
     samples = noise(parts, seed, rest)
     expected = by_loops(samples)
-    found = Lively(samples, RATE).frames.tolist()
+    found = Activity(samples, RATE).frames.tolist()
     assert found == expected
-    assert Lively(samples * np.float32(0.25), RATE).frames.tolist() == found  # loudness plays no part
+    assert Activity(samples * np.float32(0.25), RATE).frames.tolist() == found  # loudness plays no part
 
 
 @given(
@@ -58,7 +58,7 @@ def test_frames_by_their_definition(parts: list[tuple[int, float]], seed: int, r
 @settings(deadline=None)
 def test_what_is_near(parts: list[tuple[int, float]], seed: int, ends: list[int], least_s: float) -> None:
     samples = noise(parts, seed)
-    lively = Lively(samples, RATE)
+    lively = Activity(samples, RATE)
     runs = lively.near(*ends, least_s)
     frames = [t for run in runs for t in range(run.start // SIZE, run.stop // SIZE)]
     assert all(a.stop < b.start for a, b in pairwise(runs))
@@ -79,7 +79,7 @@ def test_silence_and_steady_noise_are_not(level: float) -> None:
     samples = noise([(3000, 0.0), *words, (3000, 0.0)], 0, size=160)
     samples += np.random.default_rng(1).normal(0, level, len(samples)).astype(np.float32)
     samples += level * np.sin(2 * np.pi * 60 / 16_000 * np.arange(len(samples))).astype(np.float32) + 0.05
-    found = Lively(samples, 16_000).frames
+    found = Activity(samples, 16_000).frames
     assert 2950 <= found.min() <= 3000
     assert 3299 <= found.max() <= 3350
     assert len(found) >= 300
@@ -87,14 +87,14 @@ def test_silence_and_steady_noise_are_not(level: float) -> None:
 
 def test_where_little_is_lively_everything_counts() -> None:
     steady = noise([(2000, 0.1)], 0, size=160)
-    assert len(Lively(steady, 16_000).frames) == 2000
+    assert len(Activity(steady, 16_000).frames) == 2000
     click = noise([(1000, 0.001), (1, 0.5), (1000, 0.001)], 0, size=160)
-    assert len(Lively(click, 16_000).frames) == 2001
-    assert Lively(np.zeros(16_000, np.float32), 16_000).near(0, 8000, 0.1) == [slice(0, 8000)]
-    assert Lively(np.zeros(0, np.float32), 16_000).near(0, 0, 10.0) == []
+    assert len(Activity(click, 16_000).frames) == 2001
+    assert Activity(np.zeros(16_000, np.float32), 16_000).near(0, 8000, 0.1) == [slice(0, 8000)]
+    assert Activity(np.zeros(0, np.float32), 16_000).near(0, 0, 10.0) == []
 
 
 def test_digital_silence_does_not_sound() -> None:
     samples = noise([(3, 0.0), (2, 0.1), (4, 0.0), (1, 0.2)], 0, rest=5)
-    np.testing.assert_array_equal(sounding(samples, RATE), samples[samples != 0])
-    np.testing.assert_array_equal(sounding(np.zeros(99, np.float32), RATE), np.zeros(99))
+    np.testing.assert_array_equal(without_silence(samples, RATE), samples[samples != 0])
+    np.testing.assert_array_equal(without_silence(np.zeros(99, np.float32), RATE), np.zeros(99))

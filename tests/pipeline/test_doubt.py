@@ -11,18 +11,17 @@ import torch
 
 from isotone.kernels.paths import coupling_from_paths
 from isotone.model import Model, ModelError
+from isotone.model.check import DEFAULT, Check, usable
 from isotone.pipeline import Pipeline, doubt
 from isotone.pipeline.doubt import (
-    DEFAULT,
     SHUFFLES,
-    Check,
     agreement,
     agreements,
-    check_of,
     doubtful,
     strangers,
 )
 from isotone.pipeline.stars import STAR_NUMBER
+from isotone.pipeline.texts import TextToAlign
 from isotone.text.normalize import Word
 from isotone.text.tokenizer import Transcript
 from isotone.types import Emissions, Grid
@@ -46,10 +45,14 @@ def text(labels: list[int]) -> Transcript:
     return Transcript(words, tuple(labels), tuple(i // 3 for i in range(len(labels))))
 
 
+def required(transcript: Transcript) -> TextToAlign:
+    return TextToAlign(transcript, [False] * len(transcript.tokens))
+
+
 def agreed(emissions: Emissions | list[Emissions], labels: list[int]) -> float:
     heard = emissions if isinstance(emissions, list) else [emissions]
     starts = [heard[0].grid.seconds(4 * i) for i in range(len(labels))]
-    found = agreement(heard, text(labels), [False] * len(labels), starts)
+    found = agreement(heard, required(text(labels)), starts)
     assert found is not None
     return found
 
@@ -109,10 +112,10 @@ def test_how_sure_a_model_is_of_everything_does_not_matter(factor: float) -> Non
 def test_a_text_with_one_order_says_nothing() -> None:
     emissions = said([1, 2, 3, 4, 5, 6])
     assert agreed(emissions, [3] * 6) == pytest.approx(0, abs=1e-6)
-    assert agreement([emissions], text([1, 2]), [False] * 2, [0.0, 0.08]) is None
+    assert agreement([emissions], required(text([1, 2])), [0.0, 0.08]) is None
     wordless = Transcript((), (1, 2, 3, 4, 5, 6), (None,) * 6)
     starts = [0.08 * i for i in range(6)]
-    assert agreement([emissions], wordless, [False] * 6, starts) == agreed(emissions, [1, 2, 3, 4, 5, 6])
+    assert agreement([emissions], required(wordless), starts) == agreed(emissions, [1, 2, 3, 4, 5, 6])
 
 
 def test_a_text_that_just_fits_is_compared_with_what_fits() -> None:
@@ -136,9 +139,9 @@ def test_stars_and_pauses_keep_their_places() -> None:
     words = (Word("*", "*", 0, 1), *text(labels[20:]).words)
     starred = Transcript(words, tokens, (0, *(i // 3 + 1 for i in range(20))))
     starts = [0.0, *(0.08 * i for i in range(20, 40))]
-    right = agreement([emissions], starred, [False] * 21, starts)
+    right = agreement([emissions], required(starred), starts)
     wrong = agreement(
-        [emissions], replace(starred, tokens=(STAR_NUMBER, *random_labels(20, 7))), [False] * 21, starts
+        [emissions], required(replace(starred, tokens=(STAR_NUMBER, *random_labels(20, 7)))), starts
     )
     assert right is not None
     assert wrong is not None
@@ -172,7 +175,7 @@ def test_a_batch_is_its_rows() -> None:
     for row, labels in zip(paths, texts):
         row[: 4 * len(labels)] = torch.arange(len(labels)).repeat_interleave(4)
     coupling = coupling_from_paths(paths, batch.lengths, torch.tensor([12, 20]), torch.zeros(2))
-    asked = [(text(labels), [False] * len(labels)) for labels in texts]
+    asked = [required(text(labels)) for labels in texts]
     found = agreements([batch], batch.grid, asked, coupling)
     assert found == [pytest.approx(agreed(one, labels)) for one, labels in zip(each, texts)]
 
@@ -205,13 +208,13 @@ def test_checking_changes_no_time_and_no_score(folder: Path, extra_speech: bool)
 def test_a_model_keeps_its_threshold(folder: Path, tmp_path: Path) -> None:
     model = Model.load(folder)
     assert model.check is None
-    assert check_of(model) == DEFAULT
+    assert usable(model.check) == DEFAULT
     model.check = Check(0.25, "dev", 100, 0.01, 0.99)
     model.save(tmp_path / "m")
     kept = Model.load(tmp_path / "m")
-    assert check_of(kept) == model.check
+    assert usable(kept.check) == model.check
     kept.check = replace(model.check, statistic="another")
-    assert check_of(kept) == DEFAULT
+    assert usable(kept.check) == DEFAULT
     config = tmp_path / "m" / "isotone.json"
     config.write_text(config.read_text().replace('"files"', '"flies"'))
     with pytest.raises(ModelError, match=r"isotone\.json is damaged"):

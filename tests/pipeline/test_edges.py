@@ -14,23 +14,23 @@ from typer.testing import CliRunner
 
 from benchmarks import edges as bench
 from isotone.pipeline import Pipeline, stars
-from isotone.pipeline import pipeline as pipelines
-from isotone.pipeline.edges import END_GAIN, LEAST_GAIN, Asked, choose_edges, with_edges
+from isotone.pipeline.edges import END_GAIN, LEAST_GAIN, choose_edges, with_edges
 from isotone.pipeline.result import Result
-from isotone.pipeline.windows import Windows
+from isotone.pipeline.texts import TextToAlign
 from isotone.types import Emissions
+from tests.pipeline.parts import GivenEmissions, give
 from tests.pipeline.test_stars import PHONES, SPELT, heard, phone_model, shown
 from tests.tiny_models import save_character_model, save_noise
 
 MUSIC = "sitattis"  # phones where there is none
 
 
-def asked_for(text: str) -> Asked:
+def asked_for(text: str) -> TextToAlign:
     transcript = stars.encode(SPELT, text)
-    return SPELT.with_pauses(transcript)
+    return TextToAlign(*SPELT.with_pauses(transcript))
 
 
-def in_words(asked: Asked) -> str:
+def in_words(asked: TextToAlign) -> str:
     names = shown(asked[0], PHONES).split()
     return " ".join(f"({n})" if o else n for n, o in zip(names, asked[1]))
 
@@ -45,12 +45,10 @@ def in_words(asked: Asked) -> str:
 )
 def test_stars_at_the_ends_are_of_no_word(left: bool, right: bool, expected: str) -> None:
     asked = asked_for("sit at")
-    asked = (
-        asked[0],
-        [o and 0 < i < len(asked[1]) - 1 for i, o in enumerate(asked[1])],
-    )  # silence at both ends
-    found, optional = with_edges(asked, left, right)
-    assert in_words((found, optional)) == expected
+    inside = [o and 0 < i < len(asked[1]) - 1 for i, o in enumerate(asked[1])]
+    edged = with_edges(TextToAlign(asked[0], inside), left, right)  # silence at both ends
+    assert in_words(edged) == expected
+    found = edged.transcript
     assert found.words == asked[0].words
     assert [w for t, w in zip(found.tokens, found.token_words) if t == stars.STAR_NUMBER] == [None] * (
         left + right
@@ -65,7 +63,7 @@ def test_an_end_has_a_star_where_that_is_worth_it(worth: tuple[float, float], ex
     """Both together gain the least gain, and each of two what one star is worth at least."""
     assert (LEAST_GAIN, END_GAIN) == (40, 10)
 
-    def score(some: Asked) -> float:
+    def score(some: TextToAlign) -> float:
         tokens = some[0].tokens
         sides = tokens[0] == stars.STAR_NUMBER, tokens[-1] == stars.STAR_NUMBER
         return sum(w for w, side in zip(worth, sides) if side)
@@ -81,12 +79,14 @@ def test_a_text_with_stars_says_itself_what_it_leaves_out() -> None:
     assert choose_edges(asked, lambda _: pytest.fail("nothing is to be scored")) is asked
 
 
-def align(pipeline: Pipeline, emissions: Sequence[Emissions], text: str) -> tuple[list[Result], list[str]]:
+def align(
+    pipeline: Pipeline, emissions: Sequence[Emissions], text: str, second: Emissions | None = None
+) -> tuple[list[Result], list[str]]:
     """The results of recordings in one batch, and their words with frames."""
     size = max(int(e.lengths[0]) for e in emissions)
     logits = [torch.nn.functional.pad(e.logits, (0, 0, 0, size - e.logits.shape[1])) for e in emissions]
     batch = replace(emissions[0], logits=torch.cat(logits), lengths=torch.cat([e.lengths for e in emissions]))
-    pipeline._emit = lambda *_: {"ctc": batch}  # type: ignore[method-assign]
+    give(pipeline, batch, second)
     samples = [np.zeros(int(n) * 320, np.float32) for n in batch.lengths]
     ids = [f"u{i}" for i in range(len(samples))]
     found = pipeline.align_batch(ids, samples, [pipeline.encode(text)] * len(ids))
@@ -98,13 +98,10 @@ def align(pipeline: Pipeline, emissions: Sequence[Emissions], text: str) -> tupl
 
 @pytest.mark.parametrize("aligner", ["ctc", "segmental"])
 @pytest.mark.parametrize(("before", "after"), [(60, 60), (60, 0), (0, 60)])
-def test_the_text_is_found_between_edges_that_are_not_its(
-    aligner: str, before: int, after: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_text_is_found_between_edges_that_are_not_its(aligner: str, before: int, after: int) -> None:
     """Phones of other words before and after: no word is drawn over them, and the ends are empty."""
     middle = "...aaassstttiii..sssiiiaaa..." if aligner == "segmental" else "._a_s_t_i__._s_i_a__."
     sounds = heard(MUSIC.replace("i", "t") * before + middle + MUSIC.replace("a", "s") * after)
-    monkeypatch.setattr(pipelines, "emit", lambda *_: {"ctc": sounds})
     pipeline = Pipeline(phone_model(), aligner=aligner)
     text = "asti sia"
     (result,), (words,) = align(pipeline, [sounds], text)
@@ -149,24 +146,19 @@ def test_a_recording_of_its_text_alone_is_aligned_as_if_there_were_no_edges(alig
     assert edged != smeared
 
 
-def test_the_hearing_that_the_text_fits_better_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hearing_that_the_text_fits_better_is_taken() -> None:
     """A loud edge spoils the normalisation of the whole; short windows do not mind."""
     middle = "...aaassstttiii..sssiiiaaa..."
     edge = "tsst" * 30
     spoilt, right = heard(edge + "t" * 12 + middle[12:] + edge), heard(edge + middle + edge)
     expected = align(Pipeline(phone_model(), aligner="segmental"), [right], "asti sia")[1][0]
-    seen: list[Windows] = []
-    second = right
-
-    def emit(model: object, audio: object, heads: object, windows: Windows) -> dict[str, Emissions]:
-        seen.append(windows)
-        return {"ctc": second}
-
-    monkeypatch.setattr(pipelines, "emit", emit)
     for first, other in ((spoilt, right), (right, spoilt)):
-        second = other
-        assert align(Pipeline(phone_model(), aligner="segmental"), [first], "asti sia")[1][0] == expected
-    assert all(windows.alone and windows.window_s < 5 for windows in seen)
+        pipeline = Pipeline(phone_model(), aligner="segmental")
+        assert align(pipeline, [first], "asti sia", other)[1][0] == expected
+        assert isinstance(pipeline.emitter, GivenEmissions)
+        (windows,) = pipeline.emitter.seen
+        assert windows.alone
+        assert windows.window_s < 5
 
 
 def test_the_measure(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from isotone_ctc.align import CTCViterbi
 
 from isotone.alignment import Alignment, AlignmentError
+from isotone.interfaces import Decoder
 from isotone.kernels.paths import coupling_from_paths
-from isotone.model import Model, ModelError, Reading
+from isotone.model import DecodingConfig, Model, ModelError
 from isotone.model.encoder import SpeechEncoder
 from isotone.pipeline import Pipeline
 from isotone.pipeline.placing import PHONE_S, on_grid
@@ -24,7 +25,8 @@ from isotone.pipeline.scores import token_scores
 from isotone.pipeline.windows import Windows
 from isotone.text.normalize import Word
 from isotone.text.tokenizer import CharacterTokenizer, PhoneTokenizer, Transcript
-from isotone.types import Coupling, Emissions, Grid, Targets
+from isotone.types import Coupling, Emissions, FramePath, Grid, Targets
+from tests.pipeline.parts import watch
 from tests.tiny_models import ENCODER, LETTERS, PHONES
 
 HEADS = {
@@ -36,7 +38,7 @@ CHARACTERS = ["<pad>", "<unk>", "|", *LETTERS]
 
 def model_of_characters(times: str = "ottc", aligner: str = "segmental") -> Model:
     torch.manual_seed(0)
-    reading = Reading("ctc", {"name": "ctc-greedy"}, times, {"name": aligner})
+    reading = DecodingConfig("ctc", {"name": "ctc-greedy"}, times, {"name": aligner})
     model = Model(SpeechEncoder(ENCODER), HEADS, CharacterTokenizer(CHARACTERS), reading)
     with torch.no_grad():
         model.heads["ctc"].lm_head.weight.mul_(20)  # so that it says many labels
@@ -45,7 +47,7 @@ def model_of_characters(times: str = "ottc", aligner: str = "segmental") -> Mode
 
 def model_of_phones(silence: str | None = "sil") -> Model:
     torch.manual_seed(0)
-    reading = Reading("ctc", {"name": "ctc-greedy"}, "", {"name": "segmental"})
+    reading = DecodingConfig("ctc", {"name": "ctc-greedy"}, "", {"name": "segmental"})
     return Model(
         SpeechEncoder(ENCODER), {"ctc": {"name": "ctc"}}, PhoneTokenizer(PHONES, None, silence), reading
     )
@@ -179,17 +181,10 @@ def test_recognised_pauses_need_no_frames() -> None:
     model = model_of_characters()
     model.tokenizer = CharacterTokenizer(CHARACTERS, pauses=True)
     pipeline = Pipeline(model)
-    seen: list[Targets] = []
-    inner = pipeline.aligner
-
-    def spy(emissions: Emissions, targets: Targets) -> Coupling:
-        seen.append(targets)
-        return inner(emissions, targets)
-
-    spy.skips_optional = True  # type: ignore[attr-defined]
-    pipeline.aligner = spy
+    spy = watch(pipeline)
+    spy.skips_optional = True
     pipeline.transcribe_batch(["a", "b"], [noise(1.0, 1), noise(1.2, 2)])
-    targets, *_ = seen  # then with stars at the ends
+    targets, *_ = spy.seen  # then with stars at the ends
     assert targets.optional is not None
     silence = CHARACTERS.index("|")
     assert torch.equal(targets.optional, targets.labels == silence)
@@ -197,10 +192,10 @@ def test_recognised_pauses_need_no_frames() -> None:
         spelt = "".join(CHARACTERS[t] for t in row)
         assert spelt == "|" + "|".join(spelt.strip("|").split("|")) + "|"
         assert "||" not in spelt
-    spy.skips_optional = False  # type: ignore[attr-defined]
+    spy.skips_optional = False
     pipeline.transcribe("a", noise(1.0, 1))
-    assert seen[-1].optional is not None
-    assert not seen[-1].optional.any()
+    assert spy.seen[-1].optional is not None
+    assert not spy.seen[-1].optional.any()
 
 
 def test_a_decoders_own_times_and_others(caplog: pytest.LogCaptureFixture) -> None:
@@ -239,7 +234,7 @@ def test_another_head_for_the_times_has_an_aligner_that_fits_it(guide: str) -> N
     """The model's own aligner asks for what only its own timing head has, such as label priors."""
     torch.manual_seed(0)
     heads = {**HEADS, "ottc": {**HEADS["ottc"], "track_prior": True}}
-    reading = Reading(
+    reading = DecodingConfig(
         "ctc", {"name": "ctc-greedy"}, "ottc", {"name": "segmental", "prior": 0.5}, guide,
         {"name": "ctc", "blanks": "split"} if guide else {},
     )  # fmt: skip
@@ -251,14 +246,14 @@ def test_another_head_for_the_times_has_an_aligner_that_fits_it(guide: str) -> N
         assert pipeline.transcribe("u", samples).alignment.duration == 1.0
         return starts(pipeline.align("u", samples, text))
 
-    own = model.reading.guide_aligner if guide else {"name": "ctc"}
+    own = model.decoding.guide_aligner if guide else {"name": "ctc"}
     assert placed(times="ctc") == placed(times="ctc", aligner=own)
     assert placed(times="ottc") == placed()
     assert placed(times="ctc", aligner={"name": "segmental"}) != placed(
         times="ctc"
     )  # what is asked for counts
     with pytest.raises(ValueError, match=r"keeps its labels. priors, .* or set prior to 0"):
-        placed(times="ctc", aligner=model.reading.aligner)
+        placed(times="ctc", aligner=model.decoding.aligner)
 
 
 def test_an_aligner_is_asked_for_with_options() -> None:
@@ -278,7 +273,7 @@ def guided_model(guide: str = "ctc") -> Model:
     """As :func:`model_of_characters`, with a guide."""
     model = model_of_characters()
     if guide:
-        reading = replace(model.reading, guide=guide, guide_aligner={"name": "ctc"})
+        reading = replace(model.decoding, guide=guide, guide_aligner={"name": "ctc"})
         model = Model(model.encoder, HEADS, model.tokenizer, reading)
         model.load_state_dict(model_of_characters().state_dict())
     return model
@@ -308,11 +303,11 @@ def test_a_guide_keeps_tokens_where_the_other_head_hears_them() -> None:
     with torch.inference_mode():
         emissions = model(torch.from_numpy(audio[0])[None], torch.tensor([len(audio[0])]))
     path = CTCViterbi()(emissions["ctc"], targets)
-    given_guide = guided.place.guided(["a"], emissions, targets, 0.0).guide
+    given_guide = guided.placer.guided(["a"], emissions, targets, 0.0).guide
     assert given_guide is not None
-    frames = (given_guide[0] >= 0).nonzero()[:, 0]
+    frames = given_guide.carried[0].nonzero()[:, 0]
     assert frames.tolist() == path.source[0, path.mass[0] > 0].tolist()
-    assert given_guide[0, frames].tolist() == path.target[0, path.mass[0] > 0].tolist()
+    assert given_guide.tokens[0, frames].tolist() == path.target[0, path.mass[0] > 0].tolist()
 
 
 def test_a_guide_on_other_frames() -> None:
@@ -320,7 +315,7 @@ def test_a_guide_on_other_frames() -> None:
     heard = Emissions(torch.zeros(2, 4, 3), torch.tensor([4, 2]), Grid(0.02, 0.01))
     timing = Emissions(torch.zeros(2, 9, 3), torch.tensor([9, 5]), Grid(0.01))
     tokens = torch.tensor([[0, -1, 1, 2], [0, 1, -1, -1]])
-    assert on_grid(tokens, heard, timing).tolist() == [
+    assert on_grid(FramePath(tokens), heard, timing).tokens.tolist() == [
         [0, 0, 0, -1, -1, 1, 1, 2, 2],
         [0, 0, 0, 1, 1, -2, -2, -2, -2],
     ]
@@ -336,12 +331,12 @@ def test_a_text_that_the_guide_cannot_place() -> None:
     doubled = Transcript(tight.words, (tight.tokens[0], *tight.tokens[:-1]), tight.token_words)
     other = model.tokenizer.encode("so it is")
     pipeline = Pipeline(model)
-    emissions = pipeline._emit(["a", "b"], audio, {"ctc", "ottc"})
+    emissions = pipeline.emitter(["a", "b"], audio, {"ctc", "ottc"})
     targets = Targets.from_lists([list(doubled.tokens), list(other.tokens)])
-    guide = pipeline.place.guided(["a", "b"], emissions, targets, 0.0).guide
+    guide = pipeline.placer.guided(["a", "b"], emissions, targets, 0.0).guide
     assert guide is not None
-    assert (guide[0] < 0).all()
-    assert (guide[1] >= 0).any()
+    assert not guide.carried[0].any()
+    assert guide.carried[1].any()
 
 
 def test_a_guide_that_is_not_there() -> None:
@@ -349,24 +344,24 @@ def test_a_guide_that_is_not_there() -> None:
         guided_model("cct")
     model = model_of_characters()
     with pytest.raises(ModelError, match="needs an aligner"):
-        Model(model.encoder, HEADS, model.tokenizer, replace(model.reading, guide="ctc"))
+        Model(model.encoder, HEADS, model.tokenizer, replace(model.decoding, guide="ctc"))
 
 
 def test_empty_hypotheses(characters: Pipeline) -> None:
     """Nothing recognised is an answer: empty tiers, and the others of the batch as they were."""
     audio = [noise(1.0, 1), noise(1.2, 2)]
     both = characters.transcribe_batch(["a", "b"], audio)
-    decoder = characters.decoder
 
-    def first_is_empty(emissions: Emissions) -> tuple[Targets, Coupling]:
-        rows = [[], *decoder(emissions)[0].tolist()[1:]]
-        targets = Targets.from_lists(rows)
-        paths = torch.full(emissions.logits.shape[:2], -1)
-        paths[1, 0] = 0
-        return targets, coupling_from_paths(paths, emissions.lengths, targets.lengths)
+    class FirstIsEmpty(Decoder):
+        def __call__(self, emissions: Emissions) -> tuple[Targets, Coupling]:
+            rows = [[], *characters.decoder(emissions)[0].tolist()[1:]]
+            targets = Targets.from_lists(rows)
+            paths = torch.full(emissions.logits.shape[:2], -1)
+            paths[1, 0] = 0
+            return targets, coupling_from_paths(paths, emissions.lengths, targets.lengths)
 
     pipeline = Pipeline(characters.model)
-    pipeline.decoder = first_is_empty
+    pipeline.recogniser = replace(pipeline.recogniser, decoder=FirstIsEmpty())
     empty, other = pipeline.transcribe_batch(["a", "b"], audio)
     assert empty.text == ""
     assert empty.score < 0  # the model would rather have said something
@@ -414,20 +409,13 @@ def transcript(phones: Sequence[str], owners: Sequence[int | None]) -> Transcrip
 
 def asked(pipeline: Pipeline, given_: Transcript) -> str:
     """What an aligner is asked to align; (sil) may be left out."""
-    seen: list[Targets] = []
-    inner = pipeline.aligner
-
-    def spy(emissions: Emissions, targets: Targets) -> Coupling:
-        seen.append(targets)
-        return inner(emissions, targets)
-
-    spy.skips_optional = inner.skips_optional  # type: ignore[attr-defined]
-    pipeline.aligner = spy
+    placer, recogniser = pipeline.placer, pipeline.recogniser
+    spy = watch(pipeline)
     try:
         pipeline.align("u", noise(1.0), given_)
     finally:
-        pipeline.aligner = inner
-    targets, *_ = seen  # then with stars at the ends
+        pipeline.placer, pipeline.recogniser = placer, recogniser
+    targets, *_ = spy.seen  # then with stars at the ends
     assert targets.optional is not None
     rows = zip(targets.tolist()[0], targets.optional[0].tolist())
     return " ".join(f"({PHONES[t]})" if optional else PHONES[t] for t, optional in rows)
@@ -529,7 +517,6 @@ def test_blank_and_delimiter_frames_of_a_result(characters: Pipeline) -> None:
 
 def test_device_is_where_the_model_runs() -> None:
     pipeline = Pipeline(model_of_characters(), device="cpu")
-    assert pipeline.device == torch.device("cpu")
     assert not pipeline.model.training
     with pytest.raises(RuntimeError, match="nosuchdevice"):
         Pipeline(model_of_characters(), device="nosuchdevice")

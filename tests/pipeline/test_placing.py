@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from isotone.model import Model, Reading
+from isotone.model import DecodingConfig, Model
 from isotone.model.encoder import SpeechEncoder
 from isotone.pipeline import Pipeline
 from isotone.pipeline.placing import PHONE_S
+from tests.pipeline.parts import give
 from tests.pipeline.test_stars import heard, phone_model
 from tests.tiny_models import ENCODER
 
@@ -17,7 +18,7 @@ HURRIED = "..sssssiaaaasss.."  # the model hears one frame of the second phone
 
 def frames_of(pipeline: Pipeline, sounds: str) -> list[int]:
     emissions = heard(sounds)
-    pipeline._emit = lambda *_: {"ctc": emissions}  # type: ignore[method-assign]
+    give(pipeline, emissions)
     samples = np.zeros(len(sounds) * 320, np.float32)
     result = pipeline.align("u", samples, pipeline.encode("sias"))
     return [round(s.duration / 0.02) for s in result.alignment.tier("phones")]
@@ -25,7 +26,7 @@ def frames_of(pipeline: Pipeline, sounds: str) -> list[int]:
 
 def model_that_reads(aligner: dict) -> Model:
     torch.manual_seed(0)
-    reading = Reading("ctc", {"name": "ctc-greedy"}, "", aligner)
+    reading = DecodingConfig("ctc", {"name": "ctc-greedy"}, "", aligner)
     return Model(SpeechEncoder(ENCODER), {"ctc": {"name": "ctc"}}, phone_model().tokenizer, reading)
 
 

@@ -169,8 +169,8 @@ def test_a_long_recording_is_chosen_stretch_by_stretch(monkeypatch: pytest.Monke
 
 def model(rescore: float = 0.5, **reading: object) -> Model:
     made = model_of_characters()
-    made.reading = replace(
-        made.reading, **{"decoder": {"name": "ctc-beam"}, "rescore": rescore, "hypotheses": 8, **reading}
+    made.decoding = replace(
+        made.decoding, **{"decoder": {"name": "ctc-beam"}, "rescore": rescore, "hypotheses": 8, **reading}
     )
     return made
 
@@ -211,9 +211,9 @@ def test_audio_in_windows_is_rescored(monkeypatch: pytest.MonkeyPatch) -> None:
     windows, samples = Windows(1.0, 0.5), noise(4.0)
     both, alone = (Pipeline(model(w), windows=windows) for w in (20.0, 0.0))
     assert windows.cut(4.0)
-    heard = both._emit(["a"], [samples], {"ctc", "ottc"})
-    labels = both._rescored(heard, both.rescorer).tolist()[0]  # type: ignore[arg-type]
-    assert both.transcribe("a", samples).text == both.model.tokenizer.decode(labels)
+    emissions = both.emitter(["a"], [samples], both.recogniser.heads)
+    (result,) = both.recogniser(["a"], [4.0], emissions)
+    assert both.transcribe("a", samples).text == result.text
     assert both.transcribe("a", samples).text != alone.transcribe("a", samples).text
 
 
@@ -238,4 +238,4 @@ def test_readings_that_cannot_be() -> None:
         ({"rescore": 0.1, "times": ""}, r"reading\.times names none"),
     ):
         with pytest.raises(ModelError, match=message):
-            Model(*parts, replace(made.reading, **options))  # type: ignore[arg-type]
+            Model(*parts, replace(made.decoding, **options))  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isotone.kernels.paths import coupling_from_paths, subframe_coupling
+from isotone.kernels.paths import coupling_from_paths
 from isotone.kernels.viterbi import ctc_path
 from isotone.pipeline import scores
 from isotone.pipeline.stars import STAR_NUMBER
@@ -159,19 +159,3 @@ def test_stars_are_neither_right_nor_wrong() -> None:
         [float(log_probs[0, 1]), float(log_probs[4:, 2].mean())]
     )
     assert ((found.confidence >= 0) & (found.confidence <= 1)).all()
-
-
-@settings(max_examples=40, deadline=None)
-@given(seed=st.integers(0, 999))
-def test_hard_paths_keep_every_token(seed: int) -> None:
-    """Boundaries between frames can leave a token little of its only frame; it is in the path all the same."""
-    rng = np.random.default_rng(seed)
-    tokens = int(rng.integers(1, 9))
-    path = np.sort(np.concatenate([np.arange(tokens), rng.integers(0, tokens, rng.integers(0, 6))]))
-    paths, labels = torch.from_numpy(path)[None], torch.from_numpy(1 + np.arange(tokens) % 3)[None]
-    lengths = torch.tensor([len(path)]), torch.tensor([tokens])
-    logits = 3 * torch.from_numpy(rng.normal(size=(1, len(path), 4))).float()
-    soft = subframe_coupling(paths, logits, labels, *lengths)
-    found = scores.hard_paths(soft, soft.hard(), len(path) + 2)
-    assert torch.equal(found[:, : len(path)], paths)
-    assert (found[:, len(path) :] == -2).all()

@@ -13,15 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone import format as files
-from isotone.model import Model, Reading
+from isotone.model import DecodingConfig, Model
 from isotone.model.encoder import SpeechEncoder
 from isotone.pipeline import Pipeline, stars
 from isotone.pipeline.stars import STAR, STAR_NUMBER
+from isotone.pipeline.texts import TextToAlign
 from isotone.text.normalize import TextError
 from isotone.text.options import TextOptions
 from isotone.text.pronounce import Pronouncer
 from isotone.text.tokenizer import CharacterTokenizer, PhoneTokenizer, Transcript
 from isotone.types import Emissions, Grid
+from tests.pipeline.parts import give, watch
 from tests.tiny_models import ENCODER, LETTERS, PHONES, isotone, save_character_model, save_noise
 
 CHARACTERS = CharacterTokenizer(["<pad>", "<unk>", "|", *LETTERS])
@@ -98,7 +100,7 @@ def test_extra_speech_goes_around_every_word(words: list[str], silences: bool) -
     if all(word == STAR for word in words):
         return
     given_ = stars.encode(CHARACTERS, " ".join(words))
-    found, optional = stars.with_extra_speech(given_, [False] * len(given_.tokens))
+    found, optional = stars.with_extra_speech(TextToAlign(given_, [False] * len(given_.tokens)))
     kept = [(t, w) for t, w, o in zip(found.tokens, found.token_words, optional) if not o]
     assert kept == list(zip(given_.tokens, given_.token_words)), "what was asked for stays"
     # every word lies between two stars, its own or put in, and no two stars touch
@@ -111,9 +113,12 @@ def test_extra_speech_goes_around_every_word(words: list[str], silences: bool) -
 
 def test_extra_speech_has_pauses_on_both_sides() -> None:
     pipeline = Pipeline(phone_model(), aligner="segmental", extra_speech=True)
-    asked, optional = pipeline._with_pauses(stars.encode(SPELT, "sit * at"))
-    names = shown(asked, PHONES).split()
-    said = " ".join(f"({n})" if o else n for n, o in zip(names, optional))
+    spy = watch(pipeline)
+    pipeline.align("u", np.zeros(16_000, np.float32), stars.encode(SPELT, "sit * at"))
+    (targets,) = spy.seen
+    assert targets.optional is not None
+    names = [[*PHONES, "*"][token] for token in targets.labels[0].tolist()]
+    said = " ".join(f"({n})" if o else n for n, o in zip(names, targets.optional[0].tolist()))
     assert said == "(sil) (*) (sil) s iy t (sil) * (sil) aa t (sil) (*) (sil)"
 
 
@@ -122,7 +127,7 @@ def test_extra_speech_has_pauses_on_both_sides() -> None:
 
 def phone_model() -> Model:
     torch.manual_seed(0)
-    reading = Reading("ctc", {"name": "ctc-greedy"}, "", {"name": "ctc"})
+    reading = DecodingConfig("ctc", {"name": "ctc-greedy"}, "", {"name": "ctc"})
     return Model(SpeechEncoder(ENCODER), {"ctc": {"name": "ctc"}}, SPELT, reading)
 
 
@@ -136,7 +141,7 @@ def heard(path: str, sure: float = 8.0) -> Emissions:
 
 def aligned(pipeline: Pipeline, emissions: Emissions, text: str) -> list[tuple[str, int, int]]:
     """Words with their frames, as the pipeline makes them of these emissions."""
-    pipeline._emit = lambda *_: {"ctc": emissions}  # type: ignore[method-assign]
+    give(pipeline, emissions)
     result = pipeline.align("u", np.zeros(int(emissions.lengths[0]) * 320, np.float32), pipeline.encode(text))
     assert STAR not in result.alignment.tier("phones").labels
     for segment in result.alignment.tier("words"):
@@ -198,7 +203,7 @@ def test_stars_in_a_row_share_their_time() -> None:
 
 def test_extra_speech_is_not_looked_for_beside_words_without_labels() -> None:
     given_ = stars.encode(SPELT, "sit 你 at")
-    found, _ = stars.with_extra_speech(given_, [False] * len(given_.tokens))
+    found, _ = stars.with_extra_speech(TextToAlign(given_, [False] * len(given_.tokens)))
     assert shown(found, PHONES) == "sil * s iy t * aa t sil *"
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from isotone import audio as sound
 from isotone import format as files
-from isotone.model import Model, Reading
+from isotone.model import DecodingConfig, Model
 from isotone.model.encoder import SpeechEncoder
 from isotone.pipeline import Pipeline
 from isotone.pipeline.windows import Windows, emit
@@ -34,7 +34,7 @@ WAVE = {
 
 def local_model(encoder: dict) -> Model:
     torch.manual_seed(0)
-    reading = Reading("ottc", {"name": "ottc-greedy"}, "", {"name": "segmental"})
+    reading = DecodingConfig("ottc", {"name": "ottc-greedy"}, "", {"name": "segmental"})
     return Model(SpeechEncoder(encoder), {"ottc": LOCAL}, TOKENIZER, reading).eval()
 
 
@@ -46,7 +46,10 @@ def adapted_model() -> Model:
     }  # fmt: skip
     heads = {"ctc": {"name": "ctc"}, "ottc": LOCAL}
     model = Model(
-        SpeechEncoder(encoder), heads, TOKENIZER, Reading("ctc", {"name": "ctc-greedy"}, "", {"name": "ctc"})
+        SpeechEncoder(encoder),
+        heads,
+        TOKENIZER,
+        DecodingConfig("ctc", {"name": "ctc-greedy"}, "", {"name": "ctc"}),
     )
     model.encoder.model.adapter.layers.apply(no_attention)
     return model.eval()

@@ -18,7 +18,7 @@ import isotone.format
 from isotone.corpus import reference
 from isotone.corpus.timit import TimitCorpus
 from isotone.evaluation import score
-from isotone.model import Model, Reading
+from isotone.model import DecodingConfig, Model
 from isotone.model.encoder import SpeechEncoder
 from isotone.pipeline import Pipeline
 from isotone.text.tokenizer import CharacterTokenizer
@@ -115,7 +115,7 @@ def test_a_corpus_without_times(test_split: Utterances, tmp_path: Path) -> None:
     }
     source |= {"intermediate_size": 16, "feature_projection_input_dim": 160, "position_embeddings_type": None}
     tokenizer = CharacterTokenizer(["<pad>", "|", *"abehiopst"])
-    reading = Reading("ctc", {"name": "ctc-greedy"}, "", {"name": "ctc"})
+    reading = DecodingConfig("ctc", {"name": "ctc-greedy"}, "", {"name": "ctc"})
     model = Model(SpeechEncoder(source), {"ctc": {"name": "ctc"}}, tokenizer, reading).eval()
     nothing = {"label": [], "start": [], "end": []}
     rows = [{**row, "words": nothing, "phones": nothing} for row in test_split.rows]

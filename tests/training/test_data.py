@@ -127,8 +127,8 @@ def test_paths_of_a_teacher(rows: object, tokenizer: Tokenizer) -> None:
     data.paths[2] = np.full(5, -2, np.int16)  # the teacher could not align it
     paths = data.collate([data[i] for i in (1, 2, 4)]).targets.paths
     assert paths is not None
-    assert paths.dtype == torch.int64
-    assert paths.tolist() == [[1] * 4 + [-2] * 3, [-2] * 7, [4] * 7]
+    assert paths.tokens.dtype == torch.int64
+    assert paths.tokens.tolist() == [[1] * 4 + [-2] * 3, [-2] * 7, [4] * 7]
 
 
 def test_what_is_left_out_is_named(rows: object, tokenizer: Tokenizer) -> None:

@@ -19,7 +19,7 @@ from torch import Tensor
 import isotone.format
 from isotone.corpus.timit import TimitCorpus
 from isotone.interfaces import Loss
-from isotone.model import Model, Reading
+from isotone.model import DecodingConfig, Model
 from isotone.model.encoder import SpeechEncoder
 from isotone.registries import losses
 from isotone.text.tokenizer import build_tokenizer
@@ -157,7 +157,7 @@ def parts(path: Path, *overrides: str, evaluate: Any = None) -> Trainer:
     source = settings["encoder"]["source"]
     source.update(dict.fromkeys(("hidden_dropout", "activation_dropout", "conformer_conv_dropout"), 0.0))
     heads = {name: {**spec, "dropout": 0.0} for name, spec in settings["heads"].items()}
-    model = Model(SpeechEncoder(source), heads, tokenizer, Reading(**settings["reading"]))
+    model = Model(SpeechEncoder(source), heads, tokenizer, DecodingConfig(**settings["reading"]))
     folder = Path(recipe.output)
     folder.mkdir(parents=True)
     AcceleratorState._reset_state(reset_partial_state=True)

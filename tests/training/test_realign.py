@@ -130,7 +130,7 @@ def test_when_rounds_are_due(run_folder: Path, split: Utterances, tmp_path: Path
     split.paths = {}
     rounds = Rounds(model, split, [0.6, 0.3], tmp_path)
     assert all(len(path) == 0 for path in split.paths.values())
-    assert split.collate([split[0], split[1]]).targets.paths.shape == (2, 0)  # type: ignore[union-attr]
+    assert split.collate([split[0], split[1]]).targets.paths.tokens.shape == (2, 0)  # type: ignore[union-attr]
     seen = []
     for step in range(10):
         if rounds.due(step / 10):

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from isotone.model import Model
-from isotone.pipeline.doubt import STATISTIC
+from isotone.model.check import STATISTIC
 from isotone.training import threshold
 from isotone.training.data import Utterances
 from isotone.training.threshold import measure

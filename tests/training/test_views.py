@@ -13,13 +13,13 @@ import torch
 from torch import Tensor, nn
 
 from isotone.interfaces import Loss
-from isotone.model import Model, Reading
+from isotone.model import DecodingConfig, Model
 from isotone.model.encoder import SpeechEncoder
 from isotone.registries import losses
 from isotone.text.tokenizer import PhoneTokenizer
 from isotone.training import checkpoint
 from isotone.training.objective import Objective
-from isotone.types import Emissions, Grid, Targets
+from isotone.types import Emissions, FramePath, Grid, Targets
 
 Train = Callable[..., Path]
 
@@ -72,7 +72,7 @@ def objective(terms: dict[str, Any], dropout: float = 0.0, **encoder: Any) -> Ob
     }
     tokenizer = PhoneTokenizer(["<pad>", "aa", "iy", "s", "t"], None, None)
     model = Model(
-        SpeechEncoder(settings, **encoder), heads, tokenizer, Reading("ctc", {"name": "ctc-greedy"})
+        SpeechEncoder(settings, **encoder), heads, tokenizer, DecodingConfig("ctc", {"name": "ctc-greedy"})
     )
     return Objective(model, terms).train()
 
@@ -85,7 +85,7 @@ def batch() -> tuple[Tensor, Tensor, Targets]:
     paths = nn.utils.rnn.pad_sequence(paths, batch_first=True, padding_value=-2)  # type: ignore[assignment]
     audio = 0.1 * torch.randn(3, 8000, generator=rng)
     return audio, torch.tensor([8000, 5200, 4000]), Targets(
-        targets.labels, targets.lengths, targets.durations, paths  # type: ignore[arg-type]
+        targets.labels, targets.lengths, targets.durations, FramePath(paths)  # type: ignore[arg-type]
     )  # fmt: skip
 
 
@@ -157,8 +157,10 @@ def test_what_a_loss_of_several_views_gets(views: int) -> None:
     assert not any(torch.equal(by_view[0, row], by_view[1, row]) for row in range(3))
     assert repeated.tolist() == targets.tolist() * views
     for name in ("labels", "lengths", "durations", "paths"):
-        value = getattr(repeated, name)
-        assert torch.equal(value, torch.cat([getattr(targets, name)] * views))
+        value, of_one = getattr(repeated, name), getattr(targets, name)
+        if isinstance(value, FramePath):
+            value, of_one = value.tokens, of_one.tokens
+        assert torch.equal(value, torch.cat([of_one] * views))
     assert repeated.optional is None
 
 

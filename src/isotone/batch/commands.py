@@ -11,8 +11,9 @@ import numpy as np
 from isotone.batch.inputs import TranscriptFile, find_audio, find_transcript, read_text
 from isotone.batch.options import Options, Target
 from isotone.batch.runs import Outcome, Work, run
+from isotone.model.check import usable
 from isotone.pipeline import Pipeline
-from isotone.pipeline.doubt import check_of, doubtful
+from isotone.pipeline.doubt import doubtful
 from isotone.pipeline.result import Result
 
 
@@ -98,7 +99,7 @@ class Aligning(Work):
         if not self.check:
             return ""
         if self.min_score is None:
-            return doubtful(agreement, check_of(pipeline.model))
+            return doubtful(agreement, usable(pipeline.model.check))
         if score is None or score >= self.min_score:
             return ""
         low = f"its score of {score:.3f} is below {self.min_score:g} nats per token"

@@ -21,7 +21,7 @@ _BYTES = torch.uint8
 def model_key(model: Model) -> str:
     """SHA-256 of a model's configuration, tokenizer and weights, wherever it was loaded from."""
     digest = hashlib.sha256()
-    about = {"heads": model.head_specs, "reading": asdict(model.reading), "encoder": model.encoder.name}
+    about = {"heads": model.head_specs, "reading": asdict(model.decoding), "encoder": model.encoder.name}
     digest.update(json.dumps(about, sort_keys=True, default=str).encode())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -16,7 +16,8 @@ from isotone.batch.inputs import find_audio, find_transcript, ids_of, read_text,
 from isotone.batch.options import Part
 from isotone.evaluation import ROC, roc
 from isotone.files import atomic_write, check_target
-from isotone.pipeline.doubt import Check, check_of, strangers
+from isotone.model.check import Check, usable
+from isotone.pipeline.doubt import strangers
 from isotone.pipeline.windows import Windows
 from isotone.text.normalize import normalize
 
@@ -152,7 +153,7 @@ def check_scores(
     check = ScoreCheck(
         roc([p.score for p in right], [p.score for p in wrong]),
         roc(*agreed) if all(agreed) else None,
-        check_of(pipeline.model),
+        usable(pipeline.model.check),
         right,
         wrong,
         errors,

@@ -76,8 +76,9 @@ def check_ctc(
     if len(short):
         b = short[0]
         raise AlignmentError(
-            f"Row {b}: {required[b]} tokens ({repeats[b]} repeats) need at least "
-            f"{required[b] + repeats[b]} frames, got {frame_lengths[b]}."
+            f"{required[b]} tokens ({repeats[b]} repeats) need at least "
+            f"{required[b] + repeats[b]} frames, got {frame_lengths[b]}.",
+            row=int(b),
         )
 
 
@@ -87,7 +88,7 @@ def check_monotone(free: np.ndarray, frames: np.ndarray, tokens: np.ndarray, min
         raise ValueError(f"monotone_path expects min_frames >= 1; got {min_frames}.")
     empty = np.flatnonzero(tokens == 0)
     if len(empty):
-        raise AlignmentError(f"Row {empty[0]}: no tokens; a path without blanks needs at least one.")
+        raise AlignmentError("no tokens; a path without blanks needs at least one.", row=int(empty[0]))
     required = (~free & (np.arange(free.shape[1]) < tokens[:, None])).sum(1)
     need = np.maximum(required, 1) * min_frames
     short = np.flatnonzero(frames < need)
@@ -96,7 +97,7 @@ def check_monotone(free: np.ndarray, frames: np.ndarray, tokens: np.ndarray, min
         of_them = f", {tokens[b] - required[b]} of them optional," if required[b] < tokens[b] else ""
         each = f" of {min_frames} frames" if min_frames > 1 else ""
         raise AlignmentError(
-            f"Row {b}: {tokens[b]} tokens{each}{of_them} need at least {need[b]} frames, got {frames[b]}."
+            f"{tokens[b]} tokens{each}{of_them} need at least {need[b]} frames, got {frames[b]}.", row=int(b)
         )
 
 
@@ -144,7 +145,7 @@ def check_scores(scores: np.ndarray, band: int | None = None) -> None:
         else:
             within = "" if band is None else f" within {band} tokens of the straight line; widen the band"
             reason = f"every path has probability 0{within}"
-        raise AlignmentError(f"Row {b} cannot be aligned: {reason}.")
+        raise AlignmentError(f"{reason}.", row=int(b))
 
 
 def to_numpy(x: Any) -> np.ndarray:

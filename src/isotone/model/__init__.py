@@ -7,9 +7,10 @@ without it.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from isotone.model.model import Model, ModelError, Reading
+    from isotone.model.decoding import DecodingConfig, ModelError
+    from isotone.model.model import Model
 
-__all__ = ["Model", "ModelError", "Reading"]
+__all__ = ["DecodingConfig", "Model", "ModelError"]
 
 
 def __getattr__(name: str) -> Any:

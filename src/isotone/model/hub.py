@@ -39,7 +39,7 @@ def export_transformers(model: Model, folder: Path | str, head: str = "") -> Non
     """
     from transformers import AutoModelForCTC
 
-    name = head or model.reading.text
+    name = head or model.decoding.text
     if name not in model.heads:
         raise ModelError(f"There is no head {name!r} to export; the model has {', '.join(model.heads)}.")
     if not isinstance(model.encoder, SpeechEncoder):

@@ -1,4 +1,4 @@
-"""One encoder, any number of heads by name, a tokenizer, and how text and times are read from them."""
+"""One encoder, any number of heads by name, a tokenizer, and the configuration of decoding."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,47 +17,16 @@ from torch import Tensor, nn
 
 from isotone.files import atomic_folder
 from isotone.interfaces import Encoder, Head, Statistics
+from isotone.model.check import Check
+from isotone.model.decoding import DecodingConfig, ModelError
 from isotone.model.fetch import CONFIG, check_source, fetch, model_folder
 from isotone.model.pretrained import load_ctc
-from isotone.pipeline.doubt import Check
 from isotone.registries import aligners, encoders, heads
 from isotone.text import tokenizer as tokenizers
 from isotone.text.tokenizer import Tokenizer
 from isotone.types import Emissions
 
 WEIGHTS = "model.safetensors"
-
-
-class ModelError(ValueError):
-    """A model folder cannot be used; the message says what is missing or does not fit."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """Where text and times come from.
-
-    Attributes:
-        text: Name of the head that text is decoded from.
-        decoder: Decoder of the text: name and options.
-        times: Name of the head whose forced alignment of the decoded text gives the times. Empty: the decoder's own.
-        aligner: Aligner of the times: name and options; also used when the text is given.
-        guide: Name of a head that says where, about, each token is, for an aligner that can be guided: where text and
-            recording differ, a head of narrow view gets lost sooner than one that hears the whole. Empty: none.
-        guide_aligner: Aligner of the guide: name and options.
-        rescore: Weight of the timing head in the choice of the text: among the decoder's hypotheses (it must give
-            several) the one that the text head finds likely and the timing head can place well, see
-            :func:`isotone.pipeline.rescoring.rescored`. 0: the decoder alone.
-        hypotheses: How many there are to choose from, at most.
-    """
-
-    text: str
-    decoder: dict[str, Any]
-    times: str = ""
-    aligner: dict[str, Any] = field(default_factory=dict)
-    guide: str = ""
-    guide_aligner: dict[str, Any] = field(default_factory=dict)
-    rescore: float = 0.0
-    hypotheses: int = 32
 
 
 class Model(nn.Module):
@@ -67,14 +36,14 @@ class Model(nn.Module):
         encoder: Audio to frames.
         head_specs: Head name to its configuration (``name`` and options).
         tokenizer: Text to labels.
-        reading: Which heads give text and times.
+        decoding: The heads that text and times are decoded from, and their decoder and aligners.
 
     Attributes:
-        check: When a transcript is doubtful (:mod:`isotone.pipeline.doubt`), as measured where the model was trained;
-            None where it was not.
+        check: Threshold of doubtful transcripts (:mod:`isotone.pipeline.doubt`), measured in training; None where it
+            was not.
 
     Raises:
-        ModelError: ``reading`` names a head that is not there, or a head has no ``name``.
+        ModelError: ``decoding`` names a head that the model lacks, or a head has no ``name``.
     """
 
     def __init__(
@@ -82,7 +51,7 @@ class Model(nn.Module):
         encoder: Encoder,
         head_specs: Mapping[str, Mapping[str, Any]],
         tokenizer: Tokenizer,
-        reading: Reading,
+        decoding: DecodingConfig,
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -93,38 +62,25 @@ class Model(nn.Module):
                 )
         self.head_specs = {name: dict(spec) for name, spec in head_specs.items()}
         self.tokenizer = tokenizer
-        self.reading = reading
+        self.decoding = decoding
         self.check: Check | None = None
         self.heads = nn.ModuleDict(
             {name: _head(spec, encoder, tokenizer) for name, spec in head_specs.items()}
         )
-        for name in (reading.text, reading.times, reading.guide):
-            if name and name not in self.heads:
-                raise ModelError(
-                    f"Text or times are read from a head {name!r}; the model has {list(self.heads)}."
-                )
-        if reading.rescore < 0 or reading.hypotheses < 1:
-            raise ModelError(
-                f"reading.rescore is a weight of 0 or more; got {reading.rescore}. It chooses among one of "
-                f"reading.hypotheses or more; got {reading.hypotheses}."
-            )
-        if reading.rescore and not reading.times:
-            raise ModelError("reading.rescore is the weight of another head, and reading.times names none.")
-        if reading.guide and not reading.guide_aligner:
-            raise ModelError(f"The guide {reading.guide!r} needs an aligner: guide_aligner: {{name: ctc}}.")
+        decoding.check_heads(list(self.heads))
 
     def aligner_of(self, head: str) -> dict[str, Any]:
-        """The specification of the aligner that fits a head.
+        """The specification of the aligner of a head.
 
-        It is the reading's own for the head that the times are read from, and for the guide the guide's. For others it
-        is the aligner that has the name of the head's kind, where there is one.
+        The timing head and the guide have those of the decoding configuration. Any other head has the aligner with the
+        name of its own kind, where there is one, and else the timing head's.
         """
-        reading = self.reading
-        if head == reading.guide != reading.times:
-            return reading.guide_aligner
+        decoding = self.decoding
+        if head == decoding.guide != decoding.times:
+            return decoding.guide_aligner
         kind = self.head_specs[head]["name"]
-        if head == (reading.times or reading.text) or kind not in aligners.names():
-            return reading.aligner
+        if head == (decoding.times or decoding.text) or kind not in aligners.names():
+            return decoding.aligner
         return {"name": kind}
 
     def forward(
@@ -136,23 +92,23 @@ class Model(nn.Module):
     ) -> dict[str, Emissions]:
         """Emissions of every head (or of those named), by name.
 
-        In training every head but the first has random numbers of its own: one head more changes nothing of those
-        before it, unless they learn something together.
+        In training every head but the first has random numbers of its own, so that adding a head does not change
+        those before it, unless they are trained together.
 
         Args:
             audio: ``(B, N)`` float32 at ``encoder.sample_rate``.
             lengths: ``(B,)`` int64, samples.
             only: Heads to run; all by default.
-            statistics: ``encoder.statistics`` of what lies around the audio, where it is a part of a recording.
+            statistics: ``encoder.statistics`` of the audio around a part of a recording.
         """
-        wanted: dict[str, Any] = {
+        chosen: dict[str, Any] = {
             name: head for name, head in self.heads.items() if only is None or name in only
         }
-        hidden = any(head.reads != "features" for head in wanted.values())
+        hidden = any(head.reads != "features" for head in chosen.values())
         options = {} if statistics is None else {"statistics": statistics}
         encoded = self.encoder(audio, lengths, hidden, **options)
         emissions: dict[str, Emissions] = {}
-        for name, head in wanted.items():
+        for name, head in chosen.items():
             apart = self.training and bool(emissions)
             with _own_randomness(audio.device, head.progress) if apart else nullcontext():
                 emissions[name] = head(encoded.read(head.reads))
@@ -165,7 +121,7 @@ class Model(nn.Module):
                 "format": 1,
                 "encoder": self.encoder.name,
                 "heads": self.head_specs,
-                "reading": asdict(self.reading),
+                "reading": asdict(self.decoding),
             }
             if self.check:
                 config["check"] = asdict(self.check)
@@ -179,13 +135,13 @@ class Model(nn.Module):
 
     @classmethod
     def load(cls, source: Path | str, language: str = "") -> Model:
-        """Load what :meth:`save` wrote, a run folder, or a ``*ForCTC`` model of transformers.
+        """Load a model that :meth:`save` wrote, a run folder, or a ``*ForCTC`` model of transformers.
 
         Args:
             source: Folder, or hub id, of either kind.
-            language: ISO 639 code of the language that is spoken: of a model of many languages (MMS) it chooses the
-                adapter, of one that is pronounced by espeak-ng the voice, and numbers are read in it. Default: what the
-                model's files say.
+            language: ISO 639 code of the spoken language. It chooses the adapter of a model of many languages (MMS),
+                the voice of espeak-ng for a model of IPA phones, and the language of numbers. Default: the language
+                in the model's files.
 
         Raises:
             ModelError: the folder is not a model, its weights do not fit, or it is not of this language.
@@ -222,13 +178,13 @@ class Model(nn.Module):
             raise ModelError(f"{folder / CONFIG}: format {found!r} is not one this version reads (1).")
         try:
             name, head_specs = config.get("encoder", "transformers"), dict(config["heads"])
-            reading = Reading(**config["reading"])
+            decoding = DecodingConfig(**config["reading"])
             check = Check(**config["check"]) if "check" in config else None
         except (KeyError, TypeError, ValueError) as error:
             what = f"no {error}" if isinstance(error, KeyError) else error
             raise ModelError(f"{folder / CONFIG} is damaged: {what}. Get the model again.") from error
         encoder = encoders.get(name).load(folder / "encoder")  # type: ignore[attr-defined]
-        model = cls(encoder, head_specs, tokenizers.load(folder / "tokenizer"), reading)
+        model = cls(encoder, head_specs, tokenizers.load(folder / "tokenizer"), decoding)
         model.check = check
         try:
             model.load_state_dict(load_file(folder / WEIGHTS))
@@ -243,8 +199,8 @@ class Model(nn.Module):
 
 @contextmanager
 def _own_randomness(device: torch.device, progress: float) -> Iterator[None]:
-    """Random numbers that follow from the stream's state and the progress, and take none from the stream."""
-    # what every device has by these names, with no device to name: the one in use is meant
+    """Seed random numbers from the stream's state and the progress, and leave the stream as it was."""
+    # modules of every device have these functions, for the device in use
     here: Any = torch if device.type == "cpu" else torch.get_device_module(device)
     seed = torch.default_generator.manual_seed if device.type == "cpu" else here.manual_seed
     state = here.get_rng_state()
@@ -271,14 +227,14 @@ def _from_transformers(folder: Path, source: str, language: str) -> Model:
         parts = load_ctc(folder, language)
     except ValueError as error:
         raise ModelError(f"{source}: {error}") from error
-    reading = Reading("ctc", {"name": "ctc-greedy"}, "ctc", {"name": "ctc"})
-    model = Model(parts.encoder, {"ctc": parts.head}, parts.tokenizer, reading)
+    decoding = DecodingConfig("ctc", {"name": "ctc-greedy"}, "ctc", {"name": "ctc"})
+    model = Model(parts.encoder, {"ctc": parts.head}, parts.tokenizer, decoding)
     model.heads["ctc"].get_submodule("lm_head").load_state_dict(parts.weights)
     return model.eval()
 
 
 def _set_language(tokenizer: Tokenizer, language: str) -> None:
-    """Have texts read in another language than the tokenizer was saved with."""
+    """Set the language of texts to another than the tokenizer was saved with."""
     try:
         tokenizer.use_language(language)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What of a recording is lively, as speech and music are, and silence and steady noise are not."""
+"""Activity detection: parts of a recording with changing level (speech, music), not silence or steady noise."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
-# Frames a second in which levels are measured.
+# Frames per second in which levels are measured.
 _RATE = 100
-# A frame is lively where the level changes by so much within half a second of it ...
+# A frame is active where the level changes by this much within half a second of it ...
 _RANGE_DB = 10.0
-# ... when what is further below the loudest frame than this counts as silent.
+# ... where levels further below the loudest frame than this count as silent.
 _DEPTH_DB = 60.0
-# Less of it than this, in seconds, may be a click or a cough: then everything counts.
+# Less activity than this, in seconds, may be a click or a cough: then everything counts as active.
 _LEAST_S = 2.0
 
 
-class Lively:
-    """The parts of a recording in which its level changes by 10 dB within half a second.
+class Activity:
+    """Find the parts of a recording whose level changes by 10 dB within half a second.
 
-    How loud it is plays no part, nor how loud others in the recording are. Where there are not two seconds of it, as in
-    steady noise, everything counts as lively, but for digital silence: it has no level, and is
-    far from what any model was trained on.
+    Loudness itself does not matter. Where there are less than two seconds of activity, as in steady noise, everything
+    counts as active except digital silence, which has no level and is far from any training data.
 
     Args:
         samples: ``(N,)`` of the recording.
@@ -39,29 +38,29 @@ class Lively:
         self.frames = found
 
     def near(self, first: int, end: int, least_s: float) -> list[slice]:
-        """Samples of what is lively from sample ``first`` up to ``end``.
+        """Active samples from sample ``first`` up to ``end``.
 
-        Where that is less than ``least_s`` seconds, there is more from both sides, as near as there is.
+        Where they are fewer than ``least_s`` seconds, the nearest active samples on both sides are added.
         """
         low, high = np.searchsorted(self.frames, [first // self.size, -(-end // self.size)]).tolist()
-        wanted = min(len(self.frames), round(least_s * _RATE))
-        if high - low < wanted:
-            low = min(max(0, (low + high - wanted) // 2), len(self.frames) - wanted)
-            high = low + wanted
+        least = min(len(self.frames), round(least_s * _RATE))
+        if high - low < least:
+            low = min(max(0, (low + high - least) // 2), len(self.frames) - least)
+            high = low + least
         chosen = self.frames[low:high]
         runs = np.split(chosen, np.flatnonzero(np.diff(chosen) > 1) + 1)
         return [slice(int(r[0]) * self.size, (int(r[-1]) + 1) * self.size) for r in runs if len(r)]
 
 
-def sounding(samples: NDArray[np.float32], sample_rate: int) -> NDArray[np.float32]:
-    """The samples but for frames of digital silence; all of them where there is nothing else."""
+def without_silence(samples: NDArray[np.float32], sample_rate: int) -> NDArray[np.float32]:
+    """Drop frames of digital silence; recordings of nothing else stay whole."""
     size = sample_rate // _RATE
     kept = samples[np.repeat(_powers(samples, size) > 0, size)[: len(samples)]]
     return kept if len(kept) else samples
 
 
 def _powers(samples: NDArray[np.float32], size: int) -> NDArray[np.float64]:
-    """The variance of every frame, the last one of what is left: ``(T,)``."""
+    """Variance of every frame ``(T,)``; the last frame may be shorter."""
     whole = len(samples) // size
     frames = samples[: whole * size].reshape(whole, size)
     # without a copy as large as the recording
@@ -72,13 +71,13 @@ def _powers(samples: NDArray[np.float32], size: int) -> NDArray[np.float64]:
 
 
 def _levels(power: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The levels of frames in dB, from their variances: ``(T,)``."""
+    """Levels of frames in dB, from their variances: ``(T,)``."""
     floor = power.max(initial=0.0) * 10 ** (-_DEPTH_DB / 10)
     return 10 * np.log10(np.maximum(power, max(floor, 1e-30)))
 
 
 def _range_around(level: NDArray[np.float64], reach: int) -> NDArray[np.float64]:
-    """The highest less the lowest of the levels of the frames at most ``reach`` away: ``(T,)``."""
+    """Range of the levels among the frames at most ``reach`` away, in dB: ``(T,)``."""
     if not len(level):
         return level
     values = torch.from_numpy(level)[None]

@@ -1,10 +1,9 @@
-"""What a recording begins and ends with that is not its text: music, applause, noise, somebody else.
+"""Edges: parts of a recording before and after its text, such as music, applause, noise or other voices.
 
-An aligner gives every frame to the text or to silence; such frames are neither, and the text would be drawn over them.
-A star (:mod:`isotone.pipeline.stars`) at either end takes them, where the recording asks for it: the alignment with
-the star has to be better by :data:`LEAST_GAIN`, so that recordings of their text alone are aligned as if there were
-no such thing. Other speech is taken by a star too. The score stays that of the text on the whole recording: with
-stars, a wrong text would be placed where it fits best, and could less well be told from a right one.
+An aligner gives every frame to the text or to silence, so the text would be stretched over such parts. A star
+(:mod:`isotone.pipeline.stars`) at either end takes their frames. It is added only where it makes the alignment better
+by :data:`LEAST_GAIN`; recordings without edges are aligned as if stars did not exist. The score stays that of the text
+on the whole recording: with stars, a wrong text moves to where it fits best and is harder to tell from a right one.
 """
 
 from __future__ import annotations
@@ -14,44 +13,41 @@ from dataclasses import replace
 
 from isotone.alignment import Alignment
 from isotone.pipeline.stars import STAR_NUMBER
+from isotone.pipeline.texts import TextToAlign
 from isotone.pipeline.windows import Windows
-from isotone.text.tokenizer import Transcript
 
-#: Cost of a star at an end of a recording in nats a frame, see :data:`isotone.pipeline.stars.STAR_COST`. With 20 s of
+#: Cost of a star at an end of a recording in nats per frame, see :data:`isotone.pipeline.stars.STAR_COST`. With 20 s of
 #: music, applause or voices around sentences, costs of 0 to 0.5 found as many words, 1 and 2 fewer, and 3 hardly any.
 EDGE_COST = 0.5
 
-#: Nats by which an alignment with stars at both ends is better than without, where there is something: by a head that
-#: hears a whole recording and has blanks; and by one that gives all its frames to labels, and may make little of a
-#: voice that it does not know. Of recordings of their text alone (141 of LJSpeech, the 80 of the TIMIT sample, 128
-#: synthetic; models that heard synthetic speech alone) the stars gained 34 nats at most by CTC. Of 56 of the real ones
-#: they gained 98 by the head of 35 ms, and 218 by OTTC without CTC; with 20 s of something else, hundreds or more.
+#: Least gain in nats of stars at both ends: LEAST_GAIN for heads that see the whole recording and have blanks,
+#: LOCAL_GAIN for heads that give all frames to labels and may score voices that they do not know badly. Of recordings
+#: of their text alone (141 of LJSpeech, the 80 of the TIMIT sample, 128 synthetic; models that heard synthetic speech
+#: alone) the stars gained 34 nats at most by CTC. Of 56 of the real ones they gained 98 by the head of 35 ms, and 218
+#: by OTTC without CTC; with 20 s of something else, hundreds or more.
 LEAST_GAIN = 40.0
 LOCAL_GAIN = 300.0
 
-#: Nats that one of two stars is worth at least, or the other alone will do. Few: without a star that is needed, a text
-#: may be squeezed to that end of the recording, and fit nearly as well.
+#: Least gain in nats of each of two stars; else the other stays alone. It is small because a text without the star that
+#: it needs can be squeezed to that end of the recording, and fit nearly as well.
 END_GAIN = 10.0
 
-#: Where less of a recording than this is not its text, it is heard once.
-MUCH = 0.2
+#: Share of edges in a recording above which it is encoded a second time, in short windows.
+SECOND_PASS_SHARE = 0.2
 
-#: How a recording is heard again of which much is not its text: what a loud edge does to the normalisation of all, it
-#: cannot do to that of a short window inside the text. The times are those of the hearing that the text fits better.
-CLOSE = Windows(window_s=2.0, context_s=1.5, alone=True)
-
-#: A transcript as it is aligned, and which of its tokens may be skipped.
-Asked = tuple[Transcript, list[bool]]
+#: Windows of that second pass: loud edges distort the normalisation of a whole recording, but not that of short windows
+#: inside the text. The pass with the better score gives the times.
+SECOND_PASS = Windows(window_s=2.0, context_s=1.5, alone=True)
 
 
-def with_edges(asked: Asked, left: bool = True, right: bool = True) -> Asked:
-    """The transcript with a star of no word at its ends; silences and delimiters beside it may be skipped.
+def with_edges(text: TextToAlign, left: bool = True, right: bool = True) -> TextToAlign:
+    """Put a star that belongs to no word at the ends of a text; silences and delimiters beside it may be skipped.
 
     Args:
-        asked: Tokens and their words, and which tokens may be skipped.
-        left, right: The ends that have a star, which may be skipped as well.
+        text: The text.
+        left, right: The ends that get a star, which may be skipped as well.
     """
-    transcript, optional = asked
+    transcript, optional = text
     spoken = [i for i, word in enumerate(transcript.token_words) if word is not None]
     first, last = (spoken[0], spoken[-1]) if spoken else (0, len(optional) - 1)
     skipped = [o or (left and i < first) or (right and i > last) for i, o in enumerate(optional)]
@@ -60,38 +56,39 @@ def with_edges(asked: Asked, left: bool = True, right: bool = True) -> Asked:
         tokens=(STAR_NUMBER,) * left + transcript.tokens + (STAR_NUMBER,) * right,
         token_words=(None,) * left + transcript.token_words + (None,) * right,
     )
-    return extended, [True] * left + skipped + [True] * right
+    return TextToAlign(extended, [True] * left + skipped + [True] * right)
 
 
-def choose_edges(asked: Asked, score: Callable[[Asked], float], gain: float = LEAST_GAIN) -> Asked:
-    """The transcript with stars at those ends of the recording that need one.
-
+def choose_edges(
+    text: TextToAlign, score: Callable[[TextToAlign], float], gain: float = LEAST_GAIN
+) -> TextToAlign:
+    """Put stars at those ends of a text whose recording needs one.
 
     Args:
-        asked: See :func:`with_edges`. One that has stars already is given back: it says itself what is not its text.
-        score: The log-probability in nats of the best alignment; of what is asked without stars too by emissions that
-            have a star, see :func:`isotone.pipeline.stars.with_star`.
-        gain: Nats that both stars together have to gain, see :data:`LEAST_GAIN`; of two, each :data:`END_GAIN`.
+        text: The text. One that has stars already is returned as it is: it marks what is not its text itself.
+        score: Log-probability in nats of a text's best alignment. Texts with and without stars are compared, so the
+            emissions need a star for both, see :func:`isotone.pipeline.stars.with_star`.
+        gain: Least gain in nats of both stars together, see :data:`LEAST_GAIN`; each of two gains :data:`END_GAIN`.
     """
-    if STAR_NUMBER in asked[0].tokens:
-        return asked
-    both = with_edges(asked)
+    if STAR_NUMBER in text.transcript.tokens:
+        return text
+    both = with_edges(text)
     best = score(both)
-    if best - score(asked) < gain:
-        return asked
-    sides = [with_edges(asked, right=False), with_edges(asked, left=False)]
+    if best - score(text) < gain:
+        return text
+    sides = [with_edges(text, right=False), with_edges(text, left=False)]
     scores = [score(side) for side in sides]
     better = 0 if scores[0] >= scores[1] else 1
     return sides[better] if best - scores[better] < END_GAIN else both
 
 
 def edge_share(alignment: Alignment) -> float:
-    """The share of a recording before its first word and after its last (or first and last token), 0 to 1."""
+    """Share of a recording before its first word and after its last (or first and last token), 0 to 1."""
     return sum(_edges(alignment)) / alignment.duration
 
 
 def edges_left_out(alignment: Alignment) -> str:
-    """A sentence on how much of a recording is before and after its text."""
+    """Say how much of a recording lies before and after its text."""
     before, after = _edges(alignment)
     return f"{before:.1f} s before the text and {after:.1f} s after it hold something else, and were left out"
 

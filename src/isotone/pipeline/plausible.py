@@ -1,26 +1,27 @@
-"""How long words can last: one that lasts longer is a sign that the recording holds something else there."""
+"""Words that are too long to be speech: a sign that the recording holds something else there."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-#: The longest a word of n phones or letters can last is ``PAUSE_S + n * UNIT_S`` seconds. That is three times what
-#: slow words of read speech take: of 695 words with hand labels (TIMIT, 8 speakers) the longest lasts 0.41 of it.
+#: The longest a word of n phones or letters can last is ``PAUSE_S + n * UNIT_S`` seconds. That is three times the
+#: duration of slow words in read speech: of 695 words with hand labels (TIMIT, 8 speakers) the longest lasts 0.41 of
+#: it.
 PAUSE_S, UNIT_S = 0.45, 0.3
 
 _NAMED = 3
 
 
 def longest(units: int) -> float:
-    """The seconds that a word of so many phones or letters can last."""
+    """Longest duration in seconds of a word of so many phones or letters."""
     return PAUSE_S + units * UNIT_S
 
 
 def long_words(spans: Sequence[tuple[str, float, int]]) -> tuple[str, ...]:
-    """A sentence on every word that lasts longer than it can, three at most, and one on how many more there are.
+    """Name the words that are too long: a sentence each for three at most, and one on the number of others.
 
     Args:
-        spans: Words with the seconds that they last and the number of their phones or letters.
+        spans: Words with their seconds and the number of their phones or letters.
     """
     found = [span for span in spans if span[1] > longest(span[2])]
     out = [

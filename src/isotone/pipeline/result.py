@@ -1,4 +1,4 @@
-"""What an alignment is to its reader: tiers with times in seconds, scores, and counts of frames."""
+"""Results: tiers with times in seconds, scores and counts of frames, made of couplings."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from isotone.types import Coupling, Emissions, Targets
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one utterance.
+    """The result of one utterance.
 
     Attributes:
         alignment: Tiers of words (where the text has words) and of the model's tokens.
         text: The recognised text, or the given one.
         frames: Frames of the head the times were read from.
         blank_frames: Of these, the frames whose most likely label is the blank or the word delimiter.
-        score: How well the text fits the audio, nats a token, 0 at best: see :class:`isotone.pipeline.scores.Scores`.
+        score: Fit of the text to the audio, nats per token, 0 at best: see :class:`isotone.pipeline.scores.Scores`.
         frameless: Share of the tokens that have no frame of their own, 0 to 1.
-        warnings: Sentences on what of the recording was left out, see :mod:`isotone.pipeline.edges`, and on words
-            that last longer than they can, see :mod:`isotone.pipeline.plausible`.
-        agreement: Of a given text, how far it is from chance, 1 at best and about 0 where it is wrong: see
-            :func:`isotone.pipeline.doubt.agreement`. None of a recognised text, and of one that is too short to tell.
+        warnings: Sentences on parts of the recording that were left out (:mod:`isotone.pipeline.edges`), and on words
+            that are too long (:mod:`isotone.pipeline.plausible`).
+        agreement: Agreement of a given text with the audio, 1 at best and about 0 where it is wrong
+            (:func:`isotone.pipeline.doubt.agreement`). None for recognised texts, and for texts too short to tell.
     """
 
     alignment: Alignment
@@ -57,15 +57,15 @@ def results(
     coupling: Coupling,
     star_cost: float = STAR_COST,
 ) -> list[Result]:
-    """The results of a batch.
+    """Make the results of a batch.
 
     Args:
         ids: Utterance ids.
-        seconds: How long each recording is.
-        texts: What each result gives as its text.
+        seconds: Duration of each recording.
+        texts: Text of each result.
         transcripts: The words that the tokens belong to.
-        tokenizer: Whose labels the tokens are.
-        emissions: Of the head that the times were read from.
+        tokenizer: Tokenizer of the labels.
+        emissions: Emissions of the head that was aligned.
         targets: ``(B, U)`` tokens as they were aligned.
         coupling: Frames to tokens.
         star_cost: See :func:`isotone.pipeline.stars.with_star`.
@@ -81,16 +81,16 @@ def results(
         tiers = _tiers(seconds[i], tokenizer, transcripts[i], placed)
         fit, frameless = float(scores.fit[i]), float(scores.frameless[i])
         alignment = Alignment(name, seconds[i], tiers, fit)
-        said = long_words(_word_spans(tokenizer, transcripts[i], placed))
+        warnings = long_words(_word_spans(tokenizer, transcripts[i], placed))
         counts = int(emissions.lengths[i]), int(blanks[i])
-        out.append(Result(alignment, texts[i], *counts, fit, frameless, said))
+        out.append(Result(alignment, texts[i], *counts, fit, frameless, warnings))
     return out
 
 
 def _word_spans(
     tokenizer: Tokenizer, transcript: Transcript, tokens: Sequence[_Token]
 ) -> list[tuple[str, float, int]]:
-    """The words that have a place, with their seconds and the number of their phones or letters; without stars."""
+    """Words with their seconds and the number of their phones or letters, without stars and words without frames."""
     units: Counter[int] = Counter()
     for token, word in zip(transcript.tokens, transcript.token_words):
         if word is not None and token >= 0:
@@ -103,7 +103,7 @@ def _word_spans(
 
 
 def _by_word(tokens: Sequence[_Token]) -> dict[int, list[_Token]]:
-    """The tokens of every word, in order of their first tokens."""
+    """Group tokens by word, in order of the words' first tokens."""
     words: dict[int, list[_Token]] = {}
     for token in tokens:
         if token.word is not None:
@@ -114,7 +114,7 @@ def _by_word(tokens: Sequence[_Token]) -> dict[int, list[_Token]]:
 def _tiers(
     duration: float, tokenizer: Tokenizer, transcript: Transcript, tokens: Sequence[_Token]
 ) -> tuple[Tier, ...]:
-    # silences, and what writes nothing: stars, delimiters between words, labels like <unk>
+    # silences, and labels that write nothing: stars, delimiters between words, labels like <unk>
     hidden = {t for t in set(transcript.tokens) if t < 0 or tokenizer.labels[t] in SILENCE}
     hidden |= {t for t in set(transcript.tokens) - hidden if not tokenizer.writes(t)}
     seen = [(tokenizer.labels[t.number], [t]) for t in tokens if t.number not in hidden]
@@ -127,7 +127,7 @@ def _tiers(
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """A token of a transcript that has a place: its label number, its word, times, and scores with their weight."""
+    """A token with frames: its label number, its word, times, and scores with their weight."""
 
     number: int
     word: int | None
@@ -141,14 +141,14 @@ class _Token:
 def _placed(
     transcript: Transcript, times: list[tuple[float, float]], scores: Scores, row: int
 ) -> list[_Token]:
-    """The tokens that have a place, in order."""
+    """The tokens that have frames, in order."""
     numbers = (x[row].tolist() for x in (scores.weight, scores.log_prob, scores.confidence))
     rows = zip(transcript.tokens, transcript.token_words, times, *numbers)
     return [_Token(t, word, start, end, *own) for t, word, (start, end), *own in rows if end > start]
 
 
 def _tier(name: str, groups: Sequence[tuple[str, list[_Token]]], duration: float) -> Tier:
-    """A tier with a segment for every group of tokens; its scores are means over the frames. Stars have none."""
+    """Make a tier of one segment per group of tokens; scores are means over frames, and stars have none."""
     spans, confidences = [], []
     for label, tokens in groups:
         starred = tokens[0].number < 0

@@ -6,25 +6,19 @@ know of them. Stars count as the best label of each of their frames.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from isotone.alignment import AlignmentError
 from isotone.kernels.posteriors import token_posteriors
-from isotone.pipeline.stars import STAR_COST, STAR_NUMBER, numbered, with_star
-from isotone.types import Coupling, Emissions, Targets, length_mask
-
-Batch = TypeVar("Batch", Emissions, Targets)
+from isotone.pipeline.rows import alignable
+from isotone.pipeline.stars import STAR_COST, STAR_NUMBER, starred
+from isotone.types import Coupling, Emissions, FramePath, Targets
 
 # Rows of more frames than this (a minute of 20 ms) have their confidences piece by piece, with some context that is
 # dropped: the time is that of the frames, not of frames and tokens.
 _LONG, _PIECE, _CONTEXT = 3000, 1500, 500
-
-# In paths, what stands past the end of a row.
-PADDING = -2
 
 
 @dataclass(frozen=True)
@@ -77,14 +71,12 @@ def score(
         star_cost: See :func:`isotone.pipeline.stars.with_star`.
     """
     size = emissions.logits.shape[2]
-    starred = targets.labels == STAR_NUMBER
-    if bool(starred.any()):
-        emissions, targets = with_star(emissions, star_cost), numbered(targets, size)
+    stars = targets.labels == STAR_NUMBER
+    emissions, targets = starred(emissions, targets, star_cost)
     # a star's label is beyond those that share the probability
     logits = emissions.logits.float()
     log_probs = logits - torch.logsumexp(logits[..., :size], -1, keepdim=True)
-    hard = coupling.hard()
-    paths = hard_paths(coupling, hard, log_probs.shape[1])
+    paths = coupling.path(log_probs.shape[1])
     silent = log_probs[..., emissions.blank]
     if silence is not None:
         silent = torch.maximum(silent, log_probs[..., silence])
@@ -92,31 +84,9 @@ def score(
         _token_mass(targets, coupling),
         token_scores(log_probs, targets, coupling),
         _confidence(log_probs, paths, targets, emissions),
-        _fit(log_probs, silent, paths, targets, starred),
-        hard.frameless_share(targets.optional),
+        _fit(log_probs, silent, paths, targets, stars),
+        coupling.hard().frameless_share(targets.optional),
     )
-
-
-def hard_paths(coupling: Coupling, hard: Coupling, frames: int) -> Tensor:
-    """The token that has most of each frame: ``(B, frames)`` int64, -1 where none has any, -2 past the end.
-
-    A token that has most of no frame (one of a single frame, which boundaries between frames have left little of) gets
-    the frame that it has most in.
-
-    Args:
-        coupling: Frames to tokens.
-        hard: The same, made hard.
-        frames: T.
-    """
-    paths = torch.full((len(hard.source), frames + 1), -1)
-    paths.scatter_(1, torch.where(hard.mass > 0, hard.source, frames), hard.target)
-    most = torch.zeros(len(paths), max(1, int(coupling.target_lengths.max())), dtype=coupling.mass.dtype)
-    kept = most.scatter_reduce(1, hard.target, hard.mass, "amax") > 0
-    most = most.scatter_reduce(1, coupling.target, coupling.mass, "amax")
-    mine = (coupling.mass > 0) & (coupling.mass >= most.gather(1, coupling.target))
-    mine &= ~kept.gather(1, coupling.target)
-    paths.scatter_(1, torch.where(mine, coupling.source, frames), coupling.target)
-    return paths[:, :frames].masked_fill(~length_mask(coupling.source_lengths, frames), PADDING)
 
 
 def token_scores(log_probs: Tensor, targets: Targets, coupling: Coupling) -> Tensor:
@@ -133,39 +103,41 @@ def _token_mass(targets: Targets, coupling: Coupling) -> Tensor:
     return coupling.mass.new_zeros(targets.labels.shape).scatter_add(1, coupling.target, coupling.mass)
 
 
-def _confidence(log_probs: Tensor, paths: Tensor, targets: Targets, emissions: Emissions) -> Tensor:
-    """See :class:`Scores`: ``(B, U)`` float64."""
-    labels, optional = targets.labels, targets.optional
-    if paths.shape[1] <= _LONG:
-        try:
-            return token_posteriors(
-                log_probs,
-                paths,
-                labels,
-                emissions.lengths,
-                targets.lengths,
-                emissions.blank,
-                optional=optional,
-            )[0]
-        except AlignmentError:  # a row has no CTC path; the others have theirs
-            if len(paths) == 1:
-                return torch.full(labels.shape, torch.nan, dtype=torch.float64)
-    if len(paths) == 1:
-        return _confidence_in_pieces(log_probs, paths, targets, emissions)
-    rows = [slice(i, i + 1) for i in range(len(paths))]
-    parts = (_confidence(log_probs[r], paths[r], rows_of(targets, r), rows_of(emissions, r)) for r in rows)
-    return torch.cat(list(parts))
+def _confidence(log_probs: Tensor, paths: FramePath, targets: Targets, emissions: Emissions) -> Tensor:
+    """The confidences of :class:`Scores`: ``(B, U)`` float64, NaN in rows without a CTC path."""
+    if paths.tokens.shape[1] > _LONG:
+        single = ([row] for row in range(len(log_probs)))
+        parts = [
+            _confidence_in_pieces(log_probs[r], paths.rows(r), targets.rows(r), emissions.rows(r))
+            for r in single
+        ]
+        return torch.cat(parts)
+
+    def posteriors(rows: list[int]) -> Tensor:
+        some = targets.rows(rows)
+        return token_posteriors(
+            log_probs[rows], paths.tokens[rows], some.labels, emissions.lengths[rows], some.lengths,
+            emissions.blank, optional=some.optional,
+        )[0]  # fmt: skip
+
+    out = torch.full(targets.labels.shape, torch.nan, dtype=torch.float64)
+    rows, found, _ = alignable(posteriors, len(log_probs))
+    if found is not None:
+        out[rows] = found
+    return out
 
 
-def _confidence_in_pieces(log_probs: Tensor, paths: Tensor, targets: Targets, emissions: Emissions) -> Tensor:
-    """The confidence of the tokens of one long row, some of them at a time.
+def _confidence_in_pieces(
+    log_probs: Tensor, paths: FramePath, targets: Targets, emissions: Emissions
+) -> Tensor:
+    """The confidences of the tokens of one long row, some of them at a time.
 
     A piece of the row is a row of its own, between the tokens that its path begins and ends with; those that begin in
     the context on either side are dropped.
     """
     out = torch.full(targets.labels.shape, torch.nan, dtype=torch.float64)
     frames = int(emissions.lengths[0])
-    path = paths[0, :frames]
+    path = paths.tokens[0, :frames]
     first = torch.full_like(targets.labels[0], frames)
     first.scatter_reduce_(0, path.clamp(min=0), torch.where(path >= 0, torch.arange(frames), frames), "amin")
     for start in range(0, frames, _PIECE):
@@ -177,7 +149,7 @@ def _confidence_in_pieces(log_probs: Tensor, paths: Tensor, targets: Targets, em
         own = (first[low:high] >= start) & (first[low:high] < start + _PIECE)
         found = _confidence(
             log_probs[:, part],
-            torch.where(path[part] >= 0, path[part] - low, path[part])[None],
+            FramePath(torch.where(path[part] >= 0, path[part] - low, path[part])[None]),
             Targets(
                 targets.labels[:, low:high],
                 torch.tensor([high - low]),
@@ -189,22 +161,16 @@ def _confidence_in_pieces(log_probs: Tensor, paths: Tensor, targets: Targets, em
     return out
 
 
-def _fit(log_probs: Tensor, silent: Tensor, paths: Tensor, targets: Targets, starred: Tensor) -> Tensor:
-    token = paths.clamp(min=0)
+def _fit(log_probs: Tensor, silent: Tensor, paths: FramePath, targets: Targets, stars: Tensor) -> Tensor:
+    """The fit of :class:`Scores`: ``(B,)`` float64."""
+    token = paths.tokens.clamp(min=0)
     own = log_probs.gather(2, targets.labels.gather(1, token)[..., None])[..., 0]
-    ratio = torch.where(paths >= 0, own, silent) - log_probs.amax(-1)
-    ratio = ratio.double().masked_fill(paths == PADDING, 0.0)
-    carries = (paths >= 0).double()
+    ratio = torch.where(paths.carried, own, silent) - log_probs.amax(-1)
+    ratio = ratio.double().masked_fill(~paths.valid, 0.0)
+    carries = paths.carried.double()
     frames = torch.zeros(targets.labels.shape, dtype=torch.float64).scatter_add(1, token, carries)
     summed = torch.zeros_like(frames).scatter_add(1, token, ratio * carries)
-    counted = (frames > 0) & ~starred
+    counted = (frames > 0) & ~stars
     of_tokens = (summed / frames.clamp(min=1)).masked_fill(~counted, 0.0).sum(1)
-    between = (ratio * (paths < 0)).sum(1)
+    between = (ratio * ~paths.carried).sum(1)
     return (of_tokens + between) / counted.sum(1).clamp(min=1)
-
-
-def rows_of(batch: Batch, rows: slice | list[int]) -> Batch:
-    """Some utterances of a batch, as a batch."""
-    values = ((f.name, getattr(batch, f.name)) for f in fields(batch) if f.name != "log_prior")
-    tensors: dict[str, Any] = {name: v[rows] for name, v in values if isinstance(v, Tensor)}
-    return replace(batch, **tensors)

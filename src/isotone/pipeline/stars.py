@@ -14,13 +14,14 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from isotone.pipeline.texts import TextToAlign
 from isotone.text.given import STAR, encode
 from isotone.text.normalize import Word
 from isotone.text.transcript import STAR_NUMBER, Transcript
 from isotone.types import Emissions, Targets
 
 __all__ = [
-    "STAR", "STAR_COST", "STAR_NUMBER", "encode", "numbered", "shared_out", "star_scores", "with_extra_speech",
+    "STAR", "STAR_COST", "STAR_NUMBER", "encode", "shared_out", "star_scores", "starred", "with_extra_speech",
     "with_star",
 ]  # fmt: skip
 
@@ -32,16 +33,13 @@ __all__ = [
 STAR_COST = 3.0
 
 
-def with_extra_speech(transcript: Transcript, optional: list[bool]) -> tuple[Transcript, list[bool]]:
-    """The transcript with a star that may be skipped before, between and after its words.
+def with_extra_speech(text: TextToAlign) -> TextToAlign:
+    """Put a star that may be skipped before, between and after the words.
 
-    Args:
-        transcript: Tokens and their words.
-        optional: Which tokens may be skipped. A star goes beside such a pause, and has it on its other side as well.
-
-    Returns:
-        The transcript, its words followed by those of the new stars; and which tokens may be skipped.
+    A star goes beside an optional pause, and has such a pause on its other side as well. The new stars' words follow
+    those of the text.
     """
+    transcript, optional = text
     words = list(transcript.words)
     rows: list[tuple[int, int | None, bool]] = []
     tokens = [*zip(transcript.tokens, transcript.token_words, optional), None]
@@ -63,7 +61,7 @@ def with_extra_speech(transcript: Transcript, optional: list[bool]) -> tuple[Tra
         tokens=tuple(t for t, _, _ in rows),
         token_words=tuple(w for _, w, _ in rows),
     )
-    return extended, [skips for _, _, skips in rows]
+    return TextToAlign(extended, [skips for _, _, skips in rows])
 
 
 def shared_out(transcript: Transcript, times: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -122,7 +120,11 @@ def with_star(emissions: Emissions, cost: float) -> Emissions:
     return replace(emissions, logits=torch.cat([emissions.logits, star[..., None]], -1), log_prior=prior)
 
 
-def numbered(targets: Targets, star: int) -> Targets:
-    """The targets with a label number for their stars."""
-    labels: Tensor = targets.labels
-    return replace(targets, labels=torch.where(labels == STAR_NUMBER, star, labels))
+def starred(emissions: Emissions, targets: Targets, cost: float) -> tuple[Emissions, Targets]:
+    """Give the stars of the targets a label of their own, the last, and the emissions its scores.
+
+    Both are returned as they are where the targets have no stars.
+    """
+    if not bool((targets.labels == STAR_NUMBER).any()):
+        return emissions, targets
+    return with_star(emissions, cost), targets.numbered(emissions.logits.shape[2])

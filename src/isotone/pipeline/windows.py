@@ -7,37 +7,37 @@ for every ten labels).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from isotone.model import Model
-from isotone.pipeline.activity import Lively, sounding
+from isotone.pipeline.activity import Activity, without_silence
 from isotone.types import Emissions
 
-# Seconds of lively audio at least that a window is normalised by.
+# Least seconds of active audio that a window is normalised by.
 _NORMALISED_S = 10.0
 
 
 @dataclass(frozen=True)
 class Windows:
-    """How long audio is cut into windows.
+    """Windows into which long audio is cut.
 
     A window keeps the frames of ``window_s`` seconds and is encoded with ``context_s`` seconds more on both sides,
-    whose frames are dropped. Windows begin on the frame grid of the whole. So heads and encoders that see no further
-    than the context give what one pass over everything gives, but for the normalisation (of log-mel bands, of samples):
-    that is over what is lively (:mod:`isotone.pipeline.activity`) in the window and its context, and near it where
-    that is little. Long silence, other voices and other microphones elsewhere in the recording have no part in it.
-    Attention over the whole utterance sees one window; an encoder whose front end has group normalisation
-    (wav2vec2-base) normalises every window by itself.
+    whose frames are dropped. Windows begin on the frame grid of the whole recording. So heads and encoders that see no
+    further than the context give the same as one pass, except for the normalisation (of log-mel bands, of samples).
+    Statistics come from active audio (:mod:`isotone.pipeline.activity`) in the window and its context; under 10 s,
+    nearby active audio is added. So long silence, other voices and other microphones elsewhere have no influence.
+    Attention sees one window. Encoders whose front end has group normalisation (wav2vec2-base) normalise every window
+    by itself.
 
     Attributes:
         window_s: Seconds of frames that a window keeps. Audio of up to twice as much is encoded at once, as utterances
             are in training; with 0 all is.
         context_s: Seconds on each side whose frames are dropped.
-        alone: Whether a window is normalised over all of itself and its context, and nothing else.
+        alone: Normalise a window over all of itself and its context, and nothing else.
 
     Raises:
         ValueError: a time that is negative or not finite.
@@ -55,7 +55,7 @@ class Windows:
             )
 
     def cut(self, seconds: float) -> bool:
-        """Whether audio of this length is encoded in more than one window."""
+        """Tell if audio of this length is encoded in more than one window."""
         return 0 < 2 * self.window_s < seconds
 
 
@@ -71,7 +71,7 @@ def emit(
     Args:
         model: The model, on the device where it runs.
         audio: ``(N,)`` float32 at the model's sample rate.
-        heads: Names of the heads that are wanted.
+        heads: Names of the heads.
         windows: How the audio is cut.
         progress: Called after every window with the share of the audio that is encoded, 0 to 1.
 
@@ -82,31 +82,31 @@ def emit(
         ValueError: the context is shorter than what a single frame sees, or frames are no whole number of samples.
     """
     samples = torch.from_numpy(audio).to(next(model.parameters()).device)
-    lively = None if windows.alone else Lively(audio, model.encoder.sample_rate)
+    activity = None if windows.alone else Activity(audio, model.encoder.sample_rate)
     parts: dict[str, list[Emissions]] = {name: [] for name in heads}
     with torch.inference_mode():
-        for done, out in _each_window(model, samples, heads, windows, lively):
+        for done, out in _each_window(model, samples, heads, windows, activity):
             for name, emissions in out.items():
                 parts[name].append(emissions.to("cpu"))
             progress(done)
-    return {name: _joined(each) for name, each in parts.items()}
+    return {name: Emissions.cat(each) for name, each in parts.items()}
 
 
 def _each_window(
-    model: Model, samples: torch.Tensor, heads: set[str], windows: Windows, lively: Lively | None
+    model: Model, samples: torch.Tensor, heads: set[str], windows: Windows, activity: Activity | None
 ) -> Iterator[tuple[float, dict[str, Emissions]]]:
-    """The frames that each window keeps, and the share of the samples up to its end."""
+    """Encode window by window: the share of the samples up to its end, and the frames that it keeps."""
     rate, total = model.encoder.sample_rate, len(samples)
     window, context = round(windows.window_s * rate), round(windows.context_s * rate)
     start = stop = first = hop = 0
     while stop < total:
         end = min(total, start + window + context)
         part = samples[first:end]
-        if lively is None:
-            heard = torch.from_numpy(sounding(part.cpu().numpy(), rate)).to(part.device)
+        if activity is None:
+            active = torch.from_numpy(without_silence(part.cpu().numpy(), rate)).to(part.device)
         else:
-            heard = torch.cat([samples[near] for near in lively.near(first, end, _NORMALISED_S)])
-        statistics = model.encoder.statistics(heard)
+            active = torch.cat([samples[near] for near in activity.near(first, end, _NORMALISED_S)])
+        statistics = model.encoder.statistics(active)
         out = model(part[None], torch.tensor([len(part)], device=part.device), heads, statistics)
         hops = {name: _hop(emissions, rate) for name, emissions in out.items()}
         hop = max(hops.values())
@@ -144,21 +144,4 @@ def _kept(emissions: Emissions, first: int, last: int, to_end: bool) -> Emission
             "Windows expect a context longer than what a frame sees; the last frames of a window are not there. "
             "Give them more context."
         )
-    kept = slice(first, frames if to_end else last)
-    weights = emissions.weight_logits
-    return replace(
-        emissions,
-        logits=emissions.logits[:, kept],
-        lengths=emissions.lengths.new_tensor([kept.stop - first]),
-        weight_logits=None if weights is None else weights[:, kept],
-    )
-
-
-def _joined(parts: list[Emissions]) -> Emissions:
-    weights = [e.weight_logits for e in parts if e.weight_logits is not None]
-    return replace(
-        parts[0],
-        logits=torch.cat([e.logits for e in parts], 1),
-        lengths=torch.stack([e.lengths for e in parts]).sum(0),
-        weight_logits=torch.cat(weights, 1) if weights else None,
-    )
+    return emissions.frames([(0, slice(first, frames if to_end else last))])

@@ -130,7 +130,7 @@ class Training:
 
 @dataclass
 class ReadingConfig:
-    """Which head gives the text and which the times; see :class:`isotone.model.Reading`."""
+    """Which head gives the text and which the times; see :class:`isotone.model.DecodingConfig`."""
 
     text: str = MISSING
     decoder: dict[str, Any] = MISSING

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import Dataset, Sampler
 
 from isotone import audio
 from isotone.text.tokenizer import TextError, Tokenizer, Transcript
 from isotone.training.augment import Chain
-from isotone.types import Targets, marks
+from isotone.types import PAST_END, FramePath, Targets, marks
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class Utterances(Dataset[Example]):
         if self.paths:
             # the teacher has a path for every utterance, of -2 alone where it could not align
             known = [torch.from_numpy(self.paths[e.row]).long() for e in examples]
-            paths = torch.nn.utils.rnn.pad_sequence(known, batch_first=True, padding_value=-2)
+            paths = FramePath(pad_sequence(known, batch_first=True, padding_value=PAST_END))
         optional = None
         if self.tokenizer.pauses:
             optional = marks((self.tokenizer.optional(e.transcript) for e in examples), targets.labels)

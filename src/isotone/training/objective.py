@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
 from typing import Any
 
 import torch
@@ -80,5 +79,4 @@ class Objective(nn.Module):
 
 def _repeat(targets: Targets, views: int) -> Targets:
     """Targets of so many views, one after the other."""
-    found = {f.name: v for f in fields(targets) if isinstance(v := getattr(targets, f.name), Tensor)}
-    return replace(targets, **{name: v.repeat(views, *[1] * (v.ndim - 1)) for name, v in found.items()})
+    return targets.rows(list(range(len(targets.lengths))) * views)

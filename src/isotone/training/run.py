@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from isotone.corpus.manifest import load_splits
 from isotone.files import atomic_folder, atomic_write, safe_name
-from isotone.model import Model, Reading
+from isotone.model import DecodingConfig, Model
 from isotone.model.hub import write_card
 from isotone.pipeline import Pipeline
 from isotone.registries import encoders
@@ -94,7 +94,7 @@ def _run(recipe: DictConfig, folder: Path, accelerator: Accelerator) -> None:
         encoders.create(_plain(recipe.encoder)),
         _plain(recipe.heads),
         tokenizer,
-        Reading(**_plain(recipe.reading)),
+        DecodingConfig(**_plain(recipe.reading)),
     )
     if start:
         _copy_weights(start, model)
@@ -111,7 +111,7 @@ def _run(recipe: DictConfig, folder: Path, accelerator: Accelerator) -> None:
         done.to(accelerator.device).eval()
         if data.get("dev"):
             done.check = measure(done, data["dev"], str(recipe.splits.dev))
-        elif start and start.reading == done.reading:  # evaluated as it is
+        elif start and start.decoding == done.decoding:  # evaluated as it is
             done.check = start.check
         done.save(folder / "model")
         for name, place in {"test": folder, **_further_tests(recipe, folder)}.items():

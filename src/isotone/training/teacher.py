@@ -11,15 +11,14 @@ import torch
 from rich.progress import track
 from torch import Tensor
 
-from isotone.alignment import AlignmentError
 from isotone.files import atomic_write
 from isotone.interfaces import Aligner
 from isotone.model import Model
-from isotone.pipeline.scores import PADDING, hard_paths, rows_of
+from isotone.pipeline.rows import alignable
 from isotone.registries import aligners
 from isotone.registry import nearest
 from isotone.training.data import Utterances
-from isotone.types import Emissions, Targets
+from isotone.types import PAST_END, Emissions, Targets
 
 #: Utterances aligned side by side; one at a time where padding would change what the encoder says.
 BATCH = 8
@@ -80,9 +79,9 @@ def aligned_paths(
     """
     if cache.is_file():
         return _read(cache)
-    head = head or model.reading.times or model.reading.text
+    head = head or model.decoding.times or model.decoding.text
     _check_head(model, head)
-    align = aligners.create(aligner or model.reading.aligner)
+    align = aligners.create(aligner or model.decoding.aligner)
     device = next(model.parameters()).device
     size = BATCH if getattr(model.encoder, "exact_padding", True) else 1
     order = sorted(range(len(data)), key=lambda number: data.seconds[number])
@@ -173,16 +172,12 @@ def _check_head(model: Model, head: str) -> None:
 
 
 def _paths(align: Aligner, emissions: Emissions, targets: Targets) -> Tensor:
-    """Paths ``(B, T)``, -2 throughout in rows that cannot be aligned."""
-    size = emissions.logits.shape[1]
-    try:
-        coupling = align(emissions, targets)
-        return hard_paths(coupling, coupling.hard(), size)
-    except AlignmentError:
-        if len(emissions.lengths) == 1:
-            return torch.full((1, size), PADDING)
-    rows = [slice(i, i + 1) for i in range(len(emissions.lengths))]
-    return torch.cat([_paths(align, rows_of(emissions, row), rows_of(targets, row)) for row in rows])
+    """Tokens of paths ``(B, T)``, see :class:`isotone.types.FramePath`."""
+    out = torch.full(emissions.logits.shape[:2], PAST_END)
+    rows, coupling, _ = alignable(lambda rows: align(emissions.rows(rows), targets.rows(rows)), len(out))
+    if coupling is not None:
+        out[rows] = coupling.path(out.shape[1]).tokens
+    return out
 
 
 def _read(cache: Path) -> dict[int, np.ndarray]:

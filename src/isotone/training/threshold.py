@@ -8,8 +8,9 @@ import numpy as np
 
 from isotone.alignment import AlignmentError
 from isotone.model import Model
+from isotone.model.check import Check
 from isotone.pipeline import Pipeline
-from isotone.pipeline.doubt import Check, strangers
+from isotone.pipeline.doubt import strangers
 from isotone.text.normalize import normalize
 from isotone.training.data import Utterances
 

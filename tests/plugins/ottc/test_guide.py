@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from isotone_ottc.align import SegmentalViterbi
 from isotone_ottc.guide import near_labels
 
-from isotone.types import Emissions, Grid, Targets
+from isotone.types import Emissions, FramePath, Grid, Targets
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -39,7 +39,7 @@ def test_labels_near_a_frame(seed: int, frames: int, tokens: int, inserted: bool
         origin = torch.stack([torch.full((tokens,), -1), origin, origin], 1).flatten()
         origin = torch.cat([origin, torch.tensor([-1])])
     padded = torch.cat([guide, torch.full((1, 2), -2)], 1)
-    near = near_labels(padded, tokens, origin[None])[0, :frames].tolist()
+    near = near_labels(FramePath(padded), tokens, origin[None])[0, :frames].tolist()
     for t, (first, last) in enumerate(near):
         tokens_of = {u for i, u in enumerate(origin.tolist()) if first <= i <= last and u >= 0}
         assert tokens_of == {u for u in range(tokens) if allowed(guide[0].tolist(), u, t)}
@@ -61,7 +61,7 @@ def test_a_token_is_kept_between_its_neighbours() -> None:
     def spans(cost: float, heard: torch.Tensor | None = guide) -> list[list[float]]:
         aligner = SegmentalViterbi(guide_cost=cost)
         assert aligner.takes_guide == (cost > 0)
-        asked = Targets(targets.labels, targets.lengths, guide=heard)
+        asked = Targets(targets.labels, targets.lengths, guide=None if heard is None else FramePath(heard))
         return aligner(emissions(logits), asked).spans()[0].tolist()
 
     free = spans(2.0, None)
@@ -88,7 +88,7 @@ def test_a_guide_that_agrees_changes_nothing(seed: int, states: int, silence: bo
     hard = own.hard()
     kept = hard.mass[0] > 0
     guide[0, hard.source[0, kept]] = hard.target[0, kept]
-    again = aligner(heard, Targets(targets.labels, targets.lengths, guide=guide))
+    again = aligner(heard, Targets(targets.labels, targets.lengths, guide=FramePath(guide)))
     torch.testing.assert_close(again.spans(), own.spans())
     torch.testing.assert_close(again.score, own.score)
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from isotone.kernels.viterbi import monotone_path
 from isotone.testing import check_loss, sample_batch
-from isotone.types import Emissions, Grid, Targets
+from isotone.types import Emissions, FramePath, Grid, Targets
 
 
 def network_of(seed: int, dtype: torch.dtype = torch.float64) -> DurationNetwork:
@@ -159,8 +159,8 @@ def test_frames_of_a_path_are_counted() -> None:
 def test_aligned_weights_are_the_durations_of_the_paths() -> None:
     emissions, targets = sample_batch()
     assert targets.paths is not None
-    counts = path_frames(targets.paths, 4)
-    assert counts.sum() == (targets.paths >= 0).sum()
+    counts = path_frames(targets.paths.tokens, 4)
+    assert counts.sum() == targets.paths.carried.sum()
     counted = OTTCLoss(beta="durations")(emissions, replace(targets, durations=counts))
     assert torch.equal(OTTCLoss(beta="aligned")(emissions, targets), counted)
 
@@ -168,7 +168,7 @@ def test_aligned_weights_are_the_durations_of_the_paths() -> None:
 @pytest.mark.parametrize("size", [0, 12])
 def test_without_a_path_yet_the_weights_are_uniform(size: int) -> None:
     emissions, targets = sample_batch()
-    empty = replace(targets, paths=torch.full((5, size), -2))
+    empty = replace(targets, paths=FramePath(torch.full((5, size), -2)))
     torch.testing.assert_close(OTTCLoss(beta="aligned")(emissions, empty), OTTCLoss()(emissions, empty))
 
 

@@ -222,7 +222,7 @@ def test_path_weights_and_uniform_alpha_are_framewise_cross_entropy() -> None:
     log_probs = emissions.log_probs()
     assert targets.paths is not None
     for b, n in enumerate(emissions.lengths.tolist()):
-        path = targets.paths[b, :n]
+        path = targets.paths.tokens[b, :n]
         labels = torch.where(path >= 0, targets.labels[b, path.clamp(min=0)], BLANK)
         expected = -log_probs[b, torch.arange(n), labels].mean()
         torch.testing.assert_close(value[b], expected, rtol=1e-5, atol=1e-6)

@@ -18,7 +18,7 @@ from isotone_ottc.states import merge_states, spell_states
 from torch import Tensor
 
 from isotone.interfaces import Loss
-from isotone.pipeline.stars import numbered, with_star
+from isotone.pipeline.stars import with_star
 from isotone.testing import check_aligner, check_decoder, check_head, check_loss
 from isotone.types import Emissions, Frames, Grid, Targets
 from tests.plugins.ottc.parts import best_path
@@ -163,7 +163,7 @@ def test_a_star_has_no_states() -> None:
     emissions.logits[0, :3, 1] = 9.0
     emissions.logits[0, 3:6, 3] = 9.0
     emissions.logits[0, 6:, 2] = 9.0
-    targets = numbered(Targets.from_lists([[1, -1, 2]]), 12)
+    targets = Targets.from_lists([[1, -1, 2]]).numbered(12)
     spans = SegmentalViterbi(states=3)(with_star(emissions, 1.0), targets).spans()
     assert spans[0].tolist() == [[0, 3], [3, 6], [6, 8]]
 

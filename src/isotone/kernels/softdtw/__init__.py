@@ -425,7 +425,7 @@ def _check_values(values: Tensor) -> None:
     if not finite.all():
         row = int((~finite).nonzero()[0])
         reason = "its costs hold NaN" if torch.isnan(values[row]) else "every path in it is forbidden"
-        raise AlignmentError(f"Row {row} cannot be aligned: {reason}.")
+        raise AlignmentError(f"{reason}.", row=row)
 
 
 def _visited(cells: Tensor) -> tuple[Tensor, Tensor, Tensor]:

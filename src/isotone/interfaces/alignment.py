@@ -1,0 +1,85 @@
+"""Interfaces of what places tokens in time: aligners, decoders and relaxations."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from torch import Tensor
+
+from isotone.types import Coupling, Emissions, Targets
+
+if TYPE_CHECKING:
+    from isotone.text.tokenizer import Tokenizer
+
+
+class Aligner(ABC):
+    """Forced alignment: the frames that carry each token of a known sequence.
+
+    Attributes:
+        skips_optional: True where it can leave out the tokens that ``Targets.optional`` marks. It is then given
+            silences between words, marked so; others are given none.
+        takes_guide: True where it keeps tokens near the frames of ``Targets.guide``. It is then given a guide, where
+            the model has a head for that.
+    """
+
+    skips_optional: bool = False
+    takes_guide: bool = False
+
+    @abstractmethod
+    def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:
+        """Align frames to tokens.
+
+        Raises:
+            AlignmentError: a row's tokens need more frames than there are, or a row is not finite; the error has the
+                row's number.
+        """
+
+    def holding(self, frames: int) -> Aligner:
+        """The same aligner with a least duration per token, in frames; itself where it knows no such limit.
+
+        Phones of given texts are aligned by it (:data:`isotone.pipeline.placing.PHONE_S`).
+        """
+        return self
+
+
+class Decoder(ABC):
+    """Recognition: the tokens, and the frames that carry them.
+
+    Attributes:
+        ranks: True where :meth:`nbest` gives several hypotheses, which another head can rescore
+            (:mod:`isotone.pipeline.rescoring`).
+    """
+
+    ranks: bool = False
+
+    @abstractmethod
+    def __call__(self, emissions: Emissions) -> tuple[Targets, Coupling]:
+        """Decode."""
+
+    def use_tokenizer(self, tokenizer: Tokenizer) -> None:
+        """Take notice of the labels' meaning, before anything is decoded. Most decoders have no use for it."""
+        return
+
+    def nbest(self, emissions: Emissions, count: int) -> Sequence[Sequence[tuple[Sequence[int], float]]]:
+        """For every row its best hypotheses, best first: labels and their score in nats.
+
+        Raises:
+            NotImplementedError: the decoder gives one hypothesis.
+        """
+        raise NotImplementedError(f"{type(self).__name__} gives one hypothesis.")
+
+
+@runtime_checkable
+class Relaxation(Protocol):
+    """Rewards to a soft permutation or selection: m rows choose among n >= m columns."""
+
+    def __call__(
+        self, reward: Tensor, row_lengths: Tensor | None = None, column_lengths: Tensor | None = None
+    ) -> Tensor:
+        """``(B, m, n)`` rewards, higher is better, to ``(B, m, n)`` soft assignments, 0 beyond the lengths ``(B,)``.
+
+        Differentiable in the rewards, unless the relaxation is a hard assignment.
+        """
+        ...

@@ -1,0 +1,53 @@
+"""The configuration of decoding: the heads that give text and times, their decoder and their aligners."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class ModelError(ValueError):
+    """A model folder cannot be used; the message says what is missing or does not fit."""
+
+
+@dataclass(frozen=True)
+class DecodingConfig:
+    """The heads that text and times come from. Recipes and saved models have it in their section ``reading``.
+
+    Attributes:
+        text: Name of the head that text is decoded from.
+        decoder: Decoder of the text: name and options.
+        times: Name of the head whose forced alignment of the decoded text gives the times. Empty: the decoder's own.
+        aligner: Aligner of the times: name and options; also used when the text is given.
+        guide: Name of a head that tells about where each token is, for an aligner that takes a guide. Where text and
+            recording differ, a head of narrow context gets lost sooner than one that sees the whole. Empty: none.
+        guide_aligner: Aligner of the guide: name and options.
+        rescore: Weight of the timing head in the choice of the text among the decoder's hypotheses, of which there
+            must be several, see :func:`isotone.pipeline.rescoring.rescored`. 0: the decoder alone.
+        hypotheses: Most hypotheses to choose from.
+    """
+
+    text: str
+    decoder: dict[str, Any]
+    times: str = ""
+    aligner: dict[str, Any] = field(default_factory=dict)
+    guide: str = ""
+    guide_aligner: dict[str, Any] = field(default_factory=dict)
+    rescore: float = 0.0
+    hypotheses: int = 32
+
+    def check_heads(self, heads: Sequence[str]) -> None:
+        """Raise ModelError unless the configuration fits a model with these heads."""
+        for name in (self.text, self.times, self.guide):
+            if name and name not in heads:
+                raise ModelError(f"Text or times are read from a head {name!r}; the model has {list(heads)}.")
+        if self.rescore < 0 or self.hypotheses < 1:
+            raise ModelError(
+                f"reading.rescore is a weight of 0 or more; got {self.rescore}. It chooses among one of "
+                f"reading.hypotheses or more; got {self.hypotheses}."
+            )
+        if self.rescore and not self.times:
+            raise ModelError("reading.rescore is the weight of another head, and reading.times names none.")
+        if self.guide and not self.guide_aligner:
+            raise ModelError(f"The guide {self.guide!r} needs an aligner: guide_aligner: {{name: ctc}}.")

@@ -1,0 +1,72 @@
+"""Emissions of utterances: short ones as a padded batch, a long one window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from isotone.alignment import AlignmentError
+from isotone.model import Model
+from isotone.pipeline.windows import Windows, emit
+from isotone.types import Emissions
+
+
+@dataclass(frozen=True)
+class Emitter:
+    """A model that makes emissions of audio.
+
+    Attributes:
+        model: The model, on its device.
+        windows: Windows into which long audio is cut.
+    """
+
+    model: Model
+    windows: Windows
+
+    def cuts(self, audio: Sequence[np.ndarray]) -> bool:
+        """Tell if any of the audio is so long that it is encoded in windows, and so by itself."""
+        return any(self.windows.cut(self.seconds(samples)) for samples in audio)
+
+    def seconds(self, samples: np.ndarray) -> float:
+        """Duration of samples ``(N,)``."""
+        return len(samples) / self.model.encoder.sample_rate
+
+    def in_windows(self, audio: np.ndarray, heads: set[str], windows: Windows) -> dict[str, Emissions]:
+        """Emissions of one utterance ``(N,)`` by other windows, however short it is."""
+        return emit(self.model, audio, heads, windows)
+
+    def __call__(
+        self,
+        ids: Sequence[str],
+        audio: Sequence[np.ndarray],
+        heads: set[str],
+        on_window: Callable[[float], None] = lambda share: None,
+    ) -> dict[str, Emissions]:
+        """Emissions by head, on the CPU; of one utterance only where :meth:`cuts`.
+
+        Args:
+            ids: Utterance ids, for errors.
+            audio: ``(N,)`` float32 samples at the model's sample rate, for each.
+            heads: Names of the heads.
+            on_window: Called after every window with the share of the audio that is encoded.
+
+        Raises:
+            AlignmentError: an utterance is too short for a frame.
+        """
+        for name, samples in zip(ids, audio):
+            if self.model.encoder.frames(len(samples)) < 1:
+                seconds = self.seconds(samples)
+                raise AlignmentError(f"{name}: {seconds:.3f} s of audio is too short for a single frame.")
+        if self.cuts(audio):
+            return emit(self.model, audio[0], heads, self.windows, on_window)
+        lengths = torch.tensor([len(a) for a in audio])
+        batch = torch.zeros(len(audio), int(lengths.max()))
+        for row, samples in zip(batch, audio):
+            row[: len(samples)] = torch.from_numpy(samples)
+        device = next(self.model.parameters()).device
+        with torch.inference_mode():
+            out = self.model(batch.to(device), lengths.to(device), heads)
+        return {name: emissions.to("cpu") for name, emissions in out.items()}

@@ -1,0 +1,48 @@
+"""Batches in which some rows cannot be aligned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from isotone.alignment import AlignmentError
+
+Value = TypeVar("Value")
+
+
+def alignable(
+    run: Callable[[list[int]], Value], count: int
+) -> tuple[list[int], Value | None, dict[int, AlignmentError]]:
+    """Run on the rows of a batch that can be aligned, and leave out those that raise an AlignmentError.
+
+    Args:
+        run: Called with row numbers, until it raises for none of them.
+        count: B.
+
+    Returns:
+        The rows that were aligned, in order; the value of the last call, None where no row is left; and the error of
+        every other row.
+    """
+    rows = list(range(count))
+    errors: dict[int, AlignmentError] = {}
+    while rows:
+        try:
+            return rows, run(rows), errors
+        except AlignmentError as error:
+            if error.row is None and len(rows) > 1:  # an aligner that does not say which row it means
+                found = {row: _error_of(run, row) for row in rows}
+                if not any(found.values()):
+                    raise
+                errors |= {row: e for row, e in found.items() if e is not None}
+                rows = [row for row in rows if found[row] is None]
+            else:
+                errors[rows.pop(error.row or 0)] = error
+    return rows, None, errors
+
+
+def _error_of(run: Callable[[list[int]], object], row: int) -> AlignmentError | None:
+    try:
+        run([row])
+    except AlignmentError as error:
+        return error
+    return None

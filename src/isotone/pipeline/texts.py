@@ -1,0 +1,45 @@
+"""Texts as they are aligned: transcripts whose tokens may partly be skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from isotone.interfaces import Aligner
+from isotone.text.tokenizer import Tokenizer, Transcript
+from isotone.types import Targets, marks
+
+
+class TextToAlign(NamedTuple):
+    """A transcript and the choice that the aligner has.
+
+    Attributes:
+        transcript: Tokens and their words.
+        optional: For every token, true where it may be skipped: pauses, and stars at the ends.
+    """
+
+    transcript: Transcript
+    optional: list[bool]
+
+
+def targets_of(texts: Sequence[TextToAlign]) -> Targets:
+    """Pad texts into a batch of targets."""
+    targets = Targets.from_lists([list(text.transcript.tokens) for text in texts])
+    return replace(targets, optional=marks([text.optional for text in texts], targets.labels))
+
+
+def with_pauses(
+    tokenizer: Tokenizer, transcript: Transcript, aligner: Aligner, pauses: bool = True
+) -> TextToAlign:
+    """Put optional silences between the words of a transcript, where the aligner can skip them.
+
+    Args:
+        tokenizer: Tokenizer of the transcript.
+        transcript: Tokens and their words.
+        aligner: Aligner of the text.
+        pauses: False leaves the silences out.
+    """
+    if pauses and aligner.skips_optional:
+        return TextToAlign(*tokenizer.with_pauses(transcript))
+    return TextToAlign(transcript, [False] * len(transcript.tokens))

@@ -1,0 +1,15 @@
+"""The tensors that pass between the parts: frames, emissions, targets and couplings.
+
+One alphabet everywhere: B batch, T frames, U target tokens, V vocabulary, D features, K coupling entries.
+Borders between parts carry lengths, never masks. Times stay frame numbers until :meth:`Grid.seconds`.
+"""
+
+from isotone.types.batch import Batch, length_mask, marks, mask_rows, widened
+from isotone.types.coupling import Coupling
+from isotone.types.emissions import Emissions, Encoded, Frames, Grid
+from isotone.types.targets import NO_TOKEN, PAST_END, FramePath, Targets
+
+__all__ = [
+    "NO_TOKEN", "PAST_END", "Batch", "Coupling", "Emissions", "Encoded", "FramePath", "Frames", "Grid", "Targets",
+    "length_mask", "marks", "mask_rows", "widened",
+]  # fmt: skip

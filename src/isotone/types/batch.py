@@ -1,0 +1,62 @@
+"""Batches: tensors with a row per utterance and their lengths, and what every kind of batch can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor
+
+
+def length_mask(lengths: Tensor, size: int) -> Tensor:
+    """Mask of the valid positions: ``(B, size)`` bool, true where position < length."""
+    return torch.arange(size, device=lengths.device) < lengths[:, None]
+
+
+def marks(rows: Iterable[Sequence[bool]], labels: Tensor) -> Tensor:
+    """Pad marks of tokens to the shape of their labels ``(B, U)``: bool, false in the padding."""
+    out = torch.zeros_like(labels, dtype=torch.bool)
+    for row, flags in zip(out, rows):
+        row[: len(flags)] = torch.tensor(flags, dtype=torch.bool)
+    return out
+
+
+def mask_rows(values: Tensor, lengths: Tensor | None) -> Tensor:
+    """Set ``(B, L, ...)`` to zero beyond the lengths ``(B,)``, NaN included; None changes nothing."""
+    if lengths is None:
+        return values
+    mask = length_mask(lengths, values.shape[1])
+    return values.masked_fill(~mask.view(*mask.shape, *[1] * (values.ndim - 2)), 0.0)
+
+
+def widened(values: Tensor) -> Tensor:
+    """Half precision as float32; wider types unchanged."""
+    return values.to(torch.promote_types(values.dtype, torch.float32))
+
+
+class Batch:
+    """Base of the dataclasses whose tensors have a row per utterance."""
+
+    #: Fields that all rows share.
+    shared: ClassVar[frozenset[str]] = frozenset()
+
+    def to(self, device: torch.device | str) -> Self:
+        """Move every tensor to a device."""
+        return self._changed(lambda name, value: value.to(device))
+
+    def rows(self, rows: slice | Sequence[int] | Tensor) -> Self:
+        """Select rows, in the order given and as often as given; their padding stays."""
+        index = rows if isinstance(rows, slice | Tensor) else list(rows)
+        return self._changed(lambda name, value: value if name in self.shared else value[index])
+
+    def _changed(self, change: Any) -> Self:
+        """Apply ``change(name, value)`` to every tensor, those of batches inside this one included."""
+        found = ((f.name, getattr(self, f.name)) for f in fields(self))  # type: ignore[arg-type]
+        changed = {
+            name: value._changed(change) if isinstance(value, Batch) else change(name, value)
+            for name, value in found
+            if isinstance(value, Tensor | Batch)
+        }
+        return replace(self, **changed)  # type: ignore[type-var]

@@ -1,0 +1,144 @@
+"""Grids of frames in time, frames of features, and emissions: what encoders and heads give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from isotone.types.batch import Batch, length_mask, widened
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where frames lie in time: frame t covers ``[offset_s + t * hop_s, offset_s + (t + 1) * hop_s)`` seconds."""
+
+    hop_s: float
+    offset_s: float = 0.0
+
+    def seconds(self, frame: float) -> float:
+        """Time in seconds of the left edge of a frame (frame may be fractional; never below zero)."""
+        return max(0.0, self.offset_s + frame * self.hop_s)
+
+    def frames(self, seconds: float) -> float:
+        """Fractional frame number whose left edge lies at a time; the inverse of :meth:`seconds`."""
+        return (seconds - self.offset_s) / self.hop_s
+
+
+@dataclass(frozen=True)
+class Frames(Batch):
+    """A batch of feature sequences. ``values (B, T, D)``, ``lengths (B,)`` int64, frames."""
+
+    values: Tensor
+    lengths: Tensor
+    grid: Grid
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A batch of encoded audio: the input features and the hidden states of every layer asked for.
+
+    Attributes:
+        features: The encoder's input features (log-mel frames, or the output of the convolutional front end).
+        hidden: Hidden states, one :class:`Frames` per layer; ``hidden[0]`` enters the first layer and ``hidden[-1]``
+            is the last.
+    """
+
+    features: Frames
+    hidden: tuple[Frames, ...]
+
+    def read(self, source: str | int) -> Frames:
+        """The frames a head asks for: ``"features"``, ``"last"`` or a layer number.
+
+        Raises:
+            ValueError: no such source; the message lists what there is.
+        """
+        if source == "features":
+            return self.features
+        if source == "last":
+            return self.hidden[-1]
+        try:
+            return self.hidden[int(source)]
+        except (ValueError, IndexError):
+            raise ValueError(
+                f"A head reads 'features', 'last' or a layer from 0 to {len(self.hidden) - 1}; got {source!r}."
+            ) from None
+
+
+@dataclass(frozen=True)
+class Emissions(Batch):
+    """Scores that a head gives the labels of every frame.
+
+    Attributes:
+        logits: ``(B, T, V)`` unnormalised scores of the labels.
+        lengths: ``(B,)`` int64, valid frames.
+        grid: Where the frames lie in time.
+        blank: Label number of the blank.
+        weight_logits: ``(B, T)`` unnormalised logarithms of the OT weights alpha, where the head has them.
+        log_prior: ``(V,)`` logarithm of how often the head says each label, where it keeps count.
+    """
+
+    logits: Tensor
+    lengths: Tensor
+    grid: Grid
+    blank: int = 0
+    weight_logits: Tensor | None = None
+    log_prior: Tensor | None = None
+
+    shared = frozenset({"log_prior"})
+
+    def without_prior(self, weight: float) -> Emissions:
+        """These emissions with the label posteriors divided by their priors to the power ``weight``.
+
+        Posteriors favour frequent labels at every boundary; divided by the prior they are scaled likelihoods,
+        ``p(x|v) ~ p(v|x) / p(v)`` (Bourlard & Morgan 1994), which do not. A weight of 0 changes nothing.
+
+        Raises:
+            ValueError: the head that made them keeps no prior.
+        """
+        if weight == 0:
+            return self
+        if self.log_prior is None:
+            raise ValueError(
+                f"Expected emissions of a head that keeps its labels' priors, to divide by their power {weight}; "
+                "got one without. Train the head with track_prior: true, or set prior to 0."
+            )
+        return replace(self, logits=widened(self.logits) - weight * self.log_prior)
+
+    def log_probs(self) -> Tensor:
+        """Log-probabilities ``(B, T, V)``, float32 at least."""
+        return torch.log_softmax(widened(self.logits), dim=-1)
+
+    def weights(self) -> Tensor:
+        """OT weights alpha ``(B, T)``: softmax over the valid frames, 0 elsewhere; uniform where there are none."""
+        mask = length_mask(self.lengths, self.logits.shape[1])
+        logits = self.logits.new_zeros(mask.shape) if self.weight_logits is None else self.weight_logits
+        return torch.softmax(widened(logits).masked_fill(~mask, -torch.inf), dim=-1)
+
+    def frames(self, parts: Sequence[tuple[int, slice]]) -> Emissions:
+        """Cut stretches of frames out of rows, each to a row of its own; the grid stays that of the whole rows.
+
+        Args:
+            parts: Pairs of a row's number and of its frames.
+        """
+        weights = self.weight_logits
+        return replace(
+            self,
+            logits=pad_sequence([self.logits[row, part] for row, part in parts], batch_first=True),
+            lengths=torch.tensor([part.stop - part.start for _, part in parts], device=self.lengths.device),
+            weight_logits=None if weights is None else pad_sequence([weights[i, p] for i, p in parts], True),
+        )
+
+    @classmethod
+    def cat(cls, parts: Sequence[Emissions]) -> Emissions:
+        """Join stretches of one utterance along time, on the grid of the first."""
+        weights = [part.weight_logits for part in parts if part.weight_logits is not None]
+        return replace(
+            parts[0],
+            logits=torch.cat([part.logits for part in parts], 1),
+            lengths=torch.stack([part.lengths for part in parts]).sum(0),
+            weight_logits=torch.cat(weights, 1) if weights else None,
+        )
