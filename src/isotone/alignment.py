@@ -12,12 +12,13 @@ class AlignmentError(ValueError):
     """A sequence cannot be aligned, or segments do not make a valid tier; the message says which and why.
 
     Attributes:
-        reason: The message without the row.
+        reason: The message without the row or the id.
         row: Number of the batch's row that cannot be aligned; None where the error is not about a batch.
     """
 
-    def __init__(self, reason: str, *, row: int | None = None) -> None:
-        super().__init__(reason if row is None else f"Row {row}: {reason}")
+    def __init__(self, reason: str, *, row: int | None = None, id: str = "") -> None:
+        where = id or ("" if row is None else f"Row {row}")
+        super().__init__(f"{where}: {reason}" if where else reason)
         self.reason = reason
         self.row = row
 

@@ -127,7 +127,7 @@ def test_one_bad_file_among_fifty(model: Path, tmp_path: Path) -> None:
     assert {p.stem: p.read_text() for p in out.glob("*.TextGrid") if p.stem != "u17"} == written
 
 
-class Moody:
+class Moody(Aligner):
     """An aligner that fails, in a way nobody expected, on audio longer than a second."""
 
     def __init__(self) -> None:

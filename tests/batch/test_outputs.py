@@ -12,6 +12,7 @@ from isotone.batch import OutputConflict
 from isotone.batch.runs import writers_for
 from isotone.format.audacity import AudacityFormat
 from isotone.registries import formats
+from tests.paths import ROOT
 from tests.batch.parts import Echo, echo, say, tree
 from tests.tiny_models import error_of, isotone, lines_of, names_in, save_character_model, save_noise
 
@@ -212,11 +213,14 @@ def test_finished_files_are_skipped_and_changed_ones_are_not(tmp_path: Path) -> 
 
 
 def test_options_count_and_the_device_does_not(tmp_path: Path) -> None:
-    from tests.batch.parts import Stub
+    from tests.paths import ROOT
+from tests.batch.parts import Stub
 
-    assert Stub(window_s=3.0).values() != Stub().values()
-    assert Stub(aligner={"name": "ctc"}).values() != Stub(aligner="ctc").values()
-    assert Stub(device="cuda").values() == Stub().values()
+   
+   
+   
+    assert
+    Stub(window_s=3.0).values() != Stub().values() assert Stub(aligner={"name": "ctc"}).values() != Stub(aligner="ctc").values() assert Stub(device="cuda").values() == Stub().values()
 
 
 def test_warnings_and_texts_of_finished_files_are_listed_again(model: Path, tmp_path: Path) -> None:
@@ -302,7 +306,7 @@ def test_two_runs_at_once_share_the_work(tmp_path: Path) -> None:
         say(tmp_path / f"in/u{i:02}.wav", f"text {i}")
     works = [Echo(), Echo()]
     code = (
-        "import sys, pathlib; sys.path.insert(0, sys.argv[1]); from output_parts import Echo, echo\n"
+        "import sys, pathlib; sys.path.insert(0, sys.argv[1]); from tests.batch.parts import Echo, echo\n"
         "work = Echo(); outcome = echo(pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]), work=work)\n"
         "print(outcome.done, *work.said)"
     )
@@ -310,7 +314,7 @@ def test_two_runs_at_once_share_the_work(tmp_path: Path) -> None:
         sys.executable,
         "-c",
         code,
-        str(Path(__file__).parent),
+        str(ROOT),
         str(tmp_path / "in"),
         str(tmp_path / "out"),
     ]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from isotone import format as files
+from isotone.batch import Options
 from isotone.batch.score_check import check_scores
 from isotone.evaluation import roc
 from tests.paths import DATA
@@ -42,7 +43,7 @@ def spoken(timit_root: Path, tmp_path: Path) -> Path:
 
 
 def test_right_transcripts_score_higher(trained: Path, spoken: Path, tmp_path: Path) -> None:
-    check = check_scores([spoken], str(trained), json_file=tmp_path / "scores/check.json")
+    check = check_scores([spoken], Options(str(trained)), json_file=tmp_path / "scores/check.json")
     assert check.roc.right == check.roc.wrong == 16
     assert check.roc.auc > 0.8  # of a model that was trained for seconds
     assert check.roc == roc([p.score for p in check.right], [p.score for p in check.wrong])
@@ -84,7 +85,7 @@ def test_right_transcripts_score_higher(trained: Path, spoken: Path, tmp_path: P
 def test_a_transcript_that_does_not_fit_is_wrong_at_any_threshold(model: Path, tmp_path: Path) -> None:
     save_noise(tmp_path / "short.wav", 0.3, text="a")
     save_noise(tmp_path / "long.wav", 2.0, text="it goes on and on and on and on")
-    check = check_scores([tmp_path], str(model), json_file=tmp_path / "c.json")
+    check = check_scores([tmp_path], Options(str(model)), json_file=tmp_path / "c.json")
     scores = {Path(p.file).stem: p.score for p in check.wrong}
     assert scores["short"] == float("-inf")
     assert scores["long"] < 0
@@ -120,6 +121,6 @@ def test_what_cannot_be_checked_is_explained(model: Path, tmp_path: Path) -> Non
 def test_scores_of_real_speech_are_finite(model: Path) -> None:
     """An untrained model: the machinery on real recordings; what trained ones reach is measured, not tested."""
     speaker = sorted((DATA / "timit_sample").iterdir())[1]
-    check = check_scores([speaker], str(model))
+    check = check_scores([speaker], Options(str(model)))
     assert check.roc.right == 10
     assert all(-100 < p.score < 0 for p in (*check.right, *check.wrong))

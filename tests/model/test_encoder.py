@@ -21,7 +21,8 @@ from transformers import (
     WavLMConfig,
 )
 
-from isotone.model.encoder import PRESETS, SpeechEncoder
+from isotone.model.encoder import SpeechEncoder
+from isotone.model.sources import PRESETS
 from isotone.types import Encoded
 
 SMALL: dict[str, Any] = {

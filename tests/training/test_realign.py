@@ -1,4 +1,4 @@
-"""Rounds: the model in training aligns its own training split, and these alignments stay until the next round."""
+"""Realignment: the model in training aligns its own training split, and these alignments stay until the next round."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from isotone.corpus.timit import TimitCorpus
 from isotone.model import Model
 from isotone.training.config import RecipeError
 from isotone.training.data import Utterances
-from isotone.training.teacher import Rounds, aligned_paths, teacher_paths
+from isotone.training.teacher import Realignment, aligned_paths, teacher_paths
 
 Train = Callable[..., Path]
 
@@ -128,7 +128,7 @@ def test_another_head_and_aligner(run_folder: Path, split: Utterances, tmp_path:
 def test_when_rounds_are_due(run_folder: Path, split: Utterances, tmp_path: Path) -> None:
     model = Model.load(run_folder)
     split.paths = {}
-    rounds = Rounds(model, split, [0.6, 0.3], tmp_path)
+    rounds = Realignment(model, split, [0.6, 0.3], tmp_path)
     assert all(len(path) == 0 for path in split.paths.values())
     assert split.collate([split[0], split[1]]).targets.paths.tokens.shape == (2, 0)  # type: ignore[union-attr]
     seen = []
@@ -137,7 +137,7 @@ def test_when_rounds_are_due(run_folder: Path, split: Utterances, tmp_path: Path
             rounds.align(step / 10, model)
             seen.append(step)
     assert seen == [3, 6]
-    late = Rounds(model, split, [0.6, 0.3], tmp_path)
+    late = Realignment(model, split, [0.6, 0.3], tmp_path)
     late.align(0.9, None)  # gone on with: the latest round alone counts
     assert not late.due(1.0)
     rounds.forget()
@@ -145,9 +145,9 @@ def test_when_rounds_are_due(run_folder: Path, split: Utterances, tmp_path: Path
     with pytest.raises(
         ValueError, match=r"realign\.after expects shares of training from 0 to 1; got \[30\]"
     ):
-        Rounds(model, split, [30], tmp_path)
+        Realignment(model, split, [30], tmp_path)
     with pytest.raises(ValueError, match="No head 'times'"):
-        Rounds(model, split, [0.3], tmp_path, "times")
+        Realignment(model, split, [0.3], tmp_path, "times")
 
 
 def test_recordings_keep_their_length_where_alignments_are_given(

@@ -119,9 +119,12 @@ def wait_for_step(process: subprocess.Popen[str], folder: Path, step: int) -> No
 def ended(tiny_recipes: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, int, str]]:
     """Runs of another process that were ended: their folder, exit code and last words."""
     folder = tmp_path_factory.mktemp("ended")
-    processes = {name: start(tiny_recipes / "joint.yaml", folder / name) for name in ("SIGKILL", "SIGTERM")}
     found = {}
-    for name, process in processes.items():
+    for name in (
+        "SIGKILL",
+        "SIGTERM",
+    ):  # one after the other: a run that waits for its signal would end meanwhile
+        process = start(tiny_recipes / "joint.yaml", folder / name)
         try:
             wait_for_step(process, folder / name, 9)
             process.send_signal(signal.Signals[name])

@@ -1,4 +1,4 @@
-"""Whether a model's scores tell a right transcript from a wrong one, measured on recordings with transcripts."""
+"""Measure how well a model's scores tell right transcripts from wrong ones."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from isotone import audio as sound
 from isotone.alignment import AlignmentError
 from isotone.batch import Options, explain, progress_of
 from isotone.batch.inputs import find_audio, find_transcript, ids_of, read_text, readable
-from isotone.batch.options import Part
 from isotone.evaluation import ROC, roc
 from isotone.files import atomic_write, check_target
 from isotone.model.check import Check, usable
+from isotone.pipeline import Pipeline
 from isotone.pipeline.doubt import strangers
-from isotone.pipeline.windows import Windows
 from isotone.text.normalize import normalize
 
 log = logging.getLogger(__name__)
@@ -44,12 +43,12 @@ class Pair:
 
 @dataclass(frozen=True)
 class ScoreCheck:
-    """What came of :func:`check_scores`.
+    """The result of :func:`check_scores`.
 
     Attributes:
-        roc: The ROC of the score, of right against wrong transcripts.
-        agreement: That of the agreement, of those that have one; None where none of a kind have.
-        default: The model's threshold of the agreement, which `isotone align` goes by.
+        roc: ROC of the score, right against wrong transcripts.
+        agreement: ROC of the agreement, among pairs that have one; None where no right or no wrong pair has.
+        default: The model's threshold of the agreement, which `isotone align` uses by default.
         right, wrong: The pairs, file by file.
         errors: ``{"file", "error"}`` of files that could not be aligned with their own transcript; not in the ROC.
     """
@@ -62,15 +61,16 @@ class ScoreCheck:
     errors: list[dict[str, str]]
 
     def flagged(self) -> tuple[float | None, float | None]:
-        """The shares, 0 to 1, of right and of wrong transcripts that the default threshold flags; None of none."""
+        """Shares, 0 to 1, of right and wrong transcripts that the default threshold flags; None where none has an
+        agreement."""
         return _flagged(self.right, self.default), _flagged(self.wrong, self.default)
 
-    def said(self) -> str:
-        """The default threshold, where it stands, and what it does here, in a sentence or two."""
+    def summary(self) -> str:
+        """Describe the default threshold and its error rates here, in a sentence or two."""
         own = self.default.files > 0
-        place = f"in the model, measured on {self.default.files} recordings of {self.default.split}"
+        origin = f"in the model, measured on {self.default.files} recordings of {self.default.split}"
         first = f"By default `isotone align` flags an agreement below {self.default.threshold:.3f} "
-        first += f"({place if own else 'built in, for the model has none of its own'})."
+        first += f"({origin if own else 'built in, for the model has none of its own'})."
         right, wrong = self.flagged()
         if right is None or wrong is None:
             return f"{first} No text here is long enough to tell."
@@ -78,7 +78,7 @@ class ScoreCheck:
         return f"{first} Here that is {shares}."
 
     def to_json(self) -> str:
-        """Everything, as JSON; scores of -inf are null."""
+        """Serialise everything as JSON; scores of -inf are null."""
         rows = {
             kind: [{**asdict(p), "score": p.score if math.isfinite(p.score) else None} for p in pairs]
             for kind, pairs in (("right", self.right), ("wrong", self.wrong))
@@ -96,31 +96,25 @@ class ScoreCheck:
 
 def check_scores(
     audio: Sequence[Path],
-    model: str,
+    options: Options,
     *,
     text_dir: Path | None = None,
-    aligner: Part | None = None,
-    times: str | None = None,
-    device: str = "cpu",
-    window_s: float = Windows.window_s,
-    guided: bool = True,
     seed: int = 0,
     json_file: Path | None = None,
 ) -> ScoreCheck:
-    """Score every file with its own transcript and with another file's, and see how far a threshold parts the two.
+    """Score every file with its own transcript and with another file's, and measure how well a threshold parts the two.
 
     Args:
         audio: Files or folders.
-        model: Model or run folder, or a hub id.
-        text_dir, aligner, times, device, window_s, guided: See :func:`isotone.batch.align_files`.
-        seed: Of the shuffle that gives every file another's transcript, one with other words.
-        json_file: Where everything is written as JSON.
+        options: The model and its options.
+        text_dir: See :func:`isotone.batch.align_files`.
+        seed: Seed of the shuffle that gives every file another's transcript, one with other words.
+        json_file: File that everything is written to as JSON.
 
     Raises:
         ValueError: fewer than two different transcripts among the files that could be aligned.
         OSError, LookupError: As in :func:`isotone.batch.align_files`.
     """
-    options = Options(model, aligner=aligner, times=times, device=device, window_s=window_s, guided=guided)
     options.check()
     if json_file is not None:
         check_target(json_file)
@@ -132,40 +126,52 @@ def check_scores(
     wrong: list[Pair] = []
     for path, id in progress_of([(p, i) for p, i in zip(found, ids_of(found)) if p in texts], pipeline):
         try:
-            samples = sound.load(path, pipeline.model.encoder.sample_rate)
-            own = pipeline.align(id, samples, pipeline.encode(texts[path]))
-            other = pipeline.encode(texts[others[path]])
-        except Exception as error:  # whatever it is, the other files are not to suffer
+            own, stranger = _pair(pipeline, path, id, texts[path], others[path], texts[others[path]])
+        except Exception as error:  # whatever it is, the other files go on
             log.debug("%s", path, exc_info=True)
             errors.append({"file": readable(path), "error": explain(error, path)})
             continue
-        right.append(Pair(readable(path), readable(path), own.score, own.agreement))
-        try:
-            stranger = pipeline.align(id, samples, other)
-            score, agreement = stranger.score, stranger.agreement
-        except AlignmentError:
-            score, agreement = -math.inf, None
-        wrong.append(Pair(readable(path), readable(others[path]), score, agreement))
+        right.append(own)
+        wrong.append(stranger)
     if not right:
         first = errors[0]
         raise ValueError(f"None of the files could be aligned; first: {first['file']}: {first['error']}")
-    agreed = [[p.agreement for p in pairs if p.agreement is not None] for pairs in (right, wrong)]
-    check = ScoreCheck(
-        roc([p.score for p in right], [p.score for p in wrong]),
-        roc(*agreed) if all(agreed) else None,
-        usable(pipeline.model.check),
-        right,
-        wrong,
-        errors,
-    )
+    check = _check(right, wrong, errors, usable(pipeline.model.check))
     if json_file is not None:
         with atomic_write(json_file) as file:
             file.write(check.to_json())
     return check
 
 
+def _pair(
+    pipeline: Pipeline, path: Path, id: str, text: str, other: Path, other_text: str
+) -> tuple[Pair, Pair]:
+    """A recording with its own transcript, and with another's."""
+    samples = sound.load(path, pipeline.model.encoder.sample_rate)
+    own = pipeline.align(id, samples, pipeline.encode(text))
+    stranger = pipeline.encode(other_text)
+    right = Pair(readable(path), readable(path), own.score, own.agreement)
+    try:
+        wrong = pipeline.align(id, samples, stranger)
+    except AlignmentError:  # too long for the audio
+        return right, Pair(readable(path), readable(other), -math.inf)
+    return right, Pair(readable(path), readable(other), wrong.score, wrong.agreement)
+
+
+def _check(right: list[Pair], wrong: list[Pair], errors: list[dict[str, str]], default: Check) -> ScoreCheck:
+    agreed = [[p.agreement for p in pairs if p.agreement is not None] for pairs in (right, wrong)]
+    return ScoreCheck(
+        roc([p.score for p in right], [p.score for p in wrong]),
+        roc(*agreed) if all(agreed) else None,
+        default,
+        right,
+        wrong,
+        errors,
+    )
+
+
 def _texts(found: Sequence[Path], folder: Path | None) -> tuple[dict[Path, str], list[dict[str, str]]]:
-    """Transcripts by audio file, and what was wrong with the others."""
+    """Read transcripts by audio file; the errors of others."""
     texts, errors = {}, []
     for path in found:
         try:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -14,6 +15,16 @@ from rich.markup import escape
 
 out = Console()
 err = Console(stderr=True)
+
+
+def command(app: typer.Typer, name: str | None = None) -> Callable[[Callable], Callable]:
+    """Register a function as a command; its docstring is the help, one line per paragraph for any width."""
+
+    def register(function: Callable) -> Callable:
+        paragraphs = (inspect.getdoc(function) or "").split("\n\n")
+        return app.command(name, help="\n\n".join(" ".join(p.split()) for p in paragraphs))(function)
+
+    return register
 
 
 def fail(error: BaseException | str, code: int = 2) -> NoReturn:

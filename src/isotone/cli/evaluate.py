@@ -15,36 +15,41 @@ if TYPE_CHECKING:
     from isotone.evaluation.files import Evaluation
 
 
+_Hyp = Annotated[Path, typer.Argument(help="Hypothesis: a file, a folder of files, or a run folder.")]
+_Ref = Annotated[
+    Path, typer.Argument(help="Reference: a file or a folder (TextGrid, CTM, JSON, .phn/.wrd ...).")
+]
+_Tier = Annotated[
+    str,
+    typer.Option(
+        help="Tier to score: phones, words, or another by its name ('A - words' where speakers have their own)."
+    ),
+]
+_Collar = Annotated[
+    float | None,
+    typer.Option(help="Collar of the start F1 in milliseconds. Default: 20 for phones, 200 for words."),
+]
+_AnyLabel = Annotated[bool, typer.Option("--any-label", help="Match boundaries whatever their labels.")]
+_AsWritten = Annotated[
+    bool, typer.Option("--as-written", help="Compare words with their case and punctuation.")
+]
+_Against = Annotated[Path | None, typer.Option(help="A second hypothesis: paired tests of the difference.")]
+_Phones = Annotated[
+    int | None, typer.Option(help="Fold TIMIT's phones to 39 or 48 before scoring, on both sides.")
+]
+_JsonFile = Annotated[Path | None, typer.Option("--json", help="Write everything as JSON to this file.")]
+
+
 def evaluate(
-    hyp: Annotated[Path, typer.Argument(help="Hypothesis: a file, a folder of files, or a run folder.")],
-    ref: Annotated[
-        Path, typer.Argument(help="Reference: a file or a folder (TextGrid, CTM, JSON, .phn/.wrd ...).")
-    ],
-    tier: Annotated[
-        str,
-        typer.Option(
-            help="Tier to score: phones, words, or another by its name ('A - words' where speakers have their own)."
-        ),
-    ] = "phones",
-    collar: Annotated[
-        float | None,
-        typer.Option(help="Collar of the start F1 in milliseconds. Default: 20 for phones, 200 for words."),
-    ] = None,
-    any_label: Annotated[
-        bool, typer.Option("--any-label", help="Match boundaries whatever their labels.")
-    ] = False,
-    as_written: Annotated[
-        bool, typer.Option("--as-written", help="Compare words with their case and punctuation.")
-    ] = False,
-    against: Annotated[
-        Path | None, typer.Option(help="A second hypothesis: paired tests of the difference.")
-    ] = None,
-    phones: Annotated[
-        int | None, typer.Option(help="Fold TIMIT's phones to 39 or 48 before scoring, on both sides.")
-    ] = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write everything as JSON to this file.")
-    ] = None,
+    hyp: _Hyp,
+    ref: _Ref,
+    tier: _Tier = "phones",
+    collar: _Collar = None,
+    any_label: _AnyLabel = False,
+    as_written: _AsWritten = False,
+    against: _Against = None,
+    phones: _Phones = None,
+    json_file: _JsonFile = None,
 ) -> None:
     """Score alignments against a reference: boundary errors, start F1, IDR, error rate, with confidence intervals.
 

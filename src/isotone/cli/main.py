@@ -13,11 +13,13 @@ from rich.logging import RichHandler
 from rich.markup import escape
 from rich.table import Table
 
-from isotone.cli.console import OutOption, err, explained, fail, out
+from isotone import __version__
+from isotone.cli.console import OutOption, command, err, explained, fail, out
 from isotone.cli.evaluate import evaluate
 from isotone.cli.lm import lm
+from isotone.cli.score_check import score_check
 from isotone.cli.search import search_app
-from isotone.cli.speech import align, score_check, transcribe
+from isotone.cli.speech import align, transcribe
 
 app = typer.Typer(
     help="Speech recognition whose time stamps can be trusted, and alignment of any sequence to any other.",
@@ -25,16 +27,27 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(align)
-app.command()(transcribe)
-app.command(name="score-check")(score_check)
+command(app)(align)
+command(app)(transcribe)
+command(app, "score-check")(score_check)
 app.add_typer(search_app, name="search")
-app.command()(lm)
-app.command()(evaluate)
+command(app)(lm)
+command(app)(evaluate)
+
+
+def _print_version(asked: bool) -> None:
+    """Print the version and exit."""
+    if asked:
+        typer.echo(f"isotone {__version__}")
+        raise typer.Exit
 
 
 @app.callback()
 def main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show what is done, and tracebacks.")
     ] = False,
@@ -50,7 +63,7 @@ def main(
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 
-@app.command(context_settings={"allow_extra_args": False})
+@command(app)
 def train(
     recipe: Annotated[Path, typer.Argument(help="The experiment's YAML, such as recipes/timit/joint.yaml.")],
     overrides: Annotated[
@@ -72,7 +85,7 @@ def train(
     typer.echo(f"Run folder: {folder}")
 
 
-@app.command()
+@command(app)
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Finished run folders with the same test split.")],
     out_dir: OutOption = Path("report"),
@@ -96,7 +109,7 @@ def report(
     typer.echo(f"Page: {out_dir / 'report.html'}")
 
 
-@app.command()
+@command(app)
 def results(
     runs: Annotated[list[Path], typer.Argument(help="Finished run folders, of any corpora.")],
     out_dir: OutOption = Path("results"),
@@ -116,7 +129,7 @@ def results(
     typer.echo(f"Tables: {out_dir / 'results.md'}")
 
 
-@app.command()
+@command(app)
 def synth(
     folder: Annotated[Path, typer.Argument(help="Where the corpus goes.")],
     hours: Annotated[float, typer.Option(help="Hours of training speech.")] = 1.0,
@@ -138,7 +151,7 @@ def synth(
     typer.echo(f"Corpus: {folder}")
 
 
-@app.command()
+@command(app)
 def export(
     source: Annotated[Path, typer.Argument(help="Run or model folder.")],
     folder: Annotated[
@@ -172,7 +185,7 @@ def export(
             typer.echo(f"Uploaded: {push_to_hub(folder or source, push, private=private)}")
 
 
-@app.command()
+@command(app)
 def plugins(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     kind: Annotated[

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 
-from isotone.cli.console import AudioArgument, explained, fail, path_argument
+from isotone.cli.console import AudioArgument, command, explained, fail, path_argument
 
 if TYPE_CHECKING:
     from isotone.search import Built, Match, Searcher, SearchIndex
@@ -35,7 +35,7 @@ _Rate = Annotated[
 ]
 
 
-@search_app.command()
+@command(search_app)
 def index(
     audio: AudioArgument,
     out_dir: Annotated[Path, typer.Option("--out", "-o", help="Folder of the index.")],
@@ -68,7 +68,7 @@ def index(
     _say_built(built, out_dir)
 
 
-@search_app.command()
+@command(search_app)
 def add(
     index_dir: Annotated[
         Path, typer.Option("--index", "-i", help="Folder that `isotone search index` wrote.")
@@ -101,39 +101,44 @@ def add(
     _say_built(built, index_dir)
 
 
-@search_app.command()
+_Top = Annotated[int, typer.Option(min=1, help="Places to show.")]
+_Start = Annotated[float, typer.Option(min=0, help="Seconds at which the part to look for begins.")]
+_End = Annotated[float | None, typer.Option(min=0, help="Seconds at which it ends. Default: the clip's end.")]
+_OutDir = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", help="Folder for results.json, and for files in each --format."),
+]
+_Format = Annotated[
+    list[str],
+    typer.Option("--format", "-f", help="Format of the matches' times, as textgrid or audacity; with --out."),
+]
+_Threshold = Annotated[
+    float | None,
+    typer.Option(help="Score that a match must reach. Default: as measured on the index, for this clip."),
+]
+_All = Annotated[bool, typer.Option("--all", help="Show places whatever their score.")]
+_Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files in OUT that no search wrote.")]
+_Candidates = Annotated[
+    int, typer.Option(min=1, help="Items that the model ranks after the quick first stage.")
+]
+
+
+@command(search_app)
 def query(
     index_dir: Annotated[
         Path, typer.Argument(metavar="INDEX", help="Folder that `isotone search index` wrote.")
     ],
     clip: Annotated[Path, typer.Argument(help="Audio file to look for, whole or between --start and --end.")],
-    top: Annotated[int, typer.Option(min=1, help="Places to show.")] = 10,
-    start: Annotated[float, typer.Option(min=0, help="Seconds at which the part to look for begins.")] = 0.0,
-    end: Annotated[
-        float | None, typer.Option(min=0, help="Seconds at which it ends. Default: the clip's end.")
-    ] = None,
-    out_dir: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Folder for results.json, and for files in each --format."),
-    ] = None,
-    format: Annotated[
-        list[str],
-        typer.Option(
-            "--format", "-f", help="Format of the matches' times, as textgrid or audacity; with --out."
-        ),
-    ] = ["textgrid"],  # noqa: B006 - typer copies it
-    threshold: Annotated[
-        float | None,
-        typer.Option(help="Score that a match must reach. Default: as measured on the index, for this clip."),
-    ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Show places whatever their score.")] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace files in OUT that no search wrote.")
-    ] = False,
+    top: _Top = 10,
+    start: _Start = 0.0,
+    end: _End = None,
+    out_dir: _OutDir = None,
+    format: _Format = ["textgrid"],  # noqa: B006 - typer copies it
+    threshold: _Threshold = None,
+    every: _All = False,
+    overwrite: _Overwrite = False,
     model: _Model = None,
-    candidates: Annotated[
-        int, typer.Option(min=1, help="Items that the model ranks after the quick first stage.")
-    ] = 500,
+    candidates: _Candidates = 500,
 ) -> None:
     """List the places of an index where a clip, or the like of it, is, best first.
 
@@ -142,40 +147,59 @@ def query(
 
     Example: isotone search query recordings.index clip.wav --top 5 --out found --format textgrid --format audacity
     """
-    from isotone import audio
-    from isotone.registries import formats
-    from isotone.search import SearchIndex, bar, query_vectors, search, write_matches
+    from isotone.search import bar, search, write_matches
 
     with explained():
-        for name in format:
-            formats.get(name)
         if every and threshold is not None:
             raise ValueError(
                 "--all shows places whatever their score, --threshold those that reach one: give one."
             )
-        opened = SearchIndex.open(index_dir)
-        searcher = _searcher_of(opened, model)
-        samples = audio.load(clip, searcher.sample_rate, start, end)
-        vectors = query_vectors(searcher, samples)
-        found = search(opened, searcher, vectors, top=top, candidates=candidates)
-        measured = bar(opened, searcher, vectors, found[0].item) if threshold is None else None
+        clip_ = _Clip(index_dir, clip, start, end, format, model)
+        found = search(clip_.index, clip_.searcher, clip_.vectors, top=top, candidates=candidates)
+        measured = None
+        if threshold is None:
+            measured = bar(clip_.index, clip_.searcher, clip_.vectors, found[0].item)
         least = measured.score if measured is not None else threshold
         matches = [m for m in found if every or least is None or m.score >= least]
         if out_dir is not None:
-            write_matches(
-                matches, clip, out_dir, format, threshold=None if every else least, overwrite=overwrite
-            )
-    if len(samples) < searcher.window_s * searcher.sample_rate:
+            kept = None if every else least
+            write_matches(matches, clip, out_dir, format, threshold=kept, overwrite=overwrite)
+    if clip_.short:
         _note(
-            f"the clip is shorter than a window of {searcher.window_s:g} s: it is found where it stands alone."
+            f"the clip is shorter than a window of {clip_.searcher.window_s:g} s: it is found where it stands alone."
         )
-    _note(_judgement(opened, found, least, measured.rate if measured is not None else None))
+    _note(_judgement(clip_.index, found, least, measured.rate if measured is not None else None))
     for line in _lines(matches):
         typer.echo(line)
     if out_dir is not None:
         _note(f"written to {out_dir}")
     if not matches:
         raise typer.Exit(_NO_MATCH)
+
+
+class _Clip:
+    """The vectors of a clip, with the index that is searched and its model."""
+
+    def __init__(
+        self,
+        index_dir: Path,
+        clip: Path,
+        start: float,
+        end: float | None,
+        format: Sequence[str],
+        model: Path | None,
+    ) -> None:
+        from isotone import audio
+        from isotone.registries import formats
+        from isotone.search import SearchIndex, query_vectors
+
+        for name in format:
+            formats.get(name)
+        self.index = SearchIndex.open(index_dir)
+        self.searcher = _searcher_of(self.index, model)
+        samples = audio.load(clip, self.searcher.sample_rate, start, end)
+        self.vectors = query_vectors(self.searcher, samples)
+        self.short = len(samples) < self.searcher.window_s * self.searcher.sample_rate
 
 
 def _judgement(index: SearchIndex, found: Sequence[Match], least: float | None, rate: float | None) -> str:

@@ -14,41 +14,23 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from isotone.interfaces import Encoder, Statistics
-from isotone.model.fetch import fetch
-from isotone.model.frontend import LogMel, Waveform
+from isotone.model.frontend import LogMel
+from isotone.model.sources import check_names, front_end, resolve
 from isotone.model.spec_augment import build_spec_augment
-from isotone.registry import nearest
+from isotone.model.strides import adapter_frames, adapter_grid, conv_field, conv_frames, has_adapter
 from isotone.types import Encoded, Frames, Grid, length_mask
-
-#: Small encoders that train on two CPU cores, by name: ``transformers`` configurations.
-PRESETS: dict[str, dict[str, Any]] = {
-    "wav2vec2-bert-tiny": {  # 1.6M parameters on log-mel features, 20 ms frames
-        "model_type": "wav2vec2-bert", "hidden_size": 144, "num_hidden_layers": 4, "num_attention_heads": 4,
-        "intermediate_size": 432, "conv_depthwise_kernel_size": 3, "feature_projection_input_dim": 160,
-        "position_embeddings_type": None,  # the convolutions tell positions apart; a step is a third shorter
-        "lookahead_frames": 3,  # see SpeechEncoder
-        "layerdrop": 0.0, "apply_spec_augment": False,
-    },
-    "wav2vec2-tiny": {  # 1.0M parameters on the wave form, 20 ms frames
-        "model_type": "wav2vec2", "hidden_size": 144, "num_hidden_layers": 4, "num_attention_heads": 4,
-        "intermediate_size": 432, "conv_dim": [64, 64, 64, 64, 64, 64, 64], "do_stable_layer_norm": True,
-        "feat_extract_norm": "layer", "conv_bias": True, "num_conv_pos_embeddings": 32,
-        "num_conv_pos_embedding_groups": 4, "layerdrop": 0.0, "apply_spec_augment": False,
-    },
-}  # fmt: skip
 
 
 class SpeechEncoder(Encoder):
     """Any transformers speech encoder: Wav2Vec2, HuBERT, WavLM, Data2Vec, UniSpeech, Wav2Vec2-BERT ...
 
-    The convolutions of a Wav2Vec2-BERT see the past alone. A new one learns to speak late, by the context that it
-    waits for, and times read from it are late. ``lookahead_frames`` in its configuration advances the log-mel frames
-    by so many, so that what it says of a frame rests on both sides of it; weights and frames stay those of transformers
-    where it is 0, as it is in published models.
+    The convolutions of a Wav2Vec2-BERT see the past alone. A new one learns to wait for context, so its times are late.
+    ``lookahead_frames`` in its configuration advances the log-mel frames by that number, so that the scores of a frame
+    depend on both sides of it. With 0, as in published models, everything is as in transformers.
 
     Args:
-        source: A preset of :data:`PRESETS`, a local folder, a hub id, or a configuration as a mapping with
-            ``model_type``.
+        source: A preset of :data:`isotone.model.sources.PRESETS`, a local folder, a hub id, or a configuration as a
+            mapping with ``model_type``.
         config: Changes to the encoder's configuration, such as ``mask_time_prob`` (SpecAugment), ``layerdrop`` or
             ``hidden_dropout``. Unknown names are errors. Heads that read a layer by its number need a ``layerdrop``
             of 0: dropped layers are not there to be counted.
@@ -56,11 +38,10 @@ class SpeechEncoder(Encoder):
         gradient_checkpointing: Compute hidden states again in the backward pass instead of keeping them: less memory, a
             third more time.
         pretrained: Load weights. False makes a new encoder of the same shape, with fresh weights.
-        spec_augment: Options of :class:`isotone.model.spec_augment.SpecAugment`: in training the input features are
-            masked, where ``mask_time_prob`` masks what the encoder makes of them. Default: not. They are no part of a
-            saved model.
-        mask_features: Whether heads that read ``features`` see these masks too. A head that sees one frame finds
-            nothing in a masked one: the times of the recipes' ``joint`` do not survive it.
+        spec_augment: Options of :class:`isotone.model.spec_augment.SpecAugment`, which masks input features in
+            training (``mask_time_prob`` masks the encoder's projection of them). Default: none. They are not saved.
+        mask_features: Let heads that read ``features`` see these masks too. A head that sees one frame finds nothing
+            in a masked one: it ruins the times of the recipes' ``joint``.
 
     Raises:
         ValueError: not a speech encoder, or a configuration it does not have.
@@ -83,12 +64,12 @@ class SpeechEncoder(Encoder):
         super().__init__()
         from transformers import AutoModel
 
-        settings, folder = _resolve(source)
+        settings, folder = resolve(source)
         changes = dict(config or {})
-        _check_names(settings, changes)
+        check_names(settings, changes)
         for name, value in changes.items():
             setattr(settings, name, value)
-        self.front_end = _front_end(settings, folder)
+        self.front_end = front_end(settings, folder)
         self.model = (
             AutoModel.from_pretrained(folder, config=settings)
             if folder and pretrained
@@ -104,7 +85,7 @@ class SpeechEncoder(Encoder):
         if gradient_checkpointing:
             self.model.gradient_checkpointing_enable()
         elif hasattr(self.model, "feature_extractor"):
-            # for checkpointing alone transformers asks for the gradient of the audio, which nobody reads
+            # transformers computes the gradient of the audio for the sake of checkpointing; nothing uses it
             self.model.feature_extractor._requires_grad = False
         if freeze_features and hasattr(self.model, "feature_extractor"):
             # of the part, not of the model: not every class of transformers passes the call on
@@ -112,7 +93,7 @@ class SpeechEncoder(Encoder):
 
     @property
     def exact_padding(self) -> bool:
-        """Whether an utterance gives the same frames alone and in a padded batch (not with group normalisation)."""
+        """True where an utterance gives the same frames alone and in a padded batch; group normalisation does not."""
         return getattr(self.model.config, "feat_extract_norm", "layer") != "group"
 
     def statistics(self, audio: Tensor) -> Statistics | None:
@@ -130,13 +111,15 @@ class SpeechEncoder(Encoder):
             return Encoded(features, ())
         states = [Frames(h, features.lengths, features.grid) for h in output.hidden_states]
         last = output.last_hidden_state
-        if self._has_adapter:
-            lengths = self._adapted(features.lengths).clamp(max=last.shape[1])
-            return Encoded(features, (*states, Frames(last, lengths, self._adapted_grid(features.grid))))
+        if has_adapter(self.model.config):
+            lengths = adapter_frames(self.model.config, features.lengths).clamp(max=last.shape[1])
+            return Encoded(
+                features, (*states, Frames(last, lengths, adapter_grid(self.model.config, features.grid)))
+            )
         return Encoded(features, (*states[:-1], Frames(last, features.lengths, features.grid)))
 
     def _from_log_mel(self, values: Tensor, lengths: Tensor, hidden: bool) -> tuple[Frames, Any]:
-        """The input features, and what the model says of them where hidden states are wanted."""
+        """Input features, and the model's output where hidden states are computed."""
         features, read = self._augmented(Frames(values, lengths, self._grid()))
         if not hidden:
             return features, None
@@ -148,12 +131,14 @@ class SpeechEncoder(Encoder):
             return features, self.model(advanced, attention_mask=mask.long(), output_hidden_states=True)
 
     def _wave_features(self, output: Tensor, lengths: Tensor) -> Frames:
-        """What the convolutions give, ``(B, D, T)``, as frames."""
+        """Output of the convolutions, ``(B, D, T)``, as frames."""
         features = output.transpose(1, 2)
-        return Frames(features, self._conv_frames(lengths).clamp(max=features.shape[1]), self._grid())
+        return Frames(
+            features, conv_frames(self.model.config, lengths).clamp(max=features.shape[1]), self._grid()
+        )
 
     def _augmented(self, features: Frames) -> tuple[Frames, Frames]:
-        """The input features as heads read them, and as the first layer does."""
+        """Input features for heads, and for the first layer."""
         if self.spec_augment is None:
             return features, features
         masked = replace(features, values=self.spec_augment(features.values, features.lengths))
@@ -161,7 +146,7 @@ class SpeechEncoder(Encoder):
 
     def _from_wave(self, values: Tensor, lengths: Tensor, hidden: bool) -> tuple[Frames, Any]:
         """As :meth:`_from_log_mel`."""
-        field, _ = self._conv_field()
+        field, _ = conv_field(self.model.config)
         # the convolutions refuse audio that is shorter than one frame
         values = F.pad(values, (0, max(0, field - values.shape[1])))
         if not hidden:
@@ -180,7 +165,7 @@ class SpeechEncoder(Encoder):
             mask = (
                 length_mask(lengths.clamp(min=field), values.shape[1]).long() if self.exact_padding else None
             )
-            with self._masking(int(self._conv_frames(torch.tensor(values.shape[1])))):
+            with self._masking(int(conv_frames(self.model.config, torch.tensor(values.shape[1])))):
                 output = self.model(values, attention_mask=mask, output_hidden_states=True)
         finally:
             hook.remove()
@@ -188,59 +173,21 @@ class SpeechEncoder(Encoder):
 
     @contextmanager
     def _masking(self, frames: int) -> Iterator[None]:
-        """SpecAugment as configured, but none where a mask is longer than the batch: transformers refuses that."""
+        """Switch off transformers' SpecAugment where a mask is longer than the batch, which it refuses."""
         config = self.model.config
-        wanted = getattr(config, "apply_spec_augment", True)
-        config.apply_spec_augment = wanted and frames >= getattr(config, "mask_time_length", 0)
+        configured = getattr(config, "apply_spec_augment", True)
+        config.apply_spec_augment = configured and frames >= getattr(config, "mask_time_length", 0)
         try:
             yield
         finally:
-            config.apply_spec_augment = wanted
-
-    def _conv_frames(self, samples: Tensor) -> Tensor:
-        for kernel, stride in zip(self.model.config.conv_kernel, self.model.config.conv_stride):
-            samples = (samples - kernel).div(stride, rounding_mode="floor") + 1
-        return samples.clamp(min=0)
-
-    def _conv_field(self) -> tuple[int, int]:
-        """Samples that a frame sees, and samples from one frame to the next."""
-        field, hop = 1, 1
-        for kernel, stride in zip(self.model.config.conv_kernel, self.model.config.conv_stride):
-            field += (kernel - 1) * hop
-            hop *= stride
-        return field, hop
+            config.apply_spec_augment = configured
 
     def _grid(self) -> Grid:
-        """Where the input features lie in time."""
+        """Grid of the input features."""
         if isinstance(self.front_end, LogMel):
             return self.front_end.grid
-        field, hop = self._conv_field()
+        field, hop = conv_field(self.model.config)
         return Grid(hop / self.sample_rate, (field - hop) / 2 / self.sample_rate)
-
-    @property
-    def _has_adapter(self) -> bool:
-        return bool(getattr(self.model.config, "add_adapter", False))
-
-    def _adapted(self, frames: Tensor) -> Tensor:
-        """Frames of the adapter that are valid, where so many of the last layer are; 0 of 0."""
-        config = self.model.config
-        bert = config.model_type == "wav2vec2-bert"
-        kernel = config.adapter_kernel_size if bert else 1
-        left = frames
-        for _ in range(config.num_adapter_layers):
-            left = (left + 2 * (kernel // 2) - kernel).div(config.adapter_stride, rounding_mode="floor") + 1
-        return torch.where(frames > 0, left.clamp(min=0), 0)
-
-    def _adapted_grid(self, grid: Grid) -> Grid:
-        """A frame of the adapter has its middle where the frames that its convolutions see have theirs."""
-        config = self.model.config
-        stride, kernel = config.adapter_stride, config.adapter_kernel_size
-        padding = stride // 2 if config.model_type == "wav2vec2-bert" else 1
-        hop, middle = grid.hop_s, grid.offset_s + grid.hop_s / 2
-        for _ in range(config.num_adapter_layers):
-            middle += ((kernel - 1) / 2 - padding) * hop
-            hop *= stride
-        return Grid(hop, middle - hop / 2)
 
     def size(self, source: str | int) -> int:
         """See :meth:`isotone.interfaces.Encoder.size`."""
@@ -252,17 +199,16 @@ class SpeechEncoder(Encoder):
                 else config.conv_dim[-1]
             )
         # the adapter's output is one layer more
-        if self._has_adapter and source in ("last", config.num_hidden_layers + 1):
+        if has_adapter(self.model.config) and source in ("last", config.num_hidden_layers + 1):
             return config.output_hidden_size
         return config.hidden_size
 
     def frames(self, samples: int) -> int:
         """See :meth:`isotone.interfaces.Encoder.frames`."""
-        count = torch.tensor(samples)
-        front = (
-            self.front_end.frames(count) if isinstance(self.front_end, LogMel) else self._conv_frames(count)
-        )
-        return int(self._adapted(front) if self._has_adapter else front)
+        config, count = self.model.config, torch.tensor(samples)
+        front_end = self.front_end
+        front = front_end.frames(count) if isinstance(front_end, LogMel) else conv_frames(config, count)
+        return int(adapter_frames(config, front) if has_adapter(config) else front)
 
     def save(self, folder: Path) -> None:
         """Write ``config.json`` and ``preprocessor_config.json``."""
@@ -287,53 +233,3 @@ class SpeechEncoder(Encoder):
     def load(cls, folder: Path) -> Self:
         """See :meth:`isotone.interfaces.Encoder.load`."""
         return cls(str(folder), pretrained=False)
-
-
-def _resolve(source: str | Mapping[str, Any]) -> tuple[Any, str | None]:
-    """The configuration, and where weights and the preprocessor lie (None for a new encoder)."""
-    from transformers import AutoConfig
-
-    if isinstance(source, str) and source not in PRESETS:
-        try:
-            there = source if Path(source).is_dir() or len(Path(source).parts) != 2 else str(fetch(source))
-            return AutoConfig.from_pretrained(there, local_files_only=True), there
-        except OSError as error:
-            raise OSError(
-                f"No encoder {source!r}: not a preset ({', '.join(PRESETS)}), not a local folder with a config.json, "
-                f"and not to be had from the hub.{nearest(source, list(PRESETS))} ({str(error).splitlines()[0]})"
-            ) from error
-    settings = dict(PRESETS[source] if isinstance(source, str) else source)
-    if "model_type" not in settings:
-        raise ValueError(
-            f"An encoder configuration needs a 'model_type' (wav2vec2, hubert ...); got {settings}."
-        )
-    model_type = settings.pop("model_type")
-    _check_names(AutoConfig.for_model(model_type), settings)
-    return AutoConfig.for_model(model_type, **settings), None
-
-
-def _check_names(config: Any, settings: Mapping[str, Any]) -> None:
-    known = sorted(
-        [*config.to_dict(), *(["lookahead_frames"] if config.model_type == "wav2vec2-bert" else [])]
-    )
-    for name in settings:
-        if name not in known:
-            raise ValueError(f"A {config.model_type} encoder has no setting {name!r}.{nearest(name, known)}")
-
-
-def _front_end(config: Any, folder: str | None) -> Waveform | LogMel:
-    processor: dict[str, Any] = {}
-    if folder is not None:
-        from transformers import AutoFeatureExtractor
-
-        try:
-            processor = AutoFeatureExtractor.from_pretrained(folder).to_dict()
-        except (OSError, ValueError):  # weights without a preprocessor: the defaults of the class
-            processor = {}
-    rate = processor.get("sampling_rate", 16_000)
-    if hasattr(config, "feature_projection_input_dim"):
-        bands = processor.get("num_mel_bins", 80)
-        return LogMel(rate, bands, processor.get("stride", config.feature_projection_input_dim // bands))
-    if not hasattr(config, "conv_stride"):
-        raise ValueError(f"{config.model_type!r} is not a speech encoder that isotone knows how to feed.")
-    return Waveform(rate, processor.get("do_normalize", True))

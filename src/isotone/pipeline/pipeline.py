@@ -92,14 +92,10 @@ class Pipeline:
             self.guide = ""
         self.guide_aligner = aligners.create(decoding.guide_aligner) if self.guide else None
         self.placer = Placer(self.times, self.aligner, self.guide, self.guide_aligner)
-        rescores = decoding.rescore and self.decoder.ranks
-        realigns = times or aligner or decoding.times
+        rescorer = aligners.create(decoding.aligner) if decoding.rescore and self.decoder.ranks else None
+        realigns = bool(times or aligner or decoding.times)
         self.recogniser = Recogniser(
-            model,
-            self.decoder,
-            aligners.create(decoding.aligner) if rescores else None,
-            self.placer if realigns else None,
-            star_cost,
+            model, self.decoder, rescorer, self.placer if realigns else None, star_cost
         )
         self.emitter = Emitter(self.model, windows)
         self.on_window = on_window

@@ -67,7 +67,7 @@ class Placer:
         except AlignmentError as error:
             if error.row is None:
                 raise
-            raise AlignmentError(f"{ids[error.row]}: {error.reason}", row=error.row) from error
+            raise AlignmentError(error.reason, row=error.row, id=ids[error.row]) from error
 
     def patient(self, emissions: Mapping[str, Emissions]) -> Placer:
         """The same placer with phones of at least :data:`PHONE_S`, where the aligner knows a least duration."""

@@ -144,18 +144,15 @@ def snapshot(model: Model, data: Utterances, folder: Path, step: int, settings: 
 
 
 def watch(pipeline: Pipeline, batch: Batch) -> dict[str, np.ndarray]:
-    """The OT weights and the forced alignment of one utterance, frame by frame."""
+    """OT weights and forced alignment of one utterance, frame by frame."""
     device = next(pipeline.model.parameters()).device
     with torch.inference_mode():
         emissions = pipeline.model(batch.audio.to(device), batch.lengths.to(device), {pipeline.times})
     timing = emissions[pipeline.times].to("cpu")
-    coupling = pipeline.aligner(timing, batch.targets).hard()
-    tokens = np.full(int(timing.lengths[0]), -1, np.int64)
-    used = coupling.mass[0] > 0
-    tokens[coupling.source[0][used].numpy()] = coupling.target[0][used].numpy()
+    path = pipeline.aligner(timing, batch.targets).path(int(timing.lengths[0]))
     return {
         "alpha": timing.weights()[0].numpy(),
-        "tokens": tokens,
+        "tokens": path.tokens[0].numpy(),
         "labels": batch.targets.labels[0].numpy(),
         "hop_s": np.array(timing.grid.hop_s),
         "offset_s": np.array(timing.grid.offset_s),

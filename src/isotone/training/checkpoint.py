@@ -53,3 +53,19 @@ def load(accelerator: Any, folder: Path) -> dict[str, int] | None:
         return None
     accelerator.load_state(str(found[-1]))
     return json.loads((found[-1] / STATE).read_text())
+
+
+def truncate_metrics(path: Path, step: int) -> None:
+    """Drop the rows of metrics that were recorded after the checkpoint that training resumes from."""
+    if not path.is_file():
+        return
+    kept = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            if json.loads(line)["step"] <= step:
+                kept.append(line)
+        except (json.JSONDecodeError, KeyError):
+            continue
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+    temporary.replace(path)

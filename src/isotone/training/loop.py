@@ -1,4 +1,4 @@
-"""The training loop: accelerate for devices, processes and precision; the rest is here to be read."""
+"""The training loop: accelerate handles devices, processes and precision, this module the rest."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from isotone.training.augment import Chain
 from isotone.training.data import Augmented, Batch, LengthBatches, Utterances
 from isotone.training.objective import Objective
 from isotone.training.optim import Average, Frozen, clip_groups, make_optimizer, make_schedule
-from isotone.training.teacher import Rounds
-from isotone.training.whole import Whole, full
+from isotone.training.sharding import Gathered, gather
+from isotone.training.teacher import Realignment
 
 log = logging.getLogger(__name__)
 
@@ -36,16 +36,16 @@ class Preempted(SystemExit):
 
 
 class Trainer:
-    """Moves an objective's parameters until the steps are done.
+    """Train an objective for a number of steps.
 
     Args:
-        objective: What is trained.
+        objective: The objective.
         data: The training split.
         recipe: The configuration, of :class:`isotone.training.config.Recipe`.
         folder: Run folder: ``metrics.jsonl``, ``checkpoints`` and tracker logs go there.
         evaluate: Called with the step and the model at every evaluation, on the main process; gives metrics to record.
-        accelerator: From :func:`isotone.training.processes.make_accelerator`; its training is ended by whoever made it.
-        rounds: When the model aligns the training split itself. Default: never.
+        accelerator: From :func:`isotone.training.processes.make_accelerator`; the caller ends its training.
+        realignment: Alignments of the training split by the model itself. Default: none.
 
     Raises:
         ValueError: there is nothing to train on.
@@ -59,10 +59,10 @@ class Trainer:
         folder: Path,
         evaluate: Callable[[int, Model], dict[str, float]] | None,
         accelerator: Accelerator,
-        rounds: Rounds | None = None,
+        realignment: Realignment | None = None,
     ) -> None:
         settings = recipe.train
-        self.rounds, self.seed = rounds, recipe.seed
+        self.realignment, self.seed = realignment, recipe.seed
         self.settings, self.folder, self.evaluate, self.accelerator = settings, folder, evaluate, accelerator
         self.data = data
         self.change = Chain(settings.augment)
@@ -84,9 +84,9 @@ class Trainer:
         optimizer = make_optimizer(objective, settings)
         self.schedule = make_schedule(optimizer, settings, self.steps)
         self.raw = objective
-        self.whole = Whole(objective.model, accelerator)
+        self.gathered = Gathered(objective.model, accelerator)
         self.objective, self.optimizer = accelerator.prepare(objective, optimizer)
-        # spread weights are other parameters than those they were
+        # sharding replaces the parameters: look them up after it
         self.frozen = Frozen(objective, settings.freeze)
         self.clipped = clip_groups(objective, settings.clip_apart)
         accelerator.register_for_checkpointing(self.schedule)
@@ -101,11 +101,11 @@ class Trainer:
         """Train from the newest checkpoint, or from the start, to the last step; averaged weights are the model's then.
 
         Returns:
-            The model; None on a process that has a part of its weights only, and is not the main one.
+            The model; None where weights are sharded and the process is not the main one.
 
         Raises:
             Preempted: SIGTERM arrived; a checkpoint was written first.
-            FloatingPointError: a loss or a gradient is not finite; the message says at which step and for which
+            FloatingPointError: a loss or a gradient is not finite; the message names the step and the
                 utterances.
         """
         folder = self.folder / "checkpoints"
@@ -114,27 +114,27 @@ class Trainer:
             self.step, self.epoch, self.batch = state["step"], state["epoch"], state["batch"]
             log.info("Resuming at step %d of %d.", self.step, self.steps)
         if self.accelerator.is_main_process:
-            _truncate(self.folder / "metrics.jsonl", self.step)
+            checkpoint.truncate_metrics(self.folder / "metrics.jsonl", self.step)
         with self._progress() as advance, self._on_sigterm():
             batches = self._batches()
             while self.step < self.steps:
                 if self._realigned():
-                    batches = self._batches()  # what is loaded ahead has the old alignments
+                    batches = self._batches()  # batches that workers loaded ahead have the old alignments
                 self._one_step(batches)
                 advance(self.step)
                 self._after_step(folder)
         if self.average:
             self.average.swap()
-        with self.whole() as model:
+        with self.gathered() as model:
             return model
 
     def _realigned(self) -> bool:
-        """Whether this step begins with alignments that the one before did not have."""
+        """Realign the training split where that is due; true where alignments changed."""
         progress = self.step / self.steps
-        if self.rounds is None or not self.rounds.due(progress):
+        if self.realignment is None or not self.realignment.due(progress):
             return False
-        with self.whole() as model, self.accelerator.main_process_first():
-            self.rounds.align(progress, model)  # one process aligns, the others read what it wrote
+        with self.gathered() as model, self.accelerator.main_process_first():
+            self.realignment.align(progress, model)  # one process aligns, the others read what it wrote
         return True
 
     def _one_step(self, batches: Iterator[Batch]) -> None:
@@ -188,12 +188,12 @@ class Trainer:
         )
 
     def _clip(self) -> float:
-        """Clip the gradients; their norm before that."""
+        """Clip the gradients, and return their norm before that."""
         clip = self.accelerator.clip_grad_norm_
         norms = []
         for group in self.clipped:
-            norms.append(float(full(clip(group, self.settings.clip))))
-            clip = torch.nn.utils.clip_grad_norm_  # what accelerate does before, it does once
+            norms.append(float(gather(clip(group, self.settings.clip))))
+            clip = torch.nn.utils.clip_grad_norm_  # accelerate unscales gradients, once per step
         return math.hypot(*norms)
 
     def _diverged(self, what: str, value: float, ids: list[str]) -> NoReturn:
@@ -213,7 +213,7 @@ class Trainer:
         every = self.settings.evaluate_every or self.per_epoch
         last = self.step == self.steps
         if self.evaluate and (last or self.step % every == 0):
-            with self.average.applied() if self.average else nullcontext(), self.whole() as model:
+            with self.average.applied() if self.average else nullcontext(), self.gathered() as model:
                 if self.accelerator.is_main_process and model is not None:
                     self._record({"step": self.step, **self.evaluate(self.step, model)})
             self.accelerator.wait_for_everyone()
@@ -235,19 +235,19 @@ class Trainer:
         return dict(zip(values, self.accelerator.reduce(mine, "sum").tolist()))
 
     def _stopping(self) -> bool:
-        """Whether any process was asked to stop: all stop after the same step."""
+        """Tell if any process was asked to stop: all stop after the same step."""
         if self.accelerator.num_processes == 1:
             return self._stop
-        asked = torch.tensor(float(self._stop), device=self.accelerator.device)
-        return bool(self.accelerator.reduce(asked, "sum") > 0)
+        signalled = torch.tensor(float(self._stop), device=self.accelerator.device)
+        return bool(self.accelerator.reduce(signalled, "sum") > 0)
 
     def _batches(self) -> Iterator[Batch]:
-        """Batches from where the data stands, epoch after epoch; every process takes its share of each."""
+        """Batches from the current position on, epoch after epoch; every process takes its share of each."""
         rank, world = self.accelerator.process_index, self.accelerator.num_processes
         while True:
             self.sampler.epoch, self.sampler.start = self.epoch, self.batch
             mine = [batch[rank::world] for batch in self.sampler]
-            # its own generator: making an iterator must not touch the random state that dropout uses
+            # its own generator: making an iterator must not change the random state that dropout uses
             data = Augmented(self.data, self.change, self.seed, self.epoch)
             loader = DataLoader(
                 data if self.change.parts else self.data,
@@ -285,19 +285,3 @@ class Trainer:
             yield
         finally:
             signal.signal(signal.SIGTERM, old)
-
-
-def _truncate(path: Path, step: int) -> None:
-    """Forget what was recorded after the checkpoint that training goes on from."""
-    if not path.is_file():
-        return
-    kept = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            if json.loads(line)["step"] <= step:
-                kept.append(line)
-        except (json.JSONDecodeError, KeyError):
-            continue
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
-    temporary.replace(path)

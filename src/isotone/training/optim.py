@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.optim import AdamW
 from torch.optim.lr_scheduler import LambdaLR
 
-from isotone.training.whole import full, like
+from isotone.training.sharding import gather, shard
 
 
 def make_optimizer(module: nn.Module, settings: Any) -> AdamW:
@@ -159,13 +159,13 @@ class Average:
 
     def state_dict(self) -> dict[str, int | Tensor]:
         """What a checkpoint keeps."""
-        return {"steps": self.steps, **{str(i): full(v) for i, v in enumerate(self.values)}}
+        return {"steps": self.steps, **{str(i): gather(v) for i, v in enumerate(self.values)}}
 
     def load_state_dict(self, state: dict[str, int | Tensor]) -> None:
         """Go on from a checkpoint."""
         self.steps = int(state["steps"])
         for i, value in enumerate(self.values):
-            value.copy_(like(torch.as_tensor(state[str(i)]), value))
+            value.copy_(shard(torch.as_tensor(state[str(i)]), value))
 
     @torch.no_grad()
     def swap(self) -> None:

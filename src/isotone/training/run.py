@@ -29,7 +29,7 @@ from isotone.training.experiments import experiment_arguments, experiments
 from isotone.training.loop import Trainer
 from isotone.training.objective import Objective
 from isotone.training.processes import make_accelerator
-from isotone.training.teacher import Rounds, teacher_paths
+from isotone.training.teacher import Realignment, teacher_paths
 from isotone.training.threshold import measure
 
 log = logging.getLogger(__name__)
@@ -154,11 +154,11 @@ def _fit(
 
 def _rounds(
     recipe: DictConfig, model: Model, train: Utterances, folder: Path, accelerator: Accelerator
-) -> Rounds | None:
+) -> Realignment | None:
     """The rounds of realignment, where the recipe has any."""
     if not recipe.realign.after:
         return None
-    rounds = Rounds(
+    rounds = Realignment(
         model, train, recipe.realign.after, folder, recipe.realign.head, _plain(recipe.realign.aligner)
     )
     if accelerator.is_main_process and not checkpoint.find(folder / "checkpoints"):

@@ -103,7 +103,7 @@ def aligned_paths(
     return paths
 
 
-class Rounds:
+class Realignment:
     """Alignments by the model in training that are fixed until the next round.
 
     Each round is a file in the run folder, so that a run that was interrupted goes on with the same alignments.

@@ -1,4 +1,4 @@
-"""Models whose weights are spread over processes (FSDP), made whole for evaluation, alignment and files."""
+"""Gather FSDP-sharded weights for evaluation, alignment and files."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from torch import Tensor
 from isotone.model import Model
 
 
-class Whole:
-    """A model in training, with all its weights where it is wanted.
+class Gathered:
+    """A model in training whose sharded weights can be gathered.
 
     Args:
-        model: Before its weights are spread.
-        accelerator: That will spread them, or not.
+        model: The model, before its weights are sharded.
+        accelerator: The accelerator that will shard them, or not.
     """
 
     def __init__(self, model: Model, accelerator: Accelerator) -> None:
         self.model = model
         self.accelerator = accelerator
-        self.spread = accelerator.distributed_type == DistributedType.FSDP
-        # the tokenizer is not a part of the weights, and may hold what cannot be copied
+        self.sharded = accelerator.distributed_type == DistributedType.FSDP
+        # the tokenizer has no weights, and may hold objects that cannot be copied
         self.copy = (
             copy.deepcopy(model, {id(model.tokenizer): model.tokenizer})
-            if self.spread and accelerator.is_main_process
+            if self.sharded and accelerator.is_main_process
             else None
         )
 
     @contextmanager
     def __call__(self) -> Iterator[Model | None]:
-        """The model as it is now; of one whose weights are spread a copy on the main process, and None on the others.
+        """The model as it is now; where weights are sharded a copy on the main process, and None on the others.
 
-        All processes call it, for then each gives its weights.
+        All processes must call it, since each sends its shards.
         """
-        if not self.spread:
+        if not self.sharded:
             yield self.model
             return
         state = {}
         for name, value in self.model.state_dict().items():
-            weights = full(value)
+            weights = gather(value)
             if self.copy is not None:
                 state[name] = weights.detach().cpu()
         if self.copy is not None:
@@ -57,13 +57,13 @@ class Whole:
                 self.copy.cpu()
 
 
-def full(value: Tensor) -> Tensor:
-    """All of a tensor of which every process has a part."""
+def gather(value: Tensor) -> Tensor:
+    """Gather a tensor of which every process has a shard; others are returned as they are."""
     return value.full_tensor() if hasattr(value, "full_tensor") else value
 
 
-def like(value: Tensor, example: Any) -> Tensor:
-    """The part of a whole tensor that a process has of the example."""
+def shard(value: Tensor, example: Any) -> Tensor:
+    """This process's shard of a whole tensor, sharded as the example is."""
     if not hasattr(example, "full_tensor"):
         return value
     from torch.distributed.tensor import distribute_tensor

@@ -1,0 +1,167 @@
+"""Options that several commands have: their types with names and help, and the making of options objects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from isotone.cli.console import explained
+from isotone.model.fetch import check_source
+
+
+def _there(model: str) -> str:
+    """Check a model's name before torch is imported, which takes longer."""
+    with explained():
+        check_source(model)
+    return model
+
+
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        "-m",
+        help="Model or run folder, or a hub id of a CTC model (Wav2Vec2ForCTC ...).",
+        callback=_there,
+    ),
+]
+Format = Annotated[
+    list[str],
+    typer.Option("--format", "-f", help="File format; repeat for several. `isotone plugins` lists them."),
+]
+Aligner = Annotated[
+    str | None,
+    typer.Option(
+        help="Aligner of the times, instead of the model's own; with options as YAML: '{name: segmental, "
+        "min_frames: 2}'. `isotone plugins --kind aligner` lists them."
+    ),
+]
+Times = Annotated[str | None, typer.Option(help="Head that gives the times, instead of the model's own.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps ...")]
+Window = Annotated[
+    float,
+    typer.Option(
+        help="Seconds of the windows in which long audio (more than two of them) is encoded, so that memory does not "
+        "grow with it. Each is encoded with 2 s more on both sides, which are dropped. 0: all at once."
+    ),
+]
+Guide = Annotated[
+    bool,
+    typer.Option(
+        "--guide/--no-guide",
+        help="Keep tokens near the frames where the model's other head finds them, if it has one for that. Without, "
+        "forced alignment runs no more of the encoder than the timing head needs.",
+    ),
+]
+Language = Annotated[
+    str | None,
+    typer.Option(
+        help="ISO code of the spoken language (de, deu ...), for numbers and for models with an adapter per language. "
+        "Default: the model's own, where it is known."
+    ),
+]
+Overwrite = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite", help="Replace files in OUT that isotone did not write, or that were changed since."
+    ),
+]
+Redo = Annotated[
+    bool, typer.Option("--redo", help="Do recordings again whose files are there and up to date.")
+]
+Prune = Annotated[
+    bool,
+    typer.Option(
+        "--prune",
+        help="Remove the files of recordings that are no longer in the input folders. Changed ones stay.",
+    ),
+]
+TextDir = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder of transcripts named like the audio (.txt or .lab). Default: beside the audio."
+    ),
+]
+Text = Annotated[Path | None, typer.Option(help="Transcript of the one audio file.")]
+Dictionary = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="Pronunciation dictionary (CMUdict, Montreal Forced Aligner); repeat for several. The first that has a "
+        "word counts, and the model's own pronouncer for words in none."
+    ),
+]
+KeepMarkup = Annotated[
+    bool,
+    typer.Option(
+        "--keep-markup", help="Align markup such as [laughs], <b> or SPEAKER 1: as if it were spoken."
+    ),
+]
+Edges = Annotated[
+    bool,
+    typer.Option(
+        "--edges/--no-edges",
+        help="Leave out music, noise and other voices before and after the text.",
+    ),
+]
+ExtraSpeech = Annotated[
+    bool,
+    typer.Option(
+        "--extra-speech",
+        help="Allow speech that is not in the transcript, before, after and between words: where it is found, the "
+        "tier of words has a segment '*'.",
+    ),
+]
+StarCost = Annotated[
+    float,
+    typer.Option(
+        help="Nats per frame that speech outside the transcript costs: the higher, the less of it is found."
+    ),
+]
+Check = Annotated[
+    bool,
+    typer.Option(
+        "--check/--no-check", help="Warn of files whose text is likely wrong, by the model's own threshold."
+    ),
+]
+MinScore = Annotated[
+    float | None,
+    typer.Option(
+        help="Warn of files whose score (nats per token, 0 is perfect) is lower, in place of the model's own "
+        "threshold. `isotone score-check` measures both."
+    ),
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Exit with code 2 where the text of a file is doubtful.")
+]
+Decoder = Annotated[
+    str | None,
+    typer.Option(
+        help="Decoder, instead of the model's own; with options as YAML: '{name: ctc-beam, model: lm.arpa, "
+        "alpha: 1, beta: 3}'. `isotone plugins --kind decoder` lists them."
+    ),
+]
+Seed = Annotated[int, typer.Option(help="Seed of the shuffle of the transcripts.")]
+JsonFile = Annotated[
+    Path | None, typer.Option("--json", help="Write everything, file by file, as JSON to this file.")
+]
+
+
+def plugin(text: str | None) -> str | dict[str, Any] | None:
+    """Parse a plugin option: its name, or a mapping of its name and options in YAML.
+
+    Raises:
+        ValueError: a mapping that is no YAML, or has no name.
+    """
+    if text is None or not text.lstrip().startswith("{"):
+        return text
+    import yaml  # type: ignore[import-untyped]
+
+    try:
+        part = dict(yaml.safe_load(text))
+    except (yaml.YAMLError, ValueError, TypeError):
+        part = {}
+    if "name" not in part:
+        raise ValueError(f"{text!r} is no YAML mapping such as {{name: ctc-beam, beam: 16}}.")
+    return part

@@ -1,0 +1,63 @@
+"""Reports of commands on many files: counts, warnings, errors and the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from isotone.cli.console import fail
+
+if TYPE_CHECKING:
+    from isotone.batch import Outcome
+
+_NAMED = 20
+
+
+@contextmanager
+def interrupted(out_dir: Path) -> Iterator[None]:
+    """Explain after Ctrl-C that the command can be repeated, and exit with the shell's code for it, 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        fail(f"interrupted; what is finished is in {out_dir}, and the same command goes on from there", 130)
+
+
+def finish(outcome: Outcome, out_dir: Path, *, strict: bool = False) -> None:
+    """Print the outcome of a command, and exit: 1 where files failed, 2 where texts are doubtful and strict."""
+    before = f" ({outcome.there} of them there before)" if outcome.there else ""
+    typer.echo(f"{outcome.done} of {outcome.done + len(outcome.errors)} files written to {out_dir}{before}")
+    for line in (*_notes(outcome, out_dir), *_warnings(outcome, out_dir)):
+        typer.echo(line, err=True)
+    if outcome.errors:
+        first, path = outcome.errors[0], out_dir / "errors.jsonl"
+        fail(f"{len(outcome.errors)} failed ({path} lists them); first: {first['file']}: {first['error']}", 1)
+    if strict and outcome.doubtful:
+        raise typer.Exit(2)
+
+
+def _notes(outcome: Outcome, out_dir: Path) -> Iterator[str]:
+    """Lines on files that were kept, removed, or left over."""
+    if outcome.kept:
+        some = ", ".join(outcome.kept[:3]) + (" ..." if outcome.kept[3:] else "")
+        yield f"{len(outcome.kept)} changed since isotone wrote them, and kept: {some}"
+    if outcome.pruned:
+        yield f"{outcome.pruned} recordings that are gone were removed from {out_dir}"
+    if outcome.stale:
+        yield f"{outcome.stale} recordings in {out_dir} are no longer in the input (--prune removes their files)"
+
+
+def _warnings(outcome: Outcome, out_dir: Path) -> Iterator[str]:
+    """Lines on warnings and doubtful texts."""
+    if outcome.warnings:
+        first, path = outcome.warnings[0], out_dir / "warnings.jsonl"
+        count = len(outcome.warnings)
+        yield f"warning: {count} with a warning ({path} lists them); first: {first['file']}: {first['warning']}"
+    if outcome.doubtful:
+        some = "".join(f"\n  {file}" for file in outcome.doubtful[:_NAMED])
+        rest = len(outcome.doubtful) - _NAMED
+        more = f"\n  ... and {rest} more" if rest > 0 else ""
+        yield f"warning: the text is likely not what is said in {len(outcome.doubtful)}:{some}{more}"

@@ -1,0 +1,51 @@
+"""Frames of strided convolutions: their number, their fields and their grids, from an encoder's configuration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from isotone.types import Grid
+
+
+def conv_frames(config: Any, samples: Tensor) -> Tensor:
+    """Number of frames that the wave front end's convolutions give for numbers of samples."""
+    for kernel, stride in zip(config.conv_kernel, config.conv_stride):
+        samples = (samples - kernel).div(stride, rounding_mode="floor") + 1
+    return samples.clamp(min=0)
+
+
+def conv_field(config: Any) -> tuple[int, int]:
+    """Samples that a frame of the wave front end sees, and samples from one frame to the next."""
+    field, hop = 1, 1
+    for kernel, stride in zip(config.conv_kernel, config.conv_stride):
+        field += (kernel - 1) * hop
+        hop *= stride
+    return field, hop
+
+
+def has_adapter(config: Any) -> bool:
+    """Tell if strided convolutions follow the last layer."""
+    return bool(getattr(config, "add_adapter", False))
+
+
+def adapter_frames(config: Any, frames: Tensor) -> Tensor:
+    """Number of the adapter's valid frames for numbers of frames of the last layer; 0 for 0."""
+    kernel = config.adapter_kernel_size if config.model_type == "wav2vec2-bert" else 1
+    left = frames
+    for _ in range(config.num_adapter_layers):
+        left = (left + 2 * (kernel // 2) - kernel).div(config.adapter_stride, rounding_mode="floor") + 1
+    return torch.where(frames > 0, left.clamp(min=0), 0)
+
+
+def adapter_grid(config: Any, grid: Grid) -> Grid:
+    """Grid of the adapter's frames: the middle of each is the middle of the frames that its convolutions see."""
+    stride, kernel = config.adapter_stride, config.adapter_kernel_size
+    padding = stride // 2 if config.model_type == "wav2vec2-bert" else 1
+    hop, middle = grid.hop_s, grid.offset_s + grid.hop_s / 2
+    for _ in range(config.num_adapter_layers):
+        middle += ((kernel - 1) / 2 - padding) * hop
+        hop *= stride
+    return Grid(hop, middle - hop / 2)
