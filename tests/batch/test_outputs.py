@@ -12,8 +12,8 @@ from isotone.batch import OutputConflict
 from isotone.batch.runs import writers_for
 from isotone.format.audacity import AudacityFormat
 from isotone.registries import formats
+from tests.batch.parts import Echo, Stub, echo, say, tree
 from tests.paths import ROOT
-from tests.batch.parts import Echo, echo, say, tree
 from tests.tiny_models import error_of, isotone, lines_of, names_in, save_character_model, save_noise
 
 
@@ -213,14 +213,9 @@ def test_finished_files_are_skipped_and_changed_ones_are_not(tmp_path: Path) -> 
 
 
 def test_options_count_and_the_device_does_not(tmp_path: Path) -> None:
-    from tests.paths import ROOT
-from tests.batch.parts import Stub
-
-   
-   
-   
-    assert
-    Stub(window_s=3.0).values() != Stub().values() assert Stub(aligner={"name": "ctc"}).values() != Stub(aligner="ctc").values() assert Stub(device="cuda").values() == Stub().values()
+    assert Stub(window_s=3.0).values() != Stub().values()
+    assert Stub(aligner={"name": "ctc"}).values() != Stub(aligner="ctc").values()
+    assert Stub(device="cuda").values() == Stub().values()
 
 
 def test_warnings_and_texts_of_finished_files_are_listed_again(model: Path, tmp_path: Path) -> None:
