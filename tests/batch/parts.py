@@ -15,7 +15,8 @@ from isotone.alignment import Alignment, Segment, Tier
 from isotone.batch import Options, Target
 from isotone.batch import runs as module
 from isotone.batch.inputs import find_transcript
-from isotone.batch.runs import Outcome, Work
+from isotone.batch.outcome import Outcome
+from isotone.batch.work import Work
 from isotone.pipeline.result import Result
 
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from isotone.batch.inputs import TranscriptFile, find_audio, find_transcript, read_text
 from isotone.batch.options import Options, Target
-from isotone.batch.runs import Outcome, Work, run
+from isotone.batch.outcome import Outcome
+from isotone.batch.runs import run
+from isotone.batch.work import Work
 from isotone.model.check import usable
 from isotone.pipeline import Pipeline
 from isotone.pipeline.doubt import doubtful
@@ -31,19 +33,20 @@ def align_files(
 
     Args:
         audio: Files or folders.
-        options: The model, and how it is used.
-        target: Where the files go, with the ledger and, where there are any, ``errors.jsonl`` and ``warnings.jsonl``.
-        text: Transcript, where there is one audio file.
-        text_dir: Where transcripts named like the audio lie, in folders like the audio's or in none; beside the
-            audio by default.
-        min_score: Nats per token. A text whose score (:class:`isotone.alignment.Alignment`) is lower is doubtful.
-            Default: one whose agreement is below the model's threshold, see :mod:`isotone.pipeline.doubt`.
-        check: List doubtful files among the warnings; their alignments are written all the same.
+        options: The model and its options.
+        target: Folder and formats of the files. The folder also gets the ledger and, where there are any,
+            ``errors.jsonl`` and ``warnings.jsonl``.
+        text: Transcript of the one audio file.
+        text_dir: Folder of transcripts named like the audio, flat or in folders like the audio's. Default: beside the
+            audio.
+        min_score: Nats per token. Texts with a lower score (:class:`isotone.alignment.Alignment`) are doubtful.
+            Default: texts whose agreement is below the model's threshold, see :mod:`isotone.pipeline.doubt`.
+        check: Warn of doubtful files; their alignments are written nevertheless.
 
     Raises:
         ValueError: one transcript for several files, two places for it, or an option that is out of range.
         OutputConflict: files that isotone did not write would be overwritten.
-        OSError: no audio, no transcript or folder of that name, or the output folder cannot be.
+        OSError: no audio, no transcript or folder of that name, or the output folder cannot be made.
         LookupError: no such format, aligner or head.
     """
     target.check()
@@ -114,7 +117,7 @@ class Transcribing(Work):
     given_text = False
 
     def inputs(self, recording: Path) -> Mapping[str, Path]:
-        """Nothing but the audio."""
+        """No inputs besides the audio."""
         return {}
 
     def run(self, pipeline: Pipeline, path: Path, id: str, samples: np.ndarray) -> tuple[Result, list[str]]:

@@ -1,4 +1,4 @@
-"""What a command is given: audio files, names for them, and their transcripts."""
+"""Inputs of commands: audio files, their names, and their transcripts."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Recording:
 def find_recordings(paths: Sequence[Path]) -> list[Recording]:
     """Find the recordings among paths, each once; folders are searched, with what lies below them and is linked there.
 
-    A name depends on a recording's own path alone. A film beside plain audio of its name is left out. Of folders
-    inside each other, the outermost counts. A file that is not there is kept: it is an error of that file alone.
+    A name depends on a recording's own path alone. A film beside plain audio of its name is left out. Of nested
+    folders the outermost counts. A missing file is kept, since it is an error of that file alone.
 
     Raises:
         FileNotFoundError: none of the paths is there, or there is no audio in them at all.
@@ -77,18 +77,18 @@ def _audio_in(folder: Path, above: frozenset[Path]) -> Iterator[Path]:
         if path.is_dir():
             if (real := path.resolve()) not in above:
                 yield from _audio_in(path, above | {real})
-        # a link to nothing is kept: that a recording is missing must not go unsaid
+        # a broken link is kept, so that the missing recording is reported
         elif is_audio(path) and (path.is_file() or path.is_symlink()):
             yield path
 
 
 def readable(text: Path | str) -> str:
-    """Text that can be written as UTF-8; a file's name can be any bytes."""
+    """Escape text that UTF-8 cannot hold; a file's name can be any bytes."""
     return str(text).encode("utf-8", "backslashreplace").decode()
 
 
 def ids_of(found: Sequence[Path]) -> list[str]:
-    """File stems; where several share one, whatever the case, as much of their paths as tells them apart."""
+    """File stems; where several are equal, whatever their case, with as many parent folders as tell them apart."""
     paths = [place(p) for p in found]
     twins = Counter((p.parent, p.stem.casefold()) for p in paths)
     names = stems = [readable(p.name if twins[p.parent, p.stem.casefold()] > 1 else p.stem) for p in paths]
@@ -104,13 +104,13 @@ def ids_of(found: Sequence[Path]) -> list[str]:
 
 
 def _longer(path: Path, stem: str, depth: int) -> str:
-    """The stem with so many folders before it; the whole path where there are not so many."""
+    """The stem prefixed with ``depth`` parent folders; the whole path where there are fewer."""
     parents = path.parent.parts[1:]
     return "_".join((*parents[-depth:], stem)) if depth <= len(parents) else str(path)
 
 
 def place(path: Path) -> Path:
-    """The path from the root, without detours; a file that is a link keeps its own name."""
+    """The path from the root with its folders resolved; a file that is a link keeps its own name."""
     return path.parent.resolve() / path.name
 
 
@@ -128,13 +128,13 @@ class TranscriptFile:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What one should know of the choice, for people to read."""
+        """Warnings about the choice, for people."""
         others = " or ".join(path.name for path in self.others)
         return (f"its transcript is {self.path.name}, not {others} beside it",) if others else ()
 
 
 def find_transcript(audio: Path, folder: Path | None) -> TranscriptFile:
-    """The transcript of an audio file, in a folder; beside it where there is none.
+    """Find the transcript of an audio file, in a folder or beside the audio.
 
     Raises:
         FileNotFoundError: there is no transcript of that name.
@@ -142,7 +142,7 @@ def find_transcript(audio: Path, folder: Path | None) -> TranscriptFile:
     if folder is None:
         folders = [audio.parent]
     else:
-        # in the folder itself, or below it in folders like the audio's: the most alike counts
+        # in the folder itself, or below it in folders like the audio's: the longest common path counts
         parents = place(audio).parent.parts[1:]
         folders = [folder.joinpath(*parents[start:]) for start in range(len(parents) + 1)]
     for one in folders:
@@ -154,7 +154,7 @@ def find_transcript(audio: Path, folder: Path | None) -> TranscriptFile:
 
 
 def sibling(folder: Path, stem: str) -> Path | None:
-    """The transcript of that name in a folder, if there is one."""
+    """The transcript of that name in a folder; None where there is none."""
     return next(_siblings(folder, stem), None)
 
 
@@ -164,7 +164,7 @@ def _siblings(folder: Path, stem: str) -> Iterator[Path]:
 
 
 def _unread(folders: Sequence[Path], audio: Path) -> str:
-    """What there is in place of a transcript."""
+    """Name a file that could be the transcript but is of another kind."""
     for path in (one / f"{audio.stem}{suffix}" for one in folders for suffix in KINDS):
         if path.is_file():
             return f". There is {path.name} ({KINDS[path.suffix]}): {_CONVERT}"
@@ -172,11 +172,11 @@ def _unread(folders: Sequence[Path], audio: Path) -> str:
 
 
 def read_text(path: Path, seconds: float) -> str:
-    """A transcript of so many seconds of audio; the sample numbers before a prompt of TIMIT's are left out.
+    """Read a transcript, without the sample numbers that begin TIMIT's prompts.
 
     Args:
         path: A file of plain text, UTF-8, or UTF-16 with a byte order mark.
-        seconds: How long the audio is.
+        seconds: Duration of the audio, by which such a prompt is recognised.
 
     Raises:
         ValueError: the file is empty, in another encoding, or of another kind, such as subtitles; the message says

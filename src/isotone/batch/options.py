@@ -1,4 +1,4 @@
-"""How a model aligns and transcribes, and where its files go: what the commands for recordings have in common."""
+"""Options that the commands on recordings share: the model and its use, and the output folder."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ Part = str | dict[str, Any]
 
 @dataclass(frozen=True)
 class Options:
-    """A model and how it is used.
+    """A model and its use.
 
     Attributes:
         model: Model or run folder, or a hub id.
         aligner, decoder, times, guided, edges, extra_speech, star_cost: See :class:`isotone.pipeline.Pipeline`.
-        device: Where the model runs.
-        window_s: Seconds of the windows in which longer audio is encoded; 0: all at once. See
+        device: Device of the model.
+        window_s: Seconds of the windows into which long audio is cut; 0: none. See
             :class:`isotone.pipeline.windows.Windows`.
-        text: How given texts are read.
+        text: Options of given texts.
     """
 
     model: str
@@ -48,10 +48,10 @@ class Options:
     text: TextOptions = field(default_factory=TextOptions)
 
     def check(self) -> None:
-        """See what is wrong before a model is loaded.
+        """Check the options before a model is loaded.
 
         Raises:
-            ValueError: a device that is not there, or an option that is out of range.
+            ValueError: a device that cannot be used, or an option out of range.
             OSError: no such model.
             LookupError: no such aligner or decoder.
         """
@@ -83,7 +83,7 @@ class Options:
         )
 
     def values(self) -> dict[str, Any]:
-        """What results depend on, but for the model and the device: plain values, of files their digests."""
+        """Plain values of the options that results depend on, without model and device; digests of files."""
         values = {name: value for name, value in asdict(self).items() if name not in ("model", "device")}
         values["text"]["dictionaries"] = [digest_of(path) for path in self.text.dictionaries]
         values["text"]["numbers"] = _version("num2words")
@@ -91,7 +91,7 @@ class Options:
 
 
 def _version(distribution: str) -> str:
-    """The version of an optional library that results depend on; empty where it is not installed."""
+    """Version of an optional library; empty where it is not installed."""
     try:
         return version(distribution)
     except PackageNotFoundError:
@@ -100,13 +100,13 @@ def _version(distribution: str) -> str:
 
 @dataclass(frozen=True)
 class Target:
-    """Where the files of a command go.
+    """The output folder of a command.
 
     Attributes:
-        out: Their folder.
+        out: The folder.
         formats: Names of the file formats.
         overwrite: Replace files that isotone did not write, or that were changed since.
-        redo: Do recordings again whose files are there.
+        redo: Redo recordings whose files are up to date.
         prune: Remove the files of recordings that are no longer in the given folders.
     """
 
@@ -117,10 +117,10 @@ class Target:
     prune: bool = False
 
     def check(self) -> None:
-        """See that the folder can be written to and the formats are there.
+        """Check that the folder is writable and the formats exist.
 
         Raises:
-            OSError: ``out`` cannot be a folder that is written to.
+            OSError: ``out`` is no folder and cannot become one, or is not writable.
             LookupError: no such format.
         """
         for name in self.formats:

@@ -1,4 +1,4 @@
-"""A plan of what a command does to its output folder, made before the first recording is touched."""
+"""Plans of commands: the files that will be written, made before the first recording is touched."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from isotone.batch.inputs import Recording, place, readable
 from isotone.batch.ledger import Entry, Ledger, State
 from isotone.batch.options import Target
+from isotone.batch.work import Work, explain
 from isotone.format import file_name
 from isotone.interfaces import Format
 
@@ -19,11 +20,11 @@ _INPUT = "it is an input"
 
 @dataclass(frozen=True)
 class Task:
-    """A recording that is to be done.
+    """A recording to do.
 
     Attributes:
-        recording: What is read.
-        entry: Its entry in the ledger, so far as it is known before.
+        recording: The recording.
+        entry: Its entry in the ledger, as far as it is known beforehand.
         names: The files to write, below the output folder, by the name of their format.
     """
 
@@ -34,13 +35,13 @@ class Task:
 
 @dataclass
 class Plan:
-    """What a command does.
+    """The plan of a command.
 
     Attributes:
         tasks: Recordings to do.
-        there: Recordings that are done already.
-        failed: Recordings that cannot be done, with the reason.
-        kept: Files that somebody changed since isotone wrote them, and that stay.
+        there: Recordings that earlier runs have done.
+        failed: Recordings that are impossible, with the reason.
+        kept: Files that were changed since isotone wrote them, and that stay.
         conflicts: Files that would be overwritten and must not be, with the reason.
     """
 
@@ -56,17 +57,14 @@ class OutputConflict(FileExistsError):
 
 
 class Planner:
-    """Decides for each recording whether it is to be done, and where its files go.
+    """Decide which recordings to do, and the names of their files.
 
     Args:
-        ledger: Of the output folder.
-        target: The output folder, and what may be replaced.
+        ledger: Ledger of the output folder.
+        target: The output folder, and the files that may be replaced.
         writers: Formats by name.
-        command: ``align`` or ``transcribe``.
-        inputs: The files that a recording's result depends on besides its audio, by their roles; raises where one is
-            missing.
-        key: The key of a result, from the digests of its inputs by their roles.
-        explain: An error in one line.
+        work: The command's work, which knows the inputs of a recording besides its audio.
+        key: Key of a result, from the digests of its inputs by their roles.
     """
 
     def __init__(
@@ -74,21 +72,17 @@ class Planner:
         ledger: Ledger,
         target: Target,
         writers: Mapping[str, Format],
-        command: str,
-        inputs: Callable[[Path], Mapping[str, Path]],
+        work: Work,
         key: Callable[[Mapping[str, str]], str],
-        explain: Callable[[Exception, Path], str],
     ) -> None:
         self.ledger = ledger
         self.target = target
         self.writers = writers
-        self.command = command
-        self.inputs = inputs
+        self.work = work
         self.key = key
-        self.explain = explain
 
     def plan(self, recordings: Sequence[Recording]) -> Plan:
-        """Plan a command; nothing is changed by it."""
+        """Plan a command, and change nothing."""
         plan = Plan()
         sources: dict[Recording, dict[str, Path]] = {}
         for recording, twins in self._clashes(recordings).items():
@@ -98,10 +92,10 @@ class Planner:
                 if readable(recording.path) != str(recording.path):
                     raise ValueError("its name is not Unicode; rename it.")
                 # a recording that is not there fails as such, whatever else is missing
-                more = self.inputs(recording.path) if recording.path.is_file() else {}
+                more = self.work.inputs(recording.path) if recording.path.is_file() else {}
                 sources[recording] = {"audio": recording.path, **more}
             except (OSError, ValueError) as error:
-                plan.failed.append(self._entry(recording, twins, self.explain(error, recording.path)))
+                plan.failed.append(self._entry(recording, twins, explain(error, recording.path)))
         digests = dict(self.ledger.digests({p for files in sources.values() for p in files.values()}))
         own = {x for files in sources.values() for p in files.values() for x in (place(p), p.resolve())}
         for recording, files in sources.items():
@@ -111,12 +105,12 @@ class Planner:
         return plan
 
     def names(self, id: str) -> dict[str, str]:
-        """The files of a recording, below the output folder, by format: they follow from its name alone."""
+        """Files of a recording, below the output folder, by format; they depend on its name alone."""
         stem = "/".join(file_name(part) for part in id.split("/"))
         return {format: stem + writer.suffix for format, writer in self.writers.items()}
 
     def missing(self, task: Task) -> dict[str, str]:
-        """The files of a task that are not there as this command would write them; changed ones are not missing."""
+        """Files of a task that differ from those that this command would write; files changed by hand do not count."""
         entry = self.ledger.entry(task.entry.id)
         if entry is None or entry.error or entry.key != task.entry.key or self.target.redo:
             return dict(task.names)
@@ -140,7 +134,7 @@ class Planner:
             plan.there.append(replace(before, file=task.entry.file, source=task.entry.source))
 
     def _conflict(self, task: Task, name: str, state: State, inputs: set[Path]) -> str:
-        """The reason why a file may not be written; empty where it may."""
+        """Reason why a file must not be written; empty where it may."""
         path = self.ledger.folder / name
         if state is State.ABSENT:
             return ""
@@ -155,12 +149,12 @@ class Planner:
             return ""
         if before.source != task.entry.source and before.audio != task.entry.audio:
             return f"it belongs to {before.source}"
-        if before.command != self.command:
+        if before.command != self.work.command:
             return f"it was written by isotone {before.command}"
         return ""
 
     def _clashes(self, recordings: Sequence[Recording]) -> dict[Recording, list[Path]]:
-        """Each recording, with the others whose files would have the same names."""
+        """Every recording with the others whose files would have the same names."""
         groups: dict[tuple[Path, str], list[Recording]] = defaultdict(list)
         for recording in recordings:
             *folders, stem = (file_name(part) for part in recording.id.split("/"))
@@ -174,17 +168,17 @@ class Planner:
         }
 
     def _entry(self, recording: Recording, twins: Sequence[Path] = (), error: str = "") -> Entry:
-        # of twins each has its own place in the ledger
+        # twins have an entry each
         id = f"{recording.id}{recording.path.suffix} {place(recording.path)}" if twins else recording.id
         file, source = readable(recording.path), readable(place(recording.path))
-        return Entry(readable(id), file, source, self.command, error=error)
+        return Entry(readable(id), file, source, self.work.command, error=error)
 
 
 def check_conflicts(plan: Plan, folder: Path) -> None:
-    """Refuse a plan that would overwrite what is not isotone's.
+    """Refuse a plan that would overwrite files of others.
 
     Raises:
-        OutputConflict: it would; the message lists every file, with the reason.
+        OutputConflict: the plan would; the message lists every file, with the reason.
     """
     if not plan.conflicts:
         return

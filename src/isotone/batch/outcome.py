@@ -1,0 +1,77 @@
+"""Outcomes of commands on many files: counts for people, and the lists of an output folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from isotone.batch.ledger import Entry, Ledger
+from isotone.batch.plan import Plan
+
+#: Lists of an output folder, beside the files of its recordings.
+ERRORS, WARNINGS, TRANSCRIPTS = "errors.jsonl", "warnings.jsonl", "transcripts.jsonl"
+
+
+@dataclass
+class Outcome:
+    """The outcome of a command on many files.
+
+    Attributes:
+        done: Number of files that were written, those of earlier runs among them.
+        there: Number of files of earlier runs.
+        errors: ``{"file", "error"}`` of every file that failed.
+        warnings: ``{"file", "warning"}`` of every file that was written with a warning.
+        doubtful: Files whose text is likely not what is said; they have a warning as well.
+        texts: The recognised texts by file.
+        kept: Files that were changed since isotone wrote them, and stay.
+        stale: Recordings of the output folder that are no longer in the input folders.
+        pruned: Number of these that were removed.
+    """
+
+    done: int = 0
+    there: int = 0
+    errors: list[dict[str, str]] = field(default_factory=list)
+    warnings: list[dict[str, str]] = field(default_factory=list)
+    doubtful: list[str] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    kept: list[str] = field(default_factory=list)
+    stale: int = 0
+    pruned: int = 0
+
+
+def outcome_of(entries: Sequence[Entry], plan: Plan, gone: int, pruned: int) -> Outcome:
+    """Count the entries of a command."""
+    done = [e for e in entries if not e.error]
+    return Outcome(
+        len(done),
+        len(plan.there),
+        [{"file": e.file, "error": e.error} for e in entries if e.error],
+        warnings_of(done),
+        [e.file for e in done if e.doubt],
+        {e.file: e.text for e in done},
+        plan.kept,
+        gone - pruned,
+        pruned,
+    )
+
+
+def write_lists(ledger: Ledger, overwrite: bool, *, texts: bool) -> None:
+    """Write the folder's lists of errors, of warnings, and perhaps of texts."""
+    entries = ledger.entries()
+    done = [e for e in entries if not e.error]
+    lists: dict[str, list[dict[str, str]]] = {
+        ERRORS: [{"file": e.file, "error": e.error} for e in entries if e.error],
+        WARNINGS: warnings_of(done),
+    }
+    if texts:
+        lists[TRANSCRIPTS] = [{"file": e.file, "text": e.text} for e in done if e.command == "transcribe"]
+    for name, rows in lists.items():
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        ledger.write_report(name, lines.encode(), overwrite=overwrite)
+
+
+def warnings_of(entries: Iterable[Entry]) -> list[dict[str, str]]:
+    """Join the warnings of every file into a line; a doubt counts as a warning."""
+    found = ((e.file, [*e.warnings, *([e.doubt] if e.doubt else [])]) for e in entries)
+    return [{"file": file, "warning": "; ".join(warnings)} for file, warnings in found if warnings]
