@@ -1,0 +1,244 @@
+"""Forced alignment by order-preserving selection: every token selects a frame, in order, then the frames around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from math import ceil, log, sqrt
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from isotone.alignment import AlignmentError
+from isotone.interfaces import Aligner, Relaxation
+from isotone.kernels.paths import EdgeRule, check_blank_rules, coupling_from_paths, subframe_coupling
+from isotone.kernels.threads import each_task
+from isotone.registries import relaxations
+from isotone.types import NO_TOKEN, PAST_END, Coupling, Emissions, Targets, length_mask
+from isotone_opas.kernels._anchors import cut_row, select_row
+
+# Cells (frames times tokens) up to which all back-pointers are kept: 64 MB.
+_WHOLE = 2**26
+
+# A plan of a relaxation has zeros; their logarithm stays finite, so that tokens that have no mass can be selected.
+_LEAST_MASS = 1e-12
+
+
+class OPASAligner(Aligner):
+    r"""Order-preserving selection of frames, then spans around the selected ones.
+
+    Token j selects the frame :math:`t_j`, with :math:`t_{j} - t_{j-1} \ge b`, so that
+
+    .. math:: \sum_j R_{j, t_j} - \kappa \Bigl|\frac{t_j + 1/2}{T} - \frac{j + 1/2}{U}\Bigr|
+
+    is largest, where :math:`R_{j,t}` is the mean of :math:`\log p(y_j)` over the frames around t. That is the hard,
+    right-monotone optimum of OPAS with the tokens as its query and the frames as its corpus sequence. Between two
+    selected frames the border lies where the sums of both tokens' scores are best, that is, where their scores cross.
+    Unlike a best path, a selection is not moved by frames that look like no token: only the best frames decide on the
+    order, and the others on the borders.
+
+    Args:
+        relaxation: ``"ordered"``: exact, O(T U). Or another relaxation, by its name or a mapping of its name and
+            options: the exact selection is then of the logarithm of its plan, O(T U) memory.
+        width: Frames on either side over which scores are averaged before the selection.
+        spacing: b, least frames from one selected frame to the next; 1 in rows that are too short for it.
+        slope: :math:`\kappa`, nats.
+        threshold: Probability above which an optional token is selected, 0 to 1.
+        edges: Frames before the first and after the last token that the blank fits better: ``"leave"`` keeps them
+            blank, ``"fill"`` gives them to that token.
+        prior: Power of the labels' priors by which the emissions are divided (the head must track them).
+        subframe: Place borders between frames too, see :func:`isotone.kernels.paths.subframe_coupling`.
+
+    Raises:
+        ValueError: an option outside its range.
+        LookupError: no such relaxation.
+
+    References: "Learning Right Monotone Permutation Matrices for Neural Subsequence Search".
+    """
+
+    skips_optional = True
+
+    def __init__(
+        self,
+        *,
+        relaxation: str | Mapping[str, Any] = "ordered",
+        width: int = 1,
+        spacing: int = 1,
+        slope: float = 0.0,
+        threshold: float = 0.5,
+        edges: EdgeRule = "leave",
+        prior: float = 0.0,
+        subframe: bool = True,
+    ) -> None:
+        check_blank_rules("leave", edges)
+        if width < 0 or spacing < 1 or not slope >= 0 or not 0 < threshold < 1 or not prior >= 0:
+            raise ValueError(
+                "OPASAligner expects width >= 0, spacing >= 1, slope >= 0, a threshold between 0 and 1 and prior >= 0; "
+                f"got {width}, {spacing}, {slope}, {threshold} and {prior}."
+            )
+        self.relaxation: Relaxation | None = None
+        if relaxation != "ordered":
+            self.relaxation = relaxations.create(relaxation)
+        self.width = width
+        self.spacing = spacing
+        self.slope = slope
+        self.threshold = threshold
+        self.edges: EdgeRule = edges
+        self.prior = prior
+        self.subframe = subframe
+
+    def holding(self, frames: int) -> OPASAligner:
+        """The same aligner with a least duration per token, in all rows that are long enough for it."""
+        held = copy(self)
+        held.spacing = max(self.spacing, frames)
+        return held
+
+    @torch.no_grad()
+    def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:
+        """Align.
+
+        Args:
+            emissions: Logits ``(B, T, V)``, on any device.
+            targets: Labels ``(B, U)`` without blanks; those that are optional may be left out.
+
+        Returns:
+            Frames to tokens, mass 1 per frame; ``score`` is the log-probability in nats of the labels that the frames
+            have then, blanks included. A row without tokens has an empty coupling.
+
+        Raises:
+            AlignmentError: a row has fewer frames than its tokens need, or is not finite.
+        """
+        device = emissions.logits.device
+        emissions, targets = emissions.without_prior(self.prior).to("cpu"), targets.to("cpu")
+        log_probs = emissions.log_probs().double()
+        spacing = self._spacing(emissions, targets)
+        scores, rows = _by_label(log_probs, targets)
+        averaged = _averaged(scores, emissions.lengths, self.width)
+        bonus = torch.zeros(targets.labels.shape, dtype=torch.float64)
+        optional = torch.zeros(targets.labels.shape, dtype=torch.bool)
+        if targets.optional is not None:
+            optional = targets.optional
+            bonus = torch.where(optional, -log(self.threshold), 0.0)
+        selected = averaged, rows
+        if self.relaxation is not None:
+            selected = self._plan(averaged, rows, emissions, targets)
+        anchors = torch.full(targets.labels.shape, -1)
+        values = torch.zeros(len(log_probs), dtype=torch.float64)
+        paths = torch.full(log_probs.shape[:2], PAST_END)
+        work = (
+            *(x.contiguous().numpy() for x in (*selected, scores, rows, bonus, optional, spacing)),
+            self.slope, emissions.lengths.numpy(), targets.lengths.numpy(),
+            log_probs[..., emissions.blank].contiguous().numpy(), self.edges == "fill",
+            anchors.numpy(), values.numpy(), paths.numpy(),
+        )  # fmt: skip
+        each_task(_align_row, len(log_probs), 8 * scores.shape[2] * rows.numel(), *work)
+        _check_values(values, emissions)
+        return self._couple(paths, log_probs, emissions, targets).to(device)
+
+    def _spacing(self, emissions: Emissions, targets: Targets) -> Tensor:
+        """Spacing of every row.
+
+        Raises:
+            AlignmentError: a row has fewer frames than tokens.
+        """
+        required = length_mask(targets.lengths, targets.labels.shape[1])
+        if targets.optional is not None:
+            required = required & ~targets.optional
+        needed = required.sum(1)
+        short = (needed > emissions.lengths).nonzero()
+        if len(short):
+            row = int(short[0])
+            raise AlignmentError(
+                f"{int(needed[row])} tokens need at least as many frames, got {int(emissions.lengths[row])}: the text "
+                "is too long for the audio.",
+                row=row,
+            )
+        return torch.where(needed * self.spacing <= emissions.lengths, self.spacing, 1)
+
+    def _plan(
+        self, averaged: Tensor, rows: Tensor, emissions: Emissions, targets: Targets
+    ) -> tuple[Tensor, Tensor]:
+        """Scores ``(B, U, T)`` of tokens by the relaxation's plan, and the number of every token's row in them."""
+        assert self.relaxation is not None
+        index = rows[..., None].expand(-1, -1, averaged.shape[2])
+        plan = self.relaxation(averaged.gather(1, index), targets.lengths, emissions.lengths)
+        numbers = torch.arange(rows.shape[1]).expand_as(rows)
+        return plan.double().clamp(min=_LEAST_MASS).log(), numbers
+
+    def _couple(
+        self, paths: Tensor, log_probs: Tensor, emissions: Emissions, targets: Targets
+    ) -> Coupling:
+        labels = targets.labels.gather(1, paths.clamp(min=0))
+        labels = torch.where(paths >= 0, labels, emissions.blank)
+        of_frames = log_probs.gather(2, labels[..., None])[..., 0]
+        score = of_frames.masked_fill(paths == PAST_END, 0.0).sum(1)
+        sizes = emissions.lengths, targets.lengths
+        if self.subframe:
+            return subframe_coupling(paths, emissions.logits, targets.labels, *sizes, score)
+        return coupling_from_paths(paths, *sizes, score)
+
+
+def _align_row(
+    b: int,
+    selected: np.ndarray,
+    selected_rows: np.ndarray,
+    scores: np.ndarray,
+    rows: np.ndarray,
+    bonus: np.ndarray,
+    optional: np.ndarray,
+    spacing: np.ndarray,
+    slope: float,
+    frames: np.ndarray,
+    tokens: np.ndarray,
+    blank: np.ndarray,
+    fill: bool,
+    anchors: np.ndarray,
+    values: np.ndarray,
+    paths: np.ndarray,
+) -> None:
+    """Select and cut one row."""
+    n, m = int(frames[b]), int(tokens[b])
+    path = paths[b, :n]
+    path[:] = NO_TOKEN
+    if m == 0:
+        return
+    block = m if n * m <= _WHOLE else ceil(sqrt(m))
+    values[b] = select_row(
+        np.ascontiguousarray(selected[b, :, :n]), selected_rows[b, :m], bonus[b, :m], optional[b, :m],
+        int(spacing[b]), float(slope), block, anchors[b, :m],
+    )  # fmt: skip
+    own = np.ascontiguousarray(scores[b, :, :n])
+    cut_row(own, rows[b, :m], anchors[b, :m], blank[b, :n], int(spacing[b]), fill, path)
+
+
+def _by_label(log_probs: Tensor, targets: Targets) -> tuple[Tensor, Tensor]:
+    """Scores ``(B, L, T)`` of the labels that a batch has, and the number of every token's label ``(B, U)``."""
+    valid = length_mask(targets.lengths, targets.labels.shape[1])
+    labels = torch.where(valid, targets.labels, 0)
+    found, numbers = torch.unique(labels, return_inverse=True)
+    return log_probs[..., found].mT.contiguous(), numbers
+
+
+def _averaged(scores: Tensor, lengths: Tensor, width: int) -> Tensor:
+    """Means of scores ``(B, L, T)`` over the frames at most ``width`` away, as far as there are any."""
+    if width == 0:
+        return scores
+    mask = length_mask(lengths, scores.shape[2])[:, None].to(scores.dtype)
+    kernel = torch.ones(1, 1, 2 * width + 1, dtype=scores.dtype)
+    flat = torch.where(mask > 0, scores, 0.0).flatten(0, 1)[:, None]
+    summed = torch.nn.functional.conv1d(flat, kernel, padding=width)[:, 0].view_as(scores)
+    count = torch.nn.functional.conv1d(mask, kernel, padding=width)
+    return summed / count.clamp(min=1)
+
+
+def _check_values(values: Tensor, emissions: Emissions) -> None:
+    """Raise AlignmentError for the first row without a finite selection, or with NaN among its frames."""
+    nan = torch.isnan(emissions.logits.sum(-1)) & length_mask(emissions.lengths, emissions.logits.shape[1])
+    broken = nan.any(1) | torch.isnan(values)
+    bad = (broken | ~torch.isfinite(values)).nonzero()
+    if len(bad):
+        row = int(bad[0])
+        reason = "its emissions hold NaN" if broken[row] else "every selection has probability 0"
+        raise AlignmentError(f"{reason}.", row=row)
