@@ -33,7 +33,7 @@ class OPASAligner(Aligner):
 
     .. math:: \sum_j R_{j, t_j} - \kappa \Bigl|\frac{t_j + 1/2}{T} - \frac{j + 1/2}{U}\Bigr|
 
-    is largest, where :math:`R_{j,t}` is the mean of :math:`\log p(y_j)` over the frames around t. That is the hard,
+    is largest, where :math:`R_{j,t}` is a weighted mean of :math:`\log p(y_j)` over the frames around t. That is the hard,
     right-monotone optimum of OPAS with the tokens as its query and the frames as its corpus sequence. Between two
     selected frames the border lies where the sums of both tokens' scores are best, that is, where their scores cross.
     Unlike a best path, a selection is not moved by frames that look like no token: only the best frames decide on the
@@ -42,7 +42,7 @@ class OPASAligner(Aligner):
     Args:
         relaxation: ``"ordered"``: exact, O(T U). Or another relaxation, by its name or a mapping of its name and
             options: the exact selection is then of the logarithm of its plan, O(T U) memory.
-        width: Frames on either side over which scores are averaged before the selection.
+        width: Frames on either side over which scores are averaged before the selection, by weights that fall to 0.
         spacing: b, least frames from one selected frame to the next; 1 in rows that are too short for it.
         slope: :math:`\kappa`, nats.
         threshold: Probability above which an optional token is selected, 0 to 1.
@@ -222,11 +222,13 @@ def _by_label(log_probs: Tensor, targets: Targets) -> tuple[Tensor, Tensor]:
 
 
 def _averaged(scores: Tensor, lengths: Tensor, width: int) -> Tensor:
-    """Means of scores ``(B, L, T)`` over the frames at most ``width`` away, as far as there are any."""
+    """Weighted means of scores ``(B, L, T)`` over the valid frames at most ``width`` away."""
     if width == 0:
         return scores
     mask = length_mask(lengths, scores.shape[2])[:, None].to(scores.dtype)
-    kernel = torch.ones(1, 1, 2 * width + 1, dtype=scores.dtype)
+    # a triangle, so that of equal means that of the frame itself counts
+    distance = torch.arange(-width, width + 1, dtype=scores.dtype).abs()
+    kernel = (width + 1 - distance)[None, None]
     flat = torch.where(mask > 0, scores, 0.0).flatten(0, 1)[:, None]
     summed = torch.nn.functional.conv1d(flat, kernel, padding=width)[:, 0].view_as(scores)
     count = torch.nn.functional.conv1d(mask, kernel, padding=width)
