@@ -9,6 +9,7 @@ of English letters; one of thousands is that of Chinese characters, or of subwor
 from __future__ import annotations
 
 import io
+import json
 import string
 import tempfile
 from collections.abc import Mapping
@@ -19,14 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import soundfile
 import torch
-from omegaconf import OmegaConf
 
 from benchmarks.harness import Bench, Peer, Size
 from isotone.corpus.folder import FolderCorpus
 from isotone.model import Model, Reading
 from isotone.model.encoder import SpeechEncoder
 from isotone.text.tokenizer import CharacterTokenizer
-from isotone.training.config import Recipe
+from isotone.training.config import Recipe, Training
 from isotone.training.data import Utterances
 from isotone.training.loop import Trainer
 from isotone.training.objective import Objective
@@ -85,13 +85,13 @@ def _train(work: Work, name: str) -> float:
     settings: dict[str, Any] = {
         "steps": work.steps, "batch_size": work.batch, "lr": _LR, "save_every": 10**6, "trackers": ["none"],
     }  # fmt: skip
-    recipe = OmegaConf.merge(OmegaConf.structured(Recipe), {"train": settings})
+    recipe = Recipe(train=Training(**settings))
     with tempfile.TemporaryDirectory() as folder:
         data = Utterances(rows, work.tokenizer, _RATE, frames=model.encoder.frames)
         with redirect_stdout(io.StringIO()):  # the progress bar
             Trainer(objective, data, recipe, Path(folder), None, make_accelerator(recipe, Path(folder))).fit()
-        rows_of = [OmegaConf.create(line) for line in Path(folder, "metrics.jsonl").read_text().splitlines()]
-    return float(rows_of[-1].loss)
+        rows_of = [json.loads(line) for line in Path(folder, "metrics.jsonl").read_text().splitlines()]
+    return float(rows_of[-1]["loss"])
 
 
 def transformers_trainer(work: Work) -> float:

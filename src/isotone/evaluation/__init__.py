@@ -11,6 +11,8 @@ from isotone.evaluation.peakiness import peaky
 from isotone.evaluation.report import Metric, Report
 from isotone.evaluation.roc import ROC, roc
 from isotone.evaluation.scoring import score
-from isotone.evaluation.tables import markdown, table
+from isotone.evaluation.tables import markdown, markdown_table, table
 
-__all__ = ["ROC", "Comparison", "Metric", "Report", "compare", "markdown", "peaky", "roc", "score", "table"]
+__all__ = [
+    "ROC", "Comparison", "Metric", "Report", "compare", "markdown", "markdown_table", "peaky", "roc", "score", "table",
+]  # fmt: skip

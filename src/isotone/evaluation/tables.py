@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.table import Table
 
@@ -42,7 +42,7 @@ def table(
 
 def markdown(reports: Mapping[str, Report], metrics: Sequence[str] | None = None) -> str:
     """The same table in Markdown."""
-    return _markdown(["metric", *reports], _cells(reports, metrics))
+    return markdown_table(["metric", *reports], _cells(reports, metrics), numbers_right=True)
 
 
 def comparison_markdown(comparison: Comparison, names: tuple[str, str] = ("a", "b")) -> str:
@@ -54,7 +54,7 @@ def comparison_markdown(comparison: Comparison, names: tuple[str, str] = ("a", "
         rows.append(
             [_label(d.name, d.unit), _value(d.a), _value(d.b), _span(d.difference, d.low, d.high, "+.2f"), *p]
         )
-    return _markdown(head, rows)
+    return markdown_table(head, rows, numbers_right=True)
 
 
 def _cells(reports: Mapping[str, Report], metrics: Sequence[str] | None) -> list[list[str]]:
@@ -105,9 +105,28 @@ def _title(reports: Mapping[str, Report]) -> str:
     return "; ".join(sorted(kinds))
 
 
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+def markdown_table(
+    head: Sequence[str], rows: Iterable[Sequence[object]], *, numbers_right: bool = False
+) -> str:
+    """Write a table in Markdown; a ``|`` inside a cell is escaped.
 
-    rule = ["---", *["---:"] * (len(head) - 1)]
-    return "\n".join([line(head), line(rule), *map(line, rows)]) + "\n"
+    Own code: tabulate pads cells, which would change every table.md written before, and escapes nothing.
+
+    Args:
+        head: Names of the columns.
+        rows: Cells; those that are no text are shown as ``str`` has them.
+        numbers_right: Align all columns but the first to the right.
+
+    Raises:
+        ValueError: a row of another length than the head.
+    """
+
+    def line(cells: Sequence[object]) -> str:
+        if len(cells) != len(head):
+            raise ValueError(
+                f"A table of {len(head)} columns got a row of {len(cells)} cells: {list(cells)}."
+            )
+        return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |\n"
+
+    rule = ["---", *["---:" if numbers_right else "---"] * (len(head) - 1)]
+    return "".join([line(head), line(rule), *map(line, rows)])

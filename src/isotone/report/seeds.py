@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from omegaconf import OmegaConf
 
+from isotone.training.loader import flatten
+
 #: What makes no other system of a run.
 INCIDENTAL = ("seed", "output", "card")
 
@@ -73,17 +75,14 @@ def difference(config: Mapping[str, Any], base: Mapping[str, Any]) -> str:
     config, base = (
         {**c, **{k: Path(c[k]).name for k in ("teacher", "init") if c.get(k)}} for c in (config, base)
     )
-    mine, theirs = (
-        dict(_leaves({k: v for k, v in c.items() if k not in INCIDENTAL})) for c in (config, base)
-    )
+    mine, theirs = (_leaves({k: v for k, v in c.items() if k not in INCIDENTAL}) for c in (config, base))
     changed = [f"{k}={v}" for k, v in mine.items() if k not in theirs or theirs[k] != v]
     return ", ".join([*changed, *(f"no {k}" for k in theirs if k not in mine)])
 
 
-def _leaves(tree: Any, prefix: str = "") -> list[tuple[str, Any]]:
-    if not isinstance(tree, dict):
-        return [(prefix[:-1], tree)]
-    return [leaf for key, value in tree.items() for leaf in _leaves(value, f"{prefix}{key}.")]
+def _leaves(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Dotted keys and values; a setting without options is none."""
+    return {key: value for key, value in flatten(config) if value != {}}
 
 
 def _without_seed(config: Mapping[str, Any]) -> dict[str, Any]:

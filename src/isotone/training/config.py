@@ -1,23 +1,20 @@
-"""Recipes: YAML with a typed schema, one file an experiment that states only its difference."""
+"""The schema of speech recipes: every setting of a run, with its default."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from omegaconf import MISSING, DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError  # type: ignore[import-untyped]
+from omegaconf import MISSING
 
-from isotone.registry import nearest
-from isotone.training.experiments import near, shared
+from isotone.training.experiments import MODELS
+from isotone.training.loader import Presets, RecipeError, load
 
-
-class RecipeError(ValueError):
-    """A recipe or an override cannot be used; the message says which key and what to do."""
+__all__ = [
+    "Freeze", "Group", "ReadingConfig", "Realign", "Recipe", "RecipeError", "Splits", "Term", "Training", "load_recipe",
+]  # fmt: skip
 
 
 @dataclass
@@ -197,17 +194,11 @@ class Recipe:
     output: str = MISSING
 
 
-def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> DictConfig:
-    """Read an experiment: ``base.yaml`` of its folder, the experiment, presets, then dot-list overrides.
+def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
+    """Read a speech recipe; see :func:`isotone.training.loader.load`.
 
     An experiment that does not depend on the corpus lies in the folder ``models`` beside its recipe's, for every recipe
-    to use; a file of the same name in the recipe's folder comes after it, with what is different there. An experiment
-    (or a preset) with ``extends: NAME`` states its difference from another.
-
-    ``data=NAME`` merges the preset ``NAME.yaml`` of the recipe's folder after the experiment and before the other
-    overrides. Wherever a later one gives a part another ``name`` (of a plugin), it replaces the whole part, so that no
-    option of the old one is left. The result is checked against :class:`Recipe`; the values of ``init``, ``teacher``
-    and ``output`` may use other keys by interpolation.
+    to use. ``data=NAME`` merges the preset ``NAME.yaml`` of the recipe's folder after the experiment.
 
     Args:
         path: The experiment's YAML, in its recipe's folder even where it lies in ``models``.
@@ -217,119 +208,4 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> DictConfig:
         FileNotFoundError: no such file; the message lists the folder's experiments, or the recipes there are.
         RecipeError: unknown or missing keys, values of the wrong type.
     """
-    path = Path(path)
-    base = path.with_name("base.yaml")
-    layers = _experiment(base) if base.is_file() and base != path else []
-    layers += _experiment(path)
-    plain = []
-    for item in overrides:
-        key, separator, value = item.partition("=")
-        if not separator:
-            raise RecipeError(f"An override is key=value; got {item!r}.")
-        if key == "data" and (path.parent / f"{value}.yaml").is_file():
-            layers += _experiment(path.parent / f"{value}.yaml")
-        elif key == "data":
-            raise RecipeError(f"No preset {value!r}: {path.parent / (value + '.yaml')} is not there.")
-        else:
-            plain.append(_checked(item))
-    schema = OmegaConf.structured(Recipe)
-    try:
-        merged: Any = OmegaConf.create({"output": f"runs/{path.parent.resolve().name}/{path.stem}"})
-        for layer in layers:
-            merged = _merge(merged, _read(layer))
-        merged.pop("extends", None)
-        merged = _merge(merged, OmegaConf.from_dotlist(plain))
-        recipe = OmegaConf.merge(schema, merged)
-        missing = sorted(OmegaConf.missing_keys(recipe))
-    except OmegaConfBaseException as error:
-        raise RecipeError(f"{path}: {_explain(error)}") from error
-    if missing:
-        raise RecipeError(f"{path}: no value for {', '.join(missing)}. Give it as {missing[0]}=VALUE.")
-    return cast(DictConfig, recipe)
-
-
-def differences(path: Path, recipe: DictConfig) -> list[str]:
-    """What a recipe says otherwise than a run's ``config.yaml``, but for where its output goes.
-
-    Settings that the file does not have, as of a run from before there were such, have their defaults.
-
-    Returns:
-        Lines such as ``train.steps is 600 there, 1000 here``, sorted; nothing where both are alike.
-    """
-    before: Any = OmegaConf.load(path)
-    with contextlib.suppress(OmegaConfBaseException):  # it has settings that there are no longer
-        before = OmegaConf.merge(OmegaConf.structured(Recipe), before)
-    there, here = (dict(_leaves(OmegaConf.to_container(r, resolve=True))) for r in (before, recipe))
-    return [
-        f"{key} is {there.get(key, 'nothing')} there, {here.get(key, 'nothing')} here"
-        for key in sorted({*there, *here} - {"output"})
-        if there.get(key) != here.get(key)
-    ]
-
-
-def _leaves(values: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Dotted keys and values; a list is a value."""
-    for key, value in values.items():
-        if isinstance(value, dict) and value:
-            yield from _leaves(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
-
-
-def _experiment(path: Path, seen: tuple[str, ...] = ()) -> list[Path]:
-    """The files of an experiment in their order: what it extends, the shared file, the recipe's own."""
-    if path.stem in seen:
-        raise RecipeError(f"{path}: {' extends '.join((*seen, path.stem))}, which has no end.")
-    files = [p for p in (shared(path.parent) / path.name, path) if p.is_file()]
-    if not files or not path.parent.is_dir():
-        raise FileNotFoundError(f"No recipe {path}.{near(path)}")
-    bases = [str(base) for file in files if (base := _read(file).get("extends"))]
-    before = _experiment(path.with_name(f"{bases[-1]}.yaml"), (*seen, path.stem)) if bases else []
-    return [*before, *files]
-
-
-def _checked(override: str) -> str:
-    try:
-        OmegaConf.from_dotlist([override])
-    except YAMLError as error:
-        raise RecipeError(f"The value of {override!r} is not YAML: {' '.join(str(error).split())}") from error
-    return override
-
-
-def _read(path: Path) -> DictConfig:
-    try:
-        layer = OmegaConf.load(path)
-    except YAMLError as error:
-        raise RecipeError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(layer, DictConfig):
-        raise RecipeError(f"{path}: expected keys and values; got {OmegaConf.to_container(layer)}.")
-    return layer
-
-
-def _merge(base: Any, change: Any) -> Any:
-    """Merge; a part whose ``name`` (the plugin) changes is replaced whole, so that no option of another is left."""
-    for key in list(change):
-        if OmegaConf.is_missing(change, key) or OmegaConf.is_interpolation(change, key):
-            base[key] = change._get_node(key)
-            continue
-        new = change[key]
-        plain = (
-            key in base and not OmegaConf.is_missing(base, key) and not OmegaConf.is_interpolation(base, key)
-        )
-        old = base[key] if plain else None
-        if isinstance(old, DictConfig) and isinstance(new, DictConfig):
-            replaced = "name" in new and "name" in old and new["name"] != old["name"]
-            base[key] = new if replaced else _merge(old, new)
-        else:
-            base[key] = new
-    return base
-
-
-def _explain(error: OmegaConfBaseException) -> str:
-    message = str(error).split("\n")[0]
-    key = getattr(error, "full_key", None)
-    schema = getattr(error, "object_type", None)
-    if key and "not in" in message:
-        known = [f.name for f in fields(schema)] if is_dataclass(schema) else []
-        return f"unknown key {key!r}.{nearest(str(key).rpartition('.')[2], known)}"
-    return f"{key}: {message}" if key else message
+    return load(Recipe, path, overrides, presets=Presets(keys=("data",)), shared=MODELS)

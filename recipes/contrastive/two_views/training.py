@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.optimize import linear_sum_assignment
-from torch import Tensor, nn
-from torch.nn import functional as F
-
-from isotone_contrastive.data import Pool
 from isotone_contrastive.embedder import Embedder, pad
-from isotone_contrastive.functional import check_views
+from torch import nn
+
+from two_views.data import Pool
 
 
 @dataclass
@@ -99,73 +96,3 @@ def _batches(items: int, size: int, rng: np.random.Generator) -> Iterator[list[i
         order = rng.permutation(items)
         for start in range(0, items - size + 1, size):
             yield order[start : start + size].tolist()
-
-
-def matching_accuracy(a: Tensor, b: Tensor) -> float:
-    """Share of items, 0 to 1, that the optimal assignment by Euclidean distances gives to their own other view.
-
-    Args:
-        a: ``(N, D)`` one view.
-        b: ``(N, D)`` the other, in the same order.
-    """
-    check_views(a, b)
-    rows, columns = linear_sum_assignment(torch.cdist(a.double(), b.double()).cpu().numpy())
-    return float((rows == columns).mean())
-
-
-def linear_probe(
-    train_features: Tensor,
-    train_labels: Sequence[int],
-    test_features: Tensor,
-    test_labels: Sequence[int],
-    *,
-    decay: float = 1e-3,
-    iterations: int = 100,
-) -> float:
-    """Accuracy, 0 to 1, of logistic regression on frozen features; test classes that train lacks count as errors.
-
-    Args:
-        train_features: ``(N, D)``; they are standardised, and those of test by the same numbers.
-        train_labels: N classes.
-        test_features: ``(M, D)``.
-        test_labels: M classes.
-        decay: Weight of half of the squared weights beside the mean loss; the bias is free.
-        iterations: Of L-BFGS, at most.
-    """
-    mean, deviation = train_features.mean(0), train_features.std(0).clamp(min=1e-6)
-    x, y = (((f - mean) / deviation).double() for f in (train_features, test_features))
-    target = torch.tensor(train_labels)
-    classes = 1 + int(target.max())
-    weight = x.new_zeros(classes, x.shape[1], requires_grad=True)
-    bias = x.new_zeros(classes, requires_grad=True)
-    optimizer = torch.optim.LBFGS([weight, bias], max_iter=iterations, line_search_fn="strong_wolfe")
-
-    def closure() -> Tensor:
-        optimizer.zero_grad()
-        value = F.cross_entropy(x @ weight.mT + bias, target) + decay / 2 * weight.square().sum()
-        value.backward()
-        return value
-
-    with torch.enable_grad():
-        optimizer.step(closure)
-    said = (y @ weight.detach().mT + bias.detach()).argmax(1)
-    return float((said == torch.tensor(test_labels)).double().mean())
-
-
-def probe_all(
-    embedder: Embedder,
-    inputs: Mapping[str, Sequence[Tensor]],
-    labels: Mapping[str, Mapping[str, Sequence[int]]],
-) -> dict[str, float]:
-    """:func:`linear_probe` of every kind of label, by its name.
-
-    Args:
-        embedder: Its features are read.
-        inputs: Of ``train`` and ``test``.
-        labels: Of ``train`` and ``test``: classes by kind.
-    """
-    train_features, test_features = (embedder.embed(inputs[s], features=True) for s in ("train", "test"))
-    return {
-        kind: linear_probe(train_features, classes, test_features, labels["test"][kind])
-        for kind, classes in labels["train"].items()
-    }
