@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
@@ -204,12 +205,15 @@ def build(
     """A method from its configuration: ``kind`` and the options of its class.
 
     Raises:
-        ValueError: no such kind.
+        ValueError: no such kind or option.
     """
     settings = {key: value for key, value in options.items() if key not in ("kind", "lr")}
     kind = options.get("kind")
     if kind not in METHODS:
         raise ValueError(f"Expected a method of kind {', '.join(sorted(METHODS))}; got {kind!r}.")
+    known = list(inspect.signature(METHODS[kind]).parameters)[3:]
+    if unknown := [name for name in settings if name not in known]:
+        raise ValueError(f"The method {kind} takes {', '.join(known)}; got {unknown[0]!r}.")
     return METHODS[kind](shape, generator, allowed, **settings)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import methods
@@ -11,7 +11,7 @@ import networks
 import torch
 from isotone_permutation.relax import Hungarian
 from networks import Network
-from omegaconf import DictConfig
+from settings import ModeConnectivity
 from torch import Tensor
 
 
@@ -52,7 +52,7 @@ def weight_matching(
 class Groups:
     """One method for the groups of a network: those of equal size are one batch."""
 
-    def __init__(self, options: DictConfig, sizes: Sequence[int], generator: torch.Generator) -> None:
+    def __init__(self, options: Mapping[str, Any], sizes: Sequence[int], generator: torch.Generator) -> None:
         self.members: dict[int, list[int]] = {}
         for group, size in enumerate(sizes):
             self.members.setdefault(size, []).append(group)
@@ -102,13 +102,13 @@ def optimise(
     return groups.permutation(), iterations
 
 
-def total(config: DictConfig) -> int:
-    """How many rows there will be."""
+def total(config: ModeConnectivity) -> int:
+    """Return the number of rows."""
     return len(config.seeds) * len(config.networks) * (len(config.methods) + len(config.baselines))
 
 
-def run(config: DictConfig) -> Iterator[dict[str, Any]]:
-    """One row a network, method and seed."""
+def run(config: ModeConnectivity) -> Iterator[dict[str, Any]]:
+    """Yield one row per network, method and seed."""
     for seed in config.seeds:
         for name in config.networks:
             network = networks.build(name, config.width, config.kernel)
@@ -122,7 +122,7 @@ def run(config: DictConfig) -> Iterator[dict[str, Any]]:
                 if method in config.methods:
                     options = config.methods[method]
                     groups = Groups(options, network.groups, own)
-                    found, steps = optimise(network, target, source, groups, options.lr, config.iterations)
+                    found, steps = optimise(network, target, source, groups, options["lr"], config.iterations)
                 else:
                     found = weight_matching(network, target, source, config.rounds, own)
                 seconds = time.perf_counter() - begin

@@ -9,7 +9,7 @@ from typing import Any
 
 import methods
 import torch
-from omegaconf import DictConfig
+from settings import NeuronIdentities
 from torch import Tensor
 
 # Steps between two looks at the permutation.
@@ -47,7 +47,7 @@ class Recording:
         return left <= freedom + 4 * (2 * freedom) ** 0.5
 
 
-def record(config: DictConfig, generator: torch.Generator) -> Recording:
+def record(config: NeuronIdentities, generator: torch.Generator) -> Recording:
     """Generate dynamics on a random symmetric graph, a permutation, and T steps of observed activity."""
     n = config.neurons
     upper = (torch.rand(n, n, generator=generator) < config.density).float().triu(1)
@@ -114,8 +114,8 @@ def infer(
     }
 
 
-def run(config: DictConfig) -> Iterator[dict[str, Any]]:
-    """One row a setting, method and seed."""
+def run(config: NeuronIdentities) -> Iterator[dict[str, Any]]:
+    """Yield one row per setting, method and seed."""
     for seed in config.seeds:
         recording = record(config, torch.Generator().manual_seed(seed))
         for share in config.known:
@@ -124,7 +124,7 @@ def run(config: DictConfig) -> Iterator[dict[str, Any]]:
                 allowed = allowed_pairs(recording.columns, share, generator)
                 begin = time.perf_counter()
                 method = methods.build(options, (1, config.neurons), generator, allowed)
-                result = infer(recording, method, options.lr, config.iterations, config.samples)
+                result = infer(recording, method, options["lr"], config.iterations, config.samples)
                 seconds = time.perf_counter() - begin
                 yield {
                     "setting": f"{share:.0%} known",
@@ -135,6 +135,6 @@ def run(config: DictConfig) -> Iterator[dict[str, Any]]:
                 }
 
 
-def total(config: DictConfig) -> int:
-    """How many rows there will be."""
+def total(config: NeuronIdentities) -> int:
+    """Return the number of rows."""
     return len(config.seeds) * len(config.known) * len(config.methods)

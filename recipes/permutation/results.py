@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
-from omegaconf import DictConfig, OmegaConf
+from settings import Experiment
 
+from isotone.evaluation import markdown_table
 from isotone.files import atomic_write
+from isotone.training.loader import to_yaml
 
 # Colours that stay apart for the colour-blind (Okabe & Ito).
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -30,18 +32,15 @@ def summary(rows: Sequence[Row], key: str) -> dict[tuple[str, str], tuple[float,
     }
 
 
-def table(config: DictConfig, rows: Sequence[Row]) -> str:
+def table(config: Experiment, rows: Sequence[Row]) -> str:
     """Precision of every method and setting in Markdown: mean and deviation over seeds, the paper's in brackets."""
     precision, seconds = summary(rows, "precision"), summary(rows, "seconds")
     settings = list(dict.fromkeys(row["setting"] for row in rows))
-    paper = {} if config.get("paper") is None else OmegaConf.to_container(config.paper)
-    lines = [
-        "| method | " + " | ".join(settings) + " | seeds | seconds |",
-        "|---" * (len(settings) + 3) + "|",
-    ]
+    paper = config.paper or {}
+    lines = []
     for method in dict.fromkeys(row["method"] for row in rows):
         cells = []
-        of_paper = paper.get(method, {}) if isinstance(paper, dict) else {}
+        of_paper = paper.get(method, {})
         for setting in settings:
             if (method, setting) not in precision:
                 cells.append("")
@@ -49,14 +48,14 @@ def table(config: DictConfig, rows: Sequence[Row]) -> str:
             mean, deviation, _ = precision[method, setting]
             reported = f" ({of_paper[setting]:.2f})" if setting in of_paper else ""
             cells.append(f"{mean:.2f} ± {deviation:.2f}{reported}")
-        of_method = [where for where in precision if where[0] == method]
-        seeds = min(precision[where][2] for where in of_method)
-        took = statistics.fmean(seconds[where][0] for where in of_method)
-        lines.append(f"| {method} | {' | '.join(cells)} | {seeds} | {took:.1f} |")
-    return "\n".join(lines) + "\n"
+        of_method = [key for key in precision if key[0] == method]
+        seeds = min(precision[key][2] for key in of_method)
+        seconds_per_run = statistics.fmean(seconds[key][0] for key in of_method)
+        lines.append([method, *cells, seeds, f"{seconds_per_run:.1f}"])
+    return markdown_table(["method", *settings, "seeds", "seconds"], lines)
 
 
-def figure(config: DictConfig, rows: Sequence[Row]) -> Figure:
+def figure(config: Experiment, rows: Sequence[Row]) -> Figure:
     """Precision against the settings, a line a method, with the deviation over seeds."""
     precision = summary(rows, "precision")
     settings = list(dict.fromkeys(row["setting"] for row in rows))
@@ -76,10 +75,10 @@ def figure(config: DictConfig, rows: Sequence[Row]) -> Figure:
     return drawing
 
 
-def write(folder: Path, config: DictConfig, rows: Sequence[Row]) -> None:
+def write(folder: Path, config: Experiment, rows: Sequence[Row]) -> None:
     """Write ``config.yaml``, ``results.json``, ``results.md`` and ``results.png``, each whole or not at all."""
     texts = {
-        "config.yaml": OmegaConf.to_yaml(config),
+        "config.yaml": to_yaml(config),
         "results.json": json.dumps(list(rows), indent=1) + "\n",
         "results.md": table(config, rows),
     }

@@ -9,7 +9,7 @@ from typing import Any
 import methods
 import torch
 from isotone_permutation.relax import Hungarian
-from omegaconf import DictConfig
+from settings import Synchronisation
 from torch import Tensor
 
 
@@ -96,13 +96,13 @@ def optimise(pairs: Tensor, method: methods.Method, lr: float, iterations: int) 
     return method.permutation()
 
 
-def total(config: DictConfig) -> int:
-    """How many rows there will be."""
+def total(config: Synchronisation) -> int:
+    """Return the number of rows."""
     return len(config.seeds) * len(config.objects) * (len(config.methods) + len(config.baselines))
 
 
-def run(config: DictConfig) -> Iterator[dict[str, Any]]:
-    """One row a size, method and seed; ``precision`` is the F-score of the pairwise matchings."""
+def run(config: Synchronisation) -> Iterator[dict[str, Any]]:
+    """Yield one row per size, method and seed; ``precision`` is the F-score of the pairwise matchings."""
     for seed in config.seeds:
         for objects in config.objects:
             generator = torch.Generator().manual_seed(seed)
@@ -116,7 +116,9 @@ def run(config: DictConfig) -> Iterator[dict[str, Any]]:
                 }  # fmt: skip
 
 
-def solve(config: DictConfig, name: str, pairs: Tensor, true: Tensor, generator: torch.Generator) -> float:
+def solve(
+    config: Synchronisation, name: str, pairs: Tensor, true: Tensor, generator: torch.Generator
+) -> float:
     """The F-score of one method or baseline, %.
 
     Raises:
@@ -126,7 +128,7 @@ def solve(config: DictConfig, name: str, pairs: Tensor, true: Tensor, generator:
     if name in config.methods:
         options = config.methods[name]
         method = methods.build(options, (objects, points), generator)
-        return f_score(optimise(pairs, method, options.lr, config.iterations), true)
+        return f_score(optimise(pairs, method, options["lr"], config.iterations), true)
     if name == "Pairwise":
         stacked = true.reshape(len(pairs), points)
         right = float((pairs * (stacked @ stacked.mT)).sum()) - len(pairs)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from isotone import indexes
 from ordered_search.sets import SearchSet
-from ordered_search.settings import plain
+from ordered_search.settings import Hashing
 
 
 def retrieved_precision(scores: np.ndarray, relevant: np.ndarray, found: np.ndarray) -> float:
@@ -29,7 +29,7 @@ def retrieved_precision(scores: np.ndarray, relevant: np.ndarray, found: np.ndar
     return float(np.mean(values))
 
 
-def train_aggregate(model: OPAS, data: SearchSet, options: Any, seed: int) -> SetTransformer:
+def train_aggregate(model: OPAS, data: SearchSet, options: Hashing, seed: int) -> SetTransformer:
     """Set vectors whose distances are those of s_F, of pairs half of which are positive."""
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
@@ -57,7 +57,7 @@ def _embed(model: OPAS, data: SearchSet) -> Tensor:
 
 
 def compare(
-    model: OPAS, sets: dict[str, SearchSet], scores: Tensor, options: Any, seed: int
+    model: OPAS, sets: dict[str, SearchSet], scores: Tensor, options: Hashing, seed: int
 ) -> dict[str, list[dict[str, float]]]:
     """Retrieved items and MAP of every index.
 
@@ -90,14 +90,14 @@ def compare(
     out: dict[str, list[dict[str, float]]] = {}
     for name in ("lsh-random", "lsh-trained"):
         shape = {"size": corpus.shape[1], "bits": options.bits * options.tables, "tables": options.tables}
-        more = plain(options.training) | {"seed": seed} if name == "lsh-trained" else {"seed": seed}
+        more = options.training | {"seed": seed} if name == "lsh-trained" else {"seed": seed}
         index: Any = indexes.build(name, **shape, **more)
         index.fit(train_corpus, train_queries, known)
         shared = _shared(index.codes(queries), index.codes(corpus), options.tables)
         out[name] = [_row(score, relevant, shared >= k) for k in range(options.bits, 0, -1)]
     counts = sorted({max(1, round(row["retrieved"])) for rows in out.values() for row in rows})
     for name in options.indexes:
-        index = indexes.build(name, size=corpus.shape[1], **plain(options.options).get(name, {}))
+        index = indexes.build(name, size=corpus.shape[1], **options.options.get(name, {}))
         index.fit(train_corpus)
         index.add([str(i) for i in range(len(corpus))], corpus)
         ids, _ = index.search(queries, counts[-1])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from isotone_contrastive.qare import build_loss
 from isotone_opas.embed import Embed
@@ -12,10 +10,10 @@ from rich.progress import track
 from torch import Tensor, nn
 
 from ordered_search.sets import SearchSet
-from ordered_search.settings import plain
+from ordered_search.settings import Pretrain
 
 
-def pretrain(embedding: Embed, data: SearchSet, options: Any, seed: int) -> float:
+def pretrain(embedding: Embed, data: SearchSet, options: Pretrain, seed: int) -> float:
     """Train an embedding on windows alone, without knowing what is asked for.
 
     Args:
@@ -50,7 +48,9 @@ def pretrain(embedding: Embed, data: SearchSet, options: Any, seed: int) -> floa
 class Denoise(nn.Module):
     """A linear layer is to find the windows in the vectors of noisy ones; mean squared error, of a level of 1."""
 
-    def __init__(self, embedding: Embed, data: SearchSet, options: Any, generator: torch.Generator) -> None:
+    def __init__(
+        self, embedding: Embed, data: SearchSet, options: Pretrain, generator: torch.Generator
+    ) -> None:
         super().__init__()
         self.embedding, self.data, self.options, self.generator = embedding, data, options, generator
         self.decoder = nn.Linear(embedding.size, data.corpus.shape[2])
@@ -74,10 +74,12 @@ class Contrast(nn.Module):
     added and samples were set to zero. Options ``contrast`` are those of :func:`isotone_contrastive.qare.build_loss`.
     """
 
-    def __init__(self, embedding: Embed, data: SearchSet, options: Any, generator: torch.Generator) -> None:
+    def __init__(
+        self, embedding: Embed, data: SearchSet, options: Pretrain, generator: torch.Generator
+    ) -> None:
         super().__init__()
         self.embedding, self.data, self.options, self.generator = embedding, data, options, generator
-        self.loss = build_loss(**plain(options.contrast))
+        self.loss = build_loss(**options.contrast)
 
     def forward(self) -> Tensor:
         """The loss of a batch."""
@@ -86,8 +88,8 @@ class Contrast(nn.Module):
         clean = self.embedding(data.queries[queries])
         noisy = self.embedding(data.corpus[items], data.lengths[items])
         same = noisy.gather(1, data.chosen[queries][..., None].expand(-1, -1, noisy.shape[2]))
-        heard = clean.any(-1) & same.any(-1)  # a silent window is like any other
-        return self.loss(clean[heard], same[heard])
+        sounding = clean.any(-1) & same.any(-1)  # a silent window is like any other
+        return self.loss(clean[sounding], same[sounding])
 
 
 def different(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import torch
 from isotone_opas.aggregate import DeepSets
@@ -12,7 +11,7 @@ from isotone_opas.embed import Embed, embeds
 from isotone_opas.model import OPAS
 from torch import Tensor, nn
 
-from ordered_search.settings import plain
+from ordered_search.settings import Data, Model
 
 # Pairs whose sequences are joined at a time.
 _PAIRS = 512
@@ -148,24 +147,24 @@ class DirectRanker(Ranker):
         return torch.cat(parts).view(len(queries), len(corpus))
 
 
-def build(model: Any, data: Any, size: int) -> Ranker:
+def build(model: Model, data: Data, size: int) -> Ranker:
     """A ranker from the configuration's ``model`` and ``data``, for elements of so many numbers.
 
     Raises:
         ValueError: no such ranker.
     """
-    spec = plain(model.embed)
+    spec = dict(model.embed)
     spec["size"] = model.size
     if spec["name"] != "conv1d":
         spec["input_size"] = size
     if model.name == "opas":
-        penalty = plain(model.penalty)
+        penalty = dict(model.penalty)
         if penalty["name"] != "constant":
             penalty |= {"rows": data.query, "columns": data.windows}
         if penalty["name"] == "linear":
             penalty["size"] = model.size
         opas = OPAS(
-            spec, penalty, plain(model.relaxation), columns=data.windows, growth=model.growth,
+            spec, penalty, dict(model.relaxation), columns=data.windows, growth=model.growth,
             margin=model.margin, hinge=model.hinge, reward=model.reward, beta=tuple(model.beta),
         )  # fmt: skip
         return OPASRanker(opas, tuple(model.train_beta))

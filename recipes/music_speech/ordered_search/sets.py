@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +13,7 @@ from torch import Tensor
 from isotone.audio import is_audio, load
 from ordered_search import synthesis
 from ordered_search.elements import Elements
+from ordered_search.settings import Data
 
 Audio = synthesis.Audio
 SPLITS = ("train", "dev", "test")
@@ -65,7 +65,7 @@ class SearchSet:
         return replace(self, **{name: getattr(self, name)[queries] for name in names})
 
 
-def recordings(data: Any) -> list[tuple[str, Audio]]:
+def recordings(data: Data) -> list[tuple[str, Audio]]:
     """Names and samples of all recordings, as the configuration's ``data`` says.
 
     Raises:
@@ -85,7 +85,7 @@ def recordings(data: Any) -> list[tuple[str, Audio]]:
     return joined(read, round(data.join_s * data.sample_rate))
 
 
-def audio_files(data: Any) -> list[Path]:
+def audio_files(data: Data) -> list[Path]:
     """The audio files of the folder that the configuration's ``data`` names, in order.
 
     Raises:
@@ -145,7 +145,7 @@ def split(sizes: Sequence[int], shares: Sequence[float], seed: int) -> list[list
 
 
 def cut(
-    recordings: Sequence[tuple[int, Audio]], data: Any, phases: int, rng: np.random.Generator
+    recordings: Sequence[tuple[int, Audio]], data: Data, phases: int, rng: np.random.Generator
 ) -> Sequences:
     """Sequences of n windows, one after the other.
 
@@ -176,7 +176,7 @@ def cut(
     return Sequences(windows, lengths, torch.tensor(number), torch.tensor(start))
 
 
-def damaged(windows: Tensor, copies: int, data: Any, rng: np.random.Generator) -> Tensor:
+def damaged(windows: Tensor, copies: int, data: Data, rng: np.random.Generator) -> Tensor:
     """Copies ``(copies, n, samples)`` of a sequence ``(n, samples)`` as the corpus has them.
 
     The first is the sequence itself; in the others samples are set to zero at ``masks`` places, up to ``mask_s``
@@ -195,7 +195,7 @@ def damaged(windows: Tensor, copies: int, data: Any, rng: np.random.Generator) -
 
 
 def search_set(
-    sequences: Sequences, elements: Elements, copies: int, data: Any, rng: np.random.Generator
+    sequences: Sequences, elements: Elements, copies: int, data: Data, rng: np.random.Generator
 ) -> SearchSet:
     """Queries and corpus of sequences: so many copies of each, ``queries`` sorted choices of windows."""
     n = sequences.windows.shape[1]
@@ -221,7 +221,7 @@ def search_set(
     )  # fmt: skip
 
 
-def prepare(data: Any, fitted: Elements | None = None) -> tuple[Elements, dict[str, SearchSet]]:
+def prepare(data: Data, fitted: Elements | None = None) -> tuple[Elements, dict[str, SearchSet]]:
     """Elements, and the sets of all splits, which share no recording.
 
     Args:
@@ -248,7 +248,7 @@ def prepare(data: Any, fitted: Elements | None = None) -> tuple[Elements, dict[s
     return elements, sets
 
 
-def build_elements(data: Any) -> Elements:
+def build_elements(data: Data) -> Elements:
     """Elements as the configuration's ``data`` says, not fitted."""
     window = round(data.window_s * data.sample_rate)
     return Elements(

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import torch
 from isotone_opas.functional import explore_negatives, margin_loss
@@ -16,6 +15,7 @@ from isotone.files import atomic_write
 from ordered_search.evaluation import ranking
 from ordered_search.rankers import Ranker
 from ordered_search.sets import SearchSet
+from ordered_search.settings import Train
 
 CHECKPOINT, METRICS = "checkpoint.pt", "metrics.jsonl"
 
@@ -64,7 +64,7 @@ def pairs(data: SearchSet, negatives: int, seed: int) -> Tensor:
 
 
 def step_loss(
-    ranker: Ranker, data: SearchSet, allowed: Tensor, options: Any, generator: torch.Generator
+    ranker: Ranker, data: SearchSet, allowed: Tensor, options: Train, generator: torch.Generator
 ) -> Tensor:
     """The loss of one batch."""
     batch = max(1, round(options.batch * ranker.share**0.5))
@@ -98,7 +98,7 @@ class Trainer:
     """
 
     def __init__(
-        self, ranker: Ranker, sets: dict[str, SearchSet], options: Any, seed: int, folder: Path
+        self, ranker: Ranker, sets: dict[str, SearchSet], options: Train, seed: int, folder: Path
     ) -> None:
         self.ranker, self.sets, self.options, self.seed, self.folder = ranker, sets, options, seed, folder
         self.allowed = pairs(sets["train"], options.negatives, seed)

@@ -33,6 +33,15 @@ class EditCounts:
         return 100.0 * (self.substitutions + self.deletions + self.insertions) / self.length
 
 
+def error_rate(pairs: Sequence[tuple[str, str]]) -> float:
+    """Return the word (or phone) error rate of (reference, hypothesis) texts, 0 to 1 and above.
+
+    Labels are what spaces separate. Pairs with an empty reference are left out; NaN where none is left.
+    """
+    pairs = [(reference, hypothesis) for reference, hypothesis in pairs if reference.strip()]
+    return float(jiwer.wer([r for r, _ in pairs], [h for _, h in pairs])) if pairs else float("nan")
+
+
 def count_edits(hyp: Sequence[Sequence[int]], ref: Sequence[Sequence[int]]) -> Ints:
     """Edits of every utterance over label codes.
 

@@ -83,7 +83,8 @@ def load(
         merged.pop("extends", None)
         merged = _merge(merged, OmegaConf.from_dotlist(plain), schema)
         settings = OmegaConf.merge(OmegaConf.structured(schema), merged)
-        if missing := sorted(OmegaConf.missing_keys(settings)):
+        # a layer may ask for a value ("???") where the schema has a default
+        if missing := sorted(OmegaConf.missing_keys(settings) | OmegaConf.missing_keys(merged)):
             raise RecipeError(f"{path}: no value for {', '.join(missing)}. Give it as {missing[0]}=VALUE.")
         loaded: T = OmegaConf.to_object(settings)  # type: ignore[assignment]
     except OmegaConfBaseException as error:
