@@ -11,7 +11,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.transforms import Bbox
 
 from isotone.report import collar_figure, error_figure, frontier_figure, training_figure
-from isotone.report.curves import frontier
+from isotone.report.frontier import frontier
 from isotone.report.style import render
 
 COLLARS = (0.01, 0.02, 0.05, 0.2)

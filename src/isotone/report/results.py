@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from isotone.files import atomic_write, check_folder, safe_name
-from isotone.report.curves import frontier_figure
+from isotone.report.frontier import frontier_figure
 from isotone.report.seeds import difference, group_seeds, mean_and_deviation, settings, spread
 from isotone.report.style import save
 

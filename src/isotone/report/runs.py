@@ -18,10 +18,10 @@ from isotone.alignment import Alignment, Tier
 from isotone.evaluation import Report
 from isotone.evaluation.files import evaluate_paths
 from isotone.files import atomic_write, check_folder
-from isotone.report.comparison import Comparison, Example, comparison_sections
-from isotone.report.curves import frontier_figure
 from isotone.report.evolution import evolution_figure
+from isotone.report.frontier import frontier_figure
 from isotone.report.html import write_report
+from isotone.report.overview import Example, Overview, overview_sections
 from isotone.report.sections import Heading, Image, Section, Table
 from isotone.report.seeds import group_seeds, mean_and_deviation, spread
 from isotone.report.style import save
@@ -202,7 +202,7 @@ def report_runs(folders: Sequence[Path], out: Path, *, tier: str = "", examples:
     runs = [replace(s.runs[0], name=s.name) for s in found]
     shown = _examples(runs, tier, examples)
     places = {s.name: s.place() for s in found}
-    comparison = Comparison(
+    overview = Overview(
         scores=recognised,
         frontier={name: place for name, (place, _) in places.items()},
         frontier_spreads={s.name: places[s.name][1] for s in found if len(s.runs) > 1},
@@ -216,9 +216,9 @@ def report_runs(folders: Sequence[Path], out: Path, *, tier: str = "", examples:
         else (tier,),
     )
     if len(found) > 1:
-        figure = frontier_figure(comparison.frontier, comparison.frontier_spreads, error=comparison.error)
+        figure = frontier_figure(overview.frontier, overview.frontier_spreads, error=overview.error)
         save(figure, out / "frontier.png")
-    heading, first, *rest = comparison_sections(comparison)
+    heading, first, *rest = overview_sections(overview)
     sections = [heading, first, forced, *rest, *_training_sections(runs, out, shown, tier)]
     facts = {
         "runs": ", ".join(str(r.folder) for r in runs),
