@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -72,15 +72,42 @@ def main(
     """
     report = Report()
     benches = _chosen(names or [], report)
-    wanted = [_dims(text) for text in sizes or []]
     if show:
         _list(benches)
-        raise typer.Exit(1 if report.failures else 0)
-    plan = [(bench, _sizes(bench, wanted, quick)) for bench in benches]
-    if wanted and not any(of_one for _, of_one in plan):
-        _fail(f"No benchmark that was named has sizes of {', '.join(sorted(wanted[0]))}; --list shows them.")
+        _finish(report)
+    plan = _plan(benches, sizes or [], quick)
     use_threads(threads)
     of_machine = output.machine(threads, benches)
+    _print_machine(of_machine, threads)
+    _missing(benches)
+    try:
+        for bench, of_bench in plan:
+            _run(bench, of_bench, report, 0.2 if quick else seconds, memory, threads, figures)
+    finally:
+        if json is not None:
+            output.write_json(json, report.rows, of_machine)
+    _finish(report)
+
+
+def _plan(benches: Sequence[Bench], sizes: Sequence[str], quick: bool) -> list[tuple[Bench, list[Size]]]:
+    """Every benchmark with the sizes it is measured at."""
+    requested = [_dims(text) for text in sizes]
+    plan = [(bench, _sizes(bench, requested, quick)) for bench in benches]
+    if requested and not any(of_one for _, of_one in plan):
+        _fail(
+            f"No benchmark that was named has sizes of {', '.join(sorted(requested[0]))}; --list shows them."
+        )
+    return plan
+
+
+def _finish(report: Report) -> NoReturn:
+    """Print what failed, and exit."""
+    for failure in report.failures:
+        err.print(f"[bold red]failed:[/] {escape(failure)}", highlight=False, soft_wrap=True)
+    raise typer.Exit(1 if report.failures else 0)
+
+
+def _print_machine(of_machine: Mapping[str, str], threads: int) -> None:
     out.print(
         *(f"{name}: {text}" for name, text in of_machine.items()), sep="\n", highlight=False, soft_wrap=True
     )
@@ -91,16 +118,6 @@ def main(
             "threads that wait for each other will be far off.[/]",
             highlight=False, soft_wrap=True,
         )  # fmt: skip
-    _missing(benches)
-    try:
-        for bench, of_bench in plan:
-            _run(bench, of_bench, report, 0.2 if quick else seconds, memory, threads, figures)
-    finally:
-        if json is not None:
-            output.write_json(json, report.rows, of_machine)
-    for failure in report.failures:
-        err.print(f"[bold red]failed:[/] {escape(failure)}", highlight=False, soft_wrap=True)
-    raise typer.Exit(1 if report.failures else 0)
 
 
 def _run(
@@ -162,12 +179,12 @@ def _dims(text: str) -> dict[str, int]:
     return dims
 
 
-def _sizes(bench: Bench, wanted: Sequence[dict[str, int]], quick: bool) -> list[Size]:
+def _sizes(bench: Bench, requested: Sequence[dict[str, int]], quick: bool) -> list[Size]:
     """Sizes as declared, with their targets; those of the command line that are not declared have none."""
-    if not wanted:
+    if not requested:
         return [size for size in bench.sizes if size.quick or not quick]
     order = list(bench.sizes[0].dims)
-    fitting = [{name: dims[name] for name in order} for dims in wanted if set(dims) == set(order)]
+    fitting = [{name: dims[name] for name in order} for dims in requested if set(dims) == set(order)]
     declared = {str(size): size for size in bench.sizes}
     swept = len({dims[bench.axis] for dims in fitting}) == len(fitting)
     return [replace(declared.get(str(Size(dims)), Size(dims)), swept=swept) for dims in fitting]

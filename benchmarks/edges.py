@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from isotone import audio as sound
 from isotone.batch.inputs import find_audio, find_transcript, read_text
+from isotone.evaluation import markdown_table
 from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.pipeline.result import Result
@@ -123,13 +124,14 @@ def main(
     some = list(spoken(pipeline, speech, sentences))
     pipeline.finds_edges &= not whole
     edges = sources(some, music, pipeline.model.encoder.sample_rate)
-    typer.echo("| edges | seconds | dB | median error of starts, ms | of ends, ms | words lost % |")
-    typer.echo("|" + " --- |" * 6)
-    for length, loud in itertools.product(seconds, db):
-        for name, off in measure(pipeline, some, edges, length, loud):
+    head = ["edges", "seconds", "dB", "median error of starts, ms", "of ends, ms", "words lost %"]
+    rows = []
+    for length, level in itertools.product(seconds, db):
+        for name, off in measure(pipeline, some, edges, length, level):
             start, end = np.median(off, 0) * 1000
             lost = 100 * (off.max(1) > LOST_S).mean()
-            typer.echo(f"| {name} | {length:g} | {loud:g} | {start:.0f} | {end:.0f} | {lost:.1f} |")
+            rows.append([name, f"{length:g}", f"{level:g}", f"{start:.0f}", f"{end:.0f}", f"{lost:.1f}"])
+    typer.echo(markdown_table(head, rows), nl=False)
 
 
 if __name__ == "__main__":

@@ -12,15 +12,16 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from omegaconf import OmegaConf
 
 from isotone import audio as sound
 from isotone.corpus import SILENCE, reference
 from isotone.corpus.manifest import load_splits
-from isotone.evaluation import score
+from isotone.evaluation import markdown_table, score
 from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.pipeline.windows import Windows
+from isotone.training.config import Recipe
+from isotone.training.loader import load_saved
 
 _SILENCE_S, _EVERY = 15.0, 5
 _NOISE = 1e-4  # of full scale: -80 dB
@@ -80,16 +81,16 @@ def measure(pipeline: Pipeline, some: Sequence[Recording]) -> dict[str, float]:
     """Error rate and forced alignment over recordings."""
     tokenizer = pipeline.model.tokenizer
     tier = "phones" if tokenizer.unit == "phones" and not tokenizer.has_words else "words"
-    said, placed = [], []
+    recognised, placed = [], []
     for samples, row in some:
         truth = reference(row)
-        said.append((pipeline.transcribe(row["id"], samples).alignment, truth))
+        recognised.append((pipeline.transcribe(row["id"], samples).alignment, truth))
         placed.append((pipeline.align(row["id"], samples, tokenizer.encode_row(row)).alignment, truth))
-    heard, forced = score(said, tier=tier), score(placed, tier=tier)
+    text, forced = score(recognised, tier=tier), score(placed, tier=tier)
     return {
         "seconds each": float(np.mean([len(samples) for samples, _ in some]))
         / pipeline.model.encoder.sample_rate,
-        "error rate %": heard.metrics["per" if tier == "phones" else "wer"].value,
+        "error rate %": text.metrics["per" if tier == "phones" else "wer"].value,
         "forced F1 20 ms": forced.metrics["start_f1@20ms"].value,
         "forced F1 50 ms": forced.metrics["start_f1@50ms"].value,
         "forced median error ms": forced.metrics["error_median"].value,
@@ -102,16 +103,15 @@ def main(
 ) -> None:
     """Recognise and align long recordings made of the test split of each run."""
     for run in runs:
-        recipe: Any = OmegaConf.load(run / "config.yaml")
+        recipe = load_saved(Recipe, run / "config.yaml")
         with tempfile.TemporaryDirectory() as folder:
-            data: Any = OmegaConf.to_container(recipe.data)
-            rows = list(load_splits(data, {"test": recipe.splits.test}, Path(folder))["test"].rows)
+            rows = list(load_splits(recipe.data, {"test": recipe.splits.test}, Path(folder))["test"].rows)
         pipeline = Pipeline(Model.load(run), windows=Windows(window))
-        for number, (name, some) in enumerate(recordings(rows, pipeline.model.encoder.sample_rate)):
-            found = measure(pipeline, some)
-            if number == 0:
-                typer.echo(f"\n| {run.name} | {' | '.join(found)} |\n|{' --- |' * (len(found) + 1)}")
-            typer.echo(f"| {name} | {' | '.join(f'{value:.1f}' for value in found.values())} |")
+        rate = pipeline.model.encoder.sample_rate
+        found = {name: measure(pipeline, some) for name, some in recordings(rows, rate)}
+        head = [run.name, *next(iter(found.values()), {})]
+        lines = ([name, *(f"{value:.1f}" for value in row.values())] for name, row in found.items())
+        typer.echo("\n" + markdown_table(head, lines), nl=False)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from scipy.signal import butter, sosfilt
 
 from isotone import audio
 from isotone.batch.inputs import find_audio
+from isotone.evaluation import markdown_table
 from isotone.interfaces import Searcher
 from isotone.search import SearchIndex, bar, build_index, open_searcher, query_vectors, search
 
@@ -99,17 +100,16 @@ def main(
     model: Annotated[Path | None, typer.Option(help="Folder of a search model. Default: log-mel.")] = None,
     count: Annotated[int, typer.Option(min=1, help="Clips of each length.")] = 100,
 ) -> None:
-    """Hits and false alarms of searches at the index's own threshold."""
+    """Print hits and false alarms of searches at the index's own threshold."""
     searcher = open_searcher(model)
-    with tempfile.TemporaryDirectory() as place:
-        built = build_index([folder], searcher, Path(place, "index"))
-        index = SearchIndex.open(Path(place, "index"))
+    with tempfile.TemporaryDirectory() as temporary:
+        built = build_index([folder], searcher, Path(temporary, "index"))
+        index = SearchIndex.open(Path(temporary, "index"))
         typer.echo(f"{built.done} files, {built.seconds / 3600:.2f} h; threshold {index.threshold}\n")
         lengths = [
             s for s in _SECONDS if s <= searcher.window_s + (searcher.item_windows - 1) * searcher.hop_s
         ]
-        typer.echo(f"| clips of | changed | {' | '.join(f'{s} s, %' for s in lengths)} |")
-        typer.echo("|---|---|" + "---|" * len(lengths))
+        rows = []
         for source in (folder, *others):
             drawn = [clips(find_audio([source]), searcher.sample_rate, s, count) for s in lengths]
             for name, change in CHANGES.items():
@@ -121,7 +121,9 @@ def main(
                         for path, start, clip in some
                     ]  # fmt: skip
                     cells.append(f"{100 * np.mean(hits):.0f}" if hits else "")
-                typer.echo(f"| {source.name} | {name} | {' | '.join(cells)} |")
+                rows.append([source.name, name, *cells])
+    head = ["clips of", "changed", *(f"{s} s, %" for s in lengths)]
+    typer.echo(markdown_table(head, rows), nl=False)
 
 
 if __name__ == "__main__":

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from isotone.alignment import Alignment
-from isotone.batch.inputs import place
 from isotone.corpus import SILENCE
 from isotone.evaluation.comparison import Comparison, compare
 from isotone.evaluation.ids import key, match_ids
 from isotone.evaluation.report import Report
 from isotone.evaluation.scoring import score
-from isotone.evaluation.sides import check_speaker, describe_lack, describe_nothing, read_side, with_tier
+from isotone.evaluation.sides import (
+    check_speaker,
+    describe_lack,
+    describe_nothing,
+    read_side,
+    with_tier,
+)
 from isotone.evaluation.tracks import Relabel
 from isotone.files import atomic_write, check_target
+from isotone.format.folder import Folder
 from isotone.format.tier_names import standard_name
 from isotone.text.normalize import normalize
 from isotone.text.phones import PHONE_CLASSES, PHONES_61, PhoneSet, fold
@@ -108,15 +114,8 @@ def evaluate_paths(
         matches = list(zip(predicted.alignments, references.alignments))
     else:
         matches = match_ids(predicted.alignments, references.alignments)
-    pairs = []
-    for a, b in matches:
-        found, wanted = with_tier(predicted.alignments[a], tier), with_tier(references.alignments[b], tier)
-        if found and wanted:
-            pairs.append((found, wanted))
-            continue
-        lacks = [describe_lack("prediction", predicted, a, tier)] if found is None else []
-        lacks += [describe_lack("reference", references, b, tier)] if wanted is None else []
-        skipped.append((b, f"{'; '.join(lacks)}."))
+    pairs, without = _with_tier(sides, matches, tier)
+    skipped += without
     if not pairs:
         raise ValueError(describe_nothing((hyp, ref), sides, tier, matches))
     report = score(
@@ -137,6 +136,28 @@ def evaluate_paths(
         with atomic_write(out) as file:
             file.write(evaluation.to_json() + "\n")
     return evaluation
+
+
+def _with_tier(
+    sides: tuple[Folder, Folder], matches: Sequence[tuple[str, str]], tier: str
+) -> tuple[list[tuple[Alignment, Alignment]], list[tuple[str, str]]]:
+    """Matched alignments that have the tier, and (id, reason) of the others."""
+    predicted, references = sides
+    pairs, skipped = [], []
+    for a, b in matches:
+        hyp, ref = with_tier(predicted.alignments[a], tier), with_tier(references.alignments[b], tier)
+        if hyp and ref:
+            pairs.append((hyp, ref))
+            continue
+        lacks = [describe_lack("prediction", predicted, a, tier)] if hyp is None else []
+        lacks += [describe_lack("reference", references, b, tier)] if ref is None else []
+        skipped.append((b, f"{'; '.join(lacks)}."))
+    return pairs, skipped
+
+
+def _from_root(path: Path) -> Path:
+    """The path without detours; a file that is a link keeps its own name."""
+    return path.parent.resolve() / path.name
 
 
 def _is_silent(alignment: Alignment, silence: Collection[str]) -> bool:
@@ -212,7 +233,7 @@ def evaluate_files(
     """
     if json_file is not None:
         check_target(json_file)
-    if against is not None and place(against) == place(hyp):
+    if against is not None and _from_root(against) == _from_root(hyp):
         raise ValueError(
             f"--against {against} is the hypothesis itself: give another one to compare it with."
         )

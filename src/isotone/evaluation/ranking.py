@@ -22,14 +22,11 @@ import numpy.typing as npt
 from torch import Tensor
 
 from isotone.evaluation.formulas import ratio
-from isotone.evaluation.tracks import Floats, Ints
-from isotone.kernels.hamming import check_affinity
+from isotone.evaluation.ties import check_scores, harmonic_between, tie_counts
+from isotone.evaluation.tracks import Floats
 
 # Scores are turned into counts so many items at a time.
 _BLOCK_ITEMS = 1 << 22
-# From here on the series of the harmonic numbers is exact in double precision.
-_SERIES_FROM = 24
-_HARMONIC = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, _SERIES_FROM + 1))])
 
 
 class Spread(NamedTuple):
@@ -200,46 +197,8 @@ def recall_at(
     return ratio(hits, [len({*wanted}) for wanted in relevant])
 
 
-def tie_counts(
-    scores: npt.ArrayLike | Tensor,
-    affinity: npt.ArrayLike | Tensor,
-    lengths: npt.ArrayLike | Tensor | None = None,
-) -> Ints:
-    """Items of every affinity in every group of equal scores, best group first: ``(Q, G, V)``.
-
-    G is the largest number of groups of a query; the others end in empty ones. Arguments and errors as in
-    :func:`average_precision`.
-    """
-    values, levels = _arrays(scores, affinity, lengths)
-    # what is not there goes last, behind those whose score is -inf
-    order = np.lexsort((-values, levels < 0), axis=1)
-    ranked, level = np.take_along_axis(values, order, 1), np.take_along_axis(levels, order, 1)
-    group = np.zeros(ranked.shape, np.int64)
-    group[:, 1:] = np.cumsum(ranked[:, 1:] != ranked[:, :-1], axis=1)
-    groups = int(group.max(initial=0, where=level >= 0)) + 1
-    count = max(2, int(levels.max(initial=0)) + 1)
-    row = np.arange(len(values))[:, None] * groups
-    place = ((row + group) * count + level)[level >= 0]
-    return np.bincount(place, minlength=len(values) * groups * count).reshape(len(values), groups, count)
-
-
-def harmonic_between(low: npt.ArrayLike, high: npt.ArrayLike) -> Floats:
-    """The sum of 1 / t for t = low + 1 .. high, to the last decimals whatever their size.
-
-    Harmonic numbers themselves would leave few decimals to the difference of two large ones.
-    """
-    low, high = np.asarray(low, float), np.asarray(high, float)
-    few = _HARMONIC[np.minimum(high, _SERIES_FROM).astype(np.int64)]
-    few = few - _HARMONIC[np.minimum(low, _SERIES_FROM).astype(np.int64)]
-    x, y = np.maximum(low, _SERIES_FROM), np.maximum(high, _SERIES_FROM)
-    tail = np.log1p((y - x) / x)
-    for power, factor in ((1, 1 / 2), (2, -1 / 12), (4, 1 / 120), (6, -1 / 252), (8, 1 / 240)):
-        tail += factor * (y**-power - x**-power)
-    return few + tail
-
-
 def _blockwise(measure: Any, scores: Any, affinity: Any, lengths: Any, *options: Any) -> Floats:
-    values, levels = _arrays(scores, affinity, lengths)
+    values, levels = check_scores(scores, affinity, lengths)
     return np.concatenate(
         [
             np.zeros(0),
@@ -252,27 +211,6 @@ def _blocks(values: np.ndarray) -> Iterator[slice]:
     rows = max(1, _BLOCK_ITEMS // max(1, values.shape[1]))
     for begin in range(0, len(values), rows):
         yield slice(begin, begin + rows)
-
-
-def _arrays(scores: Any, affinity: Any, lengths: Any) -> tuple[np.ndarray, npt.NDArray[np.int8]]:
-    """Scores and affinities; items past the lengths have affinity -1, and their scores are not looked at."""
-    values = np.asarray(scores.detach().double().cpu() if isinstance(scores, Tensor) else scores, np.float64)
-    if values.ndim != 2:
-        raise ValueError(
-            f"Expected scores of shape (Q, N); got {values.shape}. For one query use scores[None]."
-        )
-    levels = check_affinity(affinity, values.shape)
-    if lengths is not None:
-        sizes = np.asarray(lengths.cpu() if isinstance(lengths, Tensor) else lengths)
-        if sizes.shape != values.shape[:1] or (sizes < 0).any() or (sizes > values.shape[1]).any():
-            raise ValueError(
-                f"Expected {len(values)} lengths from 0 to {values.shape[1]}; got {sizes.tolist()}."
-            )
-        levels = np.where(np.arange(values.shape[1]) < sizes[:, None], levels, np.int8(-1))
-    if (np.isnan(values) & (levels >= 0)).any():
-        row = np.argwhere(np.isnan(values) & (levels >= 0))[0][0]
-        raise ValueError(f"Row {row}: a score is NaN, which has no rank.")
-    return values, levels
 
 
 def _counts(counts: npt.ArrayLike) -> np.ndarray:

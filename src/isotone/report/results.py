@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from isotone.evaluation import markdown_table
 from isotone.files import atomic_write, check_folder, safe_name
 from isotone.report.frontier import frontier_figure
 from isotone.report.seeds import difference, group_seeds, mean_and_deviation, settings, spread
@@ -151,30 +152,26 @@ def markdown(rows: Sequence[Row]) -> str:
 def _errors(rows: Sequence[Row]) -> str:
     places = list(dict.fromkeys(_place(r) for r in rows))
     cells = {(r.model, _place(r)): _cell(r, "error") for r in rows}
-    lines = [["model", *(f"{p}, {_unit(rows, p)} error %" for p in places)]]
+    head = ["model", *(f"{p}, {_unit(rows, p)} error %" for p in places)]
+    lines = []
     for model in dict.fromkeys(r.model for r in rows):
         lines.append([model, *(cells.get((model, p), "") for p in places)])
-    return _table(lines)
+    return markdown_table(head, lines)
 
 
 def _listed(rows: Sequence[Row], keys: Sequence[str], changes: bool = False) -> str:
     head = ["corpus", "model", *(["difference"] if changes else []), *(COLUMNS[k] for k in keys)]
-    lines = [head]
+    lines = []
     for r in rows:
-        changed = [r.difference.replace("|", "\\|")] if changes else []
+        changed = [r.difference] if changes else []
         lines.append([_place(r), r.model, *changed, *(_cell(r, k) for k in keys)])
-    return _table(lines)
+    return markdown_table(head, lines)
 
 
 def _cell(row: Row, key: str) -> str:
     """Ours, and the paper's in brackets where it has one (its start F1 at a collar that it does not state)."""
     published = row.published.get(key)
     return spread(row.values[key]) + (f" ({published:g})" if published is not None else "")
-
-
-def _table(lines: Sequence[Sequence[str]]) -> str:
-    shown = [lines[0], ["---"] * len(lines[0]), *lines[1:]]
-    return "".join("| " + " | ".join(line) + " |\n" for line in shown)
 
 
 _Places = dict[str, tuple[float, float]]
