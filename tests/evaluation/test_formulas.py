@@ -9,7 +9,7 @@ import pytest
 
 from isotone.alignment import Alignment, Segment, Tier
 from isotone.evaluation import formulas, peaky
-from isotone.evaluation.error_rates import EditCounts, count_character_edits, count_edits
+from isotone.evaluation.error_rates import EditCounts, count_character_edits, count_edits, error_rate
 from isotone.evaluation.peakiness import silent_frames
 from isotone.types import Grid
 
@@ -110,3 +110,9 @@ def test_error_rates_count_by_utterance() -> None:
 def test_an_empty_reference_has_no_error_rate() -> None:
     assert EditCounts(0, 0, 3, 0).rate is None
     assert EditCounts(1, 1, 1, 6).rate == 50
+
+
+def test_the_error_rate_of_texts() -> None:
+    assert error_rate([("a b c d", "a x c"), ("e f", "e f g")]) == pytest.approx(3 / 6)
+    assert error_rate([("a", ""), (" ", "what is this")]) == 1  # nothing to find is left out
+    assert np.isnan(error_rate([("", "a")]))
