@@ -1,4 +1,4 @@
-"""Evaluation: how good are the labels, and how good are the times?
+"""Evaluation of labels and times.
 
 Two families of measures from one run: those of the papers on alignment-aware recognisers (start-boundary F1
 at a stated collar, intersection duration ratio, peakiness, error rates), and those phoneticians use (boundary

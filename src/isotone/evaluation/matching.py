@@ -1,4 +1,4 @@
-"""Which predicted segment or boundary belongs to which of the reference: two exact dynamic programmes."""
+"""Matching of predicted segments and boundaries with those of the reference, by exact dynamic programmes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _INFINITE = 1 << 61
 
 
 def count_start_matches(hyp: Track, ref: Track, collars: Ints, strict: bool = True) -> Ints:
-    """True positives of the start-boundary F1, at several collars.
+    """Count the true positives of the start-boundary F1, at several collars.
 
     The size of the largest set of pairs (i, j) of predicted and reference segments such that no segment is in
     two pairs, pairs keep order (i < k implies j < l), ``|start_i - start_j| <= collar`` and, if ``strict``,
@@ -23,7 +23,7 @@ def count_start_matches(hyp: Track, ref: Track, collars: Ints, strict: bool = Tr
     Args:
         hyp, ref: The segments.
         collars: ``(C,)`` ticks.
-        strict: Whether labels have to agree.
+        strict: True where labels have to agree.
 
     Returns:
         ``(C,)`` counts.
@@ -34,13 +34,13 @@ def count_start_matches(hyp: Track, ref: Track, collars: Ints, strict: bool = Tr
 
 
 def count_boundary_hits(hyp: Boundaries, ref: Boundaries, tolerance: int, strict: bool = True) -> int:
-    """Boundaries that are found: the largest one-to-one matching in order within a tolerance.
+    """Count the boundaries that are found: the largest one-to-one matching in order within a tolerance.
 
     Args:
         hyp, ref: The boundaries.
         tolerance: Ticks.
-        strict: Whether two boundaries need a label in common on the same side: the segment that ends there,
-            or the one that starts there.
+        strict: True where two boundaries need a label in common on the same side: the segment that ends
+            there, or the one that starts there.
 
     Returns:
         The number of pairs.
@@ -55,12 +55,12 @@ def count_boundary_hits(hyp: Boundaries, ref: Boundaries, tolerance: int, strict
 
 
 def pair_by_edits(hyp: Track, ref: Track) -> Ints:
-    """The predicted segment that stands for each reference segment, by minimum edit distance over the labels.
+    """Pair each reference segment with a predicted one by minimum edit distance over the labels.
 
     Substitutions, deletions and insertions cost 1 each. Of the cheapest pairings the one with the largest
     total overlap in time is taken (substituted pairs included), and of these the one whose non-overlapping
-    pairs lie closest together. What still ties is settled from the end: a pair goes before a deletion, and a
-    deletion before an insertion, so that late segments are paired.
+    pairs lie closest together. Remaining ties are settled from the end: a pair is preferred to a deletion,
+    and a deletion to an insertion, so that late segments are paired.
 
     Args:
         hyp, ref: n and m segments. Time O((n + m) d) and memory O(m d) for an edit distance d, so that an

@@ -12,7 +12,7 @@ from isotone.evaluation.report import Metric, Report
 
 
 def headline(report: Report) -> list[str]:
-    """The metrics that a table shows unless told otherwise."""
+    """Return the metrics that a table shows by default."""
     names = [
         at("start_f1", report.collar_s), "idr", "peaky", *report.edits, "error_mean", "error_median", "bias",
         "within_10ms", "within_20ms", "within_25ms", "within_50ms", "within_100ms",
@@ -24,7 +24,7 @@ def headline(report: Report) -> list[str]:
 def table(
     reports: Mapping[str, Report], metrics: Sequence[str] | None = None, title: str | None = None
 ) -> Table:
-    """Systems side by side, a row a metric, each value with its 95 % confidence interval.
+    """Make a table of systems side by side, one row per metric, each value with its 95 % confidence interval.
 
     Args:
         reports: By system.
@@ -41,12 +41,12 @@ def table(
 
 
 def markdown(reports: Mapping[str, Report], metrics: Sequence[str] | None = None) -> str:
-    """The same table in Markdown."""
+    """Write the same table in Markdown."""
     return markdown_table(["metric", *reports], _cells(reports, metrics), numbers_right=True)
 
 
 def comparison_markdown(comparison: Comparison, names: tuple[str, str] = ("a", "b")) -> str:
-    """A comparison in Markdown: both values, the difference with its interval, and the two p values."""
+    """Write a comparison in Markdown: both values, the difference with its interval, and the two p values."""
     head = ["metric", *names, f"{names[0]} - {names[1]}", "p (bootstrap)", "p (permutation)"]
     rows = []
     for d in comparison.differences.values():
@@ -61,12 +61,12 @@ def _cells(reports: Mapping[str, Report], metrics: Sequence[str] | None) -> list
     if not reports:
         raise ValueError("A table expects at least one report; got none.")
     if metrics is None:
-        # what any of them has, in the order of the first that has it
+        # every metric of any report, in the order of the first that has it
         metrics = list(dict.fromkeys(name for report in reports.values() for name in headline(report)))
     else:
         for name in metrics:
             if not any(name in report.metrics for report in reports.values()):
-                next(iter(reports.values()))[name]  # raises, and says what there is
+                next(iter(reports.values()))[name]  # raises an error that lists the metrics there are
     rows = []
     for name in metrics:
         found = {system: report.metrics.get(name) for system, report in reports.items()}
@@ -114,7 +114,7 @@ def markdown_table(
 
     Args:
         head: Names of the columns.
-        rows: Cells; those that are no text are shown as ``str`` has them.
+        rows: Cells; other values than text are converted by ``str``.
         numbers_right: Align all columns but the first to the right.
 
     Raises:

@@ -21,13 +21,13 @@ def tie_counts(
     affinity: npt.ArrayLike | Tensor,
     lengths: npt.ArrayLike | Tensor | None = None,
 ) -> Ints:
-    """Items of every affinity in every group of equal scores, best group first: ``(Q, G, V)``.
+    """Count the items of every affinity in every group of equal scores, best group first: ``(Q, G, V)``.
 
     G is the largest number of groups of a query; the others end in empty ones. Arguments and errors as in
     :func:`isotone.evaluation.ranking.average_precision`.
     """
     values, levels = check_scores(scores, affinity, lengths)
-    # what is not there goes last, behind those whose score is -inf
+    # absent items go last, behind those whose score is -inf
     order = np.lexsort((-values, levels < 0), axis=1)
     ranked, level = np.take_along_axis(values, order, 1), np.take_along_axis(levels, order, 1)
     group = np.zeros(ranked.shape, np.int64)
@@ -40,9 +40,9 @@ def tie_counts(
 
 
 def harmonic_between(low: npt.ArrayLike, high: npt.ArrayLike) -> Floats:
-    """The sum of 1 / t for t = low + 1 .. high, to the last decimals whatever their size.
+    """Sum 1 / t for t = low + 1 .. high, to the last decimals whatever their size.
 
-    Harmonic numbers themselves would leave few decimals to the difference of two large ones.
+    The difference of two large harmonic numbers would have few correct decimals.
     """
     low, high = np.asarray(low, float), np.asarray(high, float)
     few = _HARMONIC[np.minimum(high, _SERIES_FROM).astype(np.int64)]
@@ -55,7 +55,7 @@ def harmonic_between(low: npt.ArrayLike, high: npt.ArrayLike) -> Floats:
 
 
 def check_scores(scores: Any, affinity: Any, lengths: Any) -> tuple[np.ndarray, npt.NDArray[np.int8]]:
-    """Scores and affinities; items past the lengths have affinity -1, and their scores are not looked at."""
+    """Check scores and affinities; items past the lengths get affinity -1, and their scores may be anything."""
     values = np.asarray(scores.detach().double().cpu() if isinstance(scores, Tensor) else scores, np.float64)
     if values.ndim != 2:
         raise ValueError(

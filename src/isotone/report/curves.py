@@ -27,7 +27,7 @@ def collar_figure(
     collars_s: Sequence[float] = (),
     title: str = "",
 ) -> Figure:
-    """A score against the collar within which a boundary counts as found.
+    """Draw a score against the collar within which a boundary counts as found.
 
     Args:
         curves: For every system, the score in percent by collar in seconds.
@@ -67,7 +67,7 @@ def collar_figure(
 
 
 def _collar_axis(axes: Axes, collars_ms: Sequence[float]) -> None:
-    """Logarithmic where the collars span a decade (they are chosen so), with a tick at each that has room."""
+    """Set the axis: logarithmic where the collars span a decade, with a tick at each collar that has room."""
     positive = [c for c in collars_ms if c > 0]
     if len(positive) == len(collars_ms) and collars_ms[-1] >= 8 * collars_ms[0]:
         axes.set_xscale("log")
@@ -89,13 +89,13 @@ def training_figure(
     marks: Mapping[str, float] | None = None,
     title: str = "",
 ) -> Figure:
-    """Loss (and whatever else was logged) against the step, one panel a term, one line a system.
+    """Draw loss (and whatever else was logged) against the step: one panel per term, one line per system.
 
     Long noisy curves are drawn faint, under their running mean over a 25th of their points.
 
     Args:
-        history: For every system, records with ``"step"`` and whatever was logged there; what is no finite
-            number is left out.
+        history: For every system, records with ``"step"`` and whatever was logged there; values that are no
+            finite numbers are left out.
         terms: The numbers to show, in order; default: all, as they first appear.
         marks: Moments to mark in all panels: name to step.
         title: Heading.
@@ -150,7 +150,7 @@ def _draw_history(axes: Axes, points: NDArray[np.float64], look: Look) -> None:
         axes.plot(steps, values, color=look.colour, ls=look.dash, marker=marker, ms=4)
         return
     axes.plot(steps, values, color=look.colour, lw=0.7, alpha=0.25)
-    # a centred mean over what there is: the ends are means of fewer points, not of padding
+    # a centred running mean; at the ends it covers fewer points instead of padding
     sums = np.concatenate([[0.0], np.cumsum(values)])
     index = np.arange(len(values))
     first, last = np.maximum(index - size // 2, 0), np.minimum(index + size // 2 + 1, len(values))

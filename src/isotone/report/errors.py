@@ -17,15 +17,15 @@ from isotone.report.style import INK, WIDE_IN, looks, set_title, short, styled
 def error_figure(
     errors: Mapping[str, NDArray[np.floating]], *, limit_s: float = 0.1, title: str = ""
 ) -> Figure:
-    """Signed boundary errors: how they are distributed, and what share lies within a tolerance.
+    """Draw the distribution of signed boundary errors, and the share of boundaries within a tolerance.
 
-    Left, the density of the signed error (right of zero: placed too late) with the median marked; right, the
+    Left, the density of the signed error (right of zero: too late) with the median marked; right, the
     share of boundaries whose absolute error is at most x. Errors past the limit are not drawn on the left;
     the legend says how many there are. They count in both shares and medians.
 
     Args:
         errors: For every system, ``(N,)`` predicted minus reference times in seconds.
-        limit_s: Both panels end here.
+        limit_s: Where both panels end.
         title: Heading.
 
     Raises:

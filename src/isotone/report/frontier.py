@@ -30,14 +30,14 @@ def frontier_figure(
     timing: str = "IDR (%)",
     title: str = "",
 ) -> Figure:
-    """What a system pays in text for its times: error rate against intersection duration ratio.
+    """Draw error rate against intersection duration ratio: the price in text that a system pays for its times.
 
-    Better is left and up; a line joins the systems that no other beats in both.
+    Better is left and up; a line joins the systems that no other system beats in both.
 
     Args:
         points: For every system, its error rate and its IDR, both in percent.
-        spreads: For every system, how far the bars reach on each side of its point, where known: the standard
-            deviations of both over its seeds.
+        spreads: For every system, the standard deviations of both over its seeds, where known: half the length of
+            its bars.
         error, timing: Names of the axes, with units.
         title: Heading.
     """
@@ -65,7 +65,7 @@ def frontier_figure(
 
 
 def frontier(points: Mapping[str, tuple[float, float]]) -> list[str]:
-    """The names of the points that no other beats in both (lower x, higher y is better), by rising x."""
+    """Return the names of the points that no other beats in both (lower x, higher y is better), by rising x."""
     best: list[str] = []
     top = -math.inf
     for name in sorted(points, key=lambda n: (points[n][0], -points[n][1])):
@@ -108,7 +108,7 @@ def _name_points(
 
 
 def _put(label: Annotation, dx: int, dy: int) -> Bbox:
-    """Put a name on a side of its point; the box that it takes."""
+    """Put a name on a side of its point, and return its box."""
     label.set(ha=_HORIZONTAL[dx], va=_VERTICAL[dy], position=(9 * dx, 9 * dy if dx == 0 else 5 * dy))
     return label.get_window_extent()
 
@@ -119,7 +119,7 @@ def _marks(
     points: Mapping[str, tuple[float, float]],
     reach: Mapping[str, tuple[float, float]],
 ) -> list[Bbox]:
-    """Boxes of the points' marks and bars, in pixels."""
+    """Return the boxes of the points' marks and bars, in pixels."""
     size = 6 * figure.dpi / 72
     pixels = [axes.transData.transform(p) for p in points.values()]
     boxes = [Bbox.from_extents(x - size, y - size, x + size, y + size) for x, y in pixels]
@@ -131,7 +131,7 @@ def _marks(
 
 
 def _line(axes: Axes, points: Sequence[tuple[float, float]], step: float) -> list[Bbox]:
-    """Small boxes along the line through some points, so many pixels apart."""
+    """Return small boxes along the line through some points, ``step`` pixels apart."""
     corners: NDArray[np.float64] = axes.transData.transform(points)
     length = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(corners, axis=0).T))])
     along = np.linspace(0, length[-1], 2 + int(length[-1] / step))

@@ -39,14 +39,14 @@ def write_report(
     facts: Mapping[str, object] | None = None,
     language: str = "en",
 ) -> Path:
-    """Write a self-contained page: it opens anywhere, needs no network, is light or dark as set.
+    """Write a self-contained page: it needs no network, and follows the reader's light or dark setting.
 
     All text is escaped; labels may hold anything. Equal contents give equal files.
 
     Args:
         path: Where the page goes.
         title: Heading and name of the window.
-        sections: Text, tables, figures ... in order; :class:`Heading` parts them.
+        sections: Text, tables, figures ... in order; :class:`Heading` separates them.
         subtitle: One sentence below the title.
         facts: Short facts below that: corpus, date, version.
         language: Language of the text, as HTML names it.

@@ -1,4 +1,4 @@
-"""The page's templates, style sheets and scripts, and what they are filled with: clean text, pictures and sound."""
+"""Filling of the page's templates, and text, pictures and sound in the form that a page can hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole page that compares systems: scores, trade-off, collars, errors, training, and examples to hear."""
+"""A page that compares systems: scores, trade-off, collars, errors, training, and examples to listen to."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from isotone.report.viewer import Viewer
 
 @dataclass(frozen=True)
 class Example:
-    """One utterance to look at and to hear.
+    """One utterance to look at and to listen to.
 
     Attributes:
-        title: Its id, and what is said.
+        title: Its id and its text.
         audio: ``(N,)`` mono samples in [-1, 1].
-        sample_rate: Samples a second.
+        sample_rate: Samples per second.
         alignments: Alignment by system, the reference first.
         note: What to look for.
     """
@@ -40,7 +40,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Overview:
-    """What is known of some systems; a part that is empty is left out of the page.
+    """Results of several systems; an empty part is left out of the page.
 
     Attributes:
         scores: The headline table.
@@ -51,7 +51,7 @@ class Overview:
         collar_bands: Confidence intervals of ``collars``, in percent.
         errors: For every system, signed boundary errors in seconds.
         history: For every system, what training logged.
-        examples: Utterances to hear.
+        examples: Utterances to listen to.
         tiers: Tiers shown of the examples.
     """
 
@@ -68,7 +68,7 @@ class Overview:
 
 
 def overview_sections(overview: Overview) -> list[Section]:
-    """The page's sections, for a page of one's own that holds more."""
+    """Return the page's sections, for use in a larger page."""
     parts: list[Section] = []
     if overview.scores is not None:
         parts += [Heading("Results"), overview.scores]
@@ -124,7 +124,7 @@ def overview_report(
     Args:
         path: Where it goes.
         title, subtitle, facts: As in :func:`isotone.report.html.write_report`.
-        overview: What is known.
+        overview: The results.
 
     Returns:
         The file written.

@@ -34,6 +34,6 @@ def add_legend(figure: Figure, handles: Sequence[Any], names: Sequence[str]) -> 
 
 
 def say_empty(figure: Figure, axes: Axes, message: str) -> Figure:
-    """Say in the middle of a panel that there is nothing to show."""
+    """Write in the middle of a panel why there is nothing to show."""
     axes.text(0.5, 0.5, message, transform=axes.transAxes, ha="center", va="center", color=MUTED)
     return figure

@@ -64,7 +64,7 @@ def _evolution(run: Run, snapshots: Snapshots) -> Figure:
 
 
 def _weights(run: Run, snapshots: Snapshots) -> Figure:
-    """The weights at the first evaluation, after a quarter, after half, and at the last."""
+    """Draw the weights at the first evaluation, after a quarter, after half, and at the last."""
     last = snapshots[-1][1]
     count = len(snapshots)
     chosen = [snapshots[i] for i in sorted({0, count // 4, count // 2, count - 1})]

@@ -18,7 +18,7 @@ from isotone.report.style import save
 #: Models of the paper's tables 1 and 2; every other experiment is an ablation of them.
 MODELS = ("ctc", "ottc", "joint")
 
-#: What the OTTC paper reports (Wav2Vec2-large), by (corpus, training split, test split) and model. It does not state
+#: Results of the OTTC paper (Wav2Vec2-large), by (corpus, training split, test split) and model. It does not state
 #: the collar of its start F1.
 PUBLISHED: dict[tuple[str, str, str], dict[str, dict[str, float]]] = {
     ("timit", "train", "test"): {
@@ -59,10 +59,10 @@ class Row:
 
     Attributes:
         corpus, train, test: The corpus and its splits.
-        unit: What errors are counted in: phones, or words.
+        unit: The unit of errors: phone or word.
         model: Name of the system.
-        values: By the keys of :data:`COLUMNS`, one a seed; None where there is none.
-        difference: What it changes in the configuration of the model that it is an ablation of.
+        values: By the keys of :data:`COLUMNS`, one value per seed; None where there is none.
+        difference: Its changes to the configuration of the model that it is an ablation of.
     """
 
     corpus: str
@@ -75,12 +75,12 @@ class Row:
 
     @property
     def published(self) -> Mapping[str, float]:
-        """What the paper reports of it."""
+        """The paper's results for the same model and splits."""
         return PUBLISHED.get((self.corpus, self.train, self.test), {}).get(self.model, {})
 
 
 def read_rows(folders: Sequence[Path]) -> list[Row]:
-    """The rows of finished runs, a row a system and test split.
+    """Read finished runs: one row per system and test split.
 
     Raises:
         FileNotFoundError: a folder is not a finished run.
@@ -103,15 +103,15 @@ def read_rows(folders: Sequence[Path]) -> list[Row]:
 
 
 def write_results(folders: Sequence[Path], out: Path) -> list[Row]:
-    """``results.md``, ``results.csv`` and a figure a corpus, of finished runs.
+    """Write ``results.md``, ``results.csv`` and one figure per corpus from finished runs.
 
     Tables: error rates (rows are models, columns test splits; the paper's table 2), times (its table 1), and
-    the ablations with what each changes. Published values stand beside ours where the paper has the same corpus and
+    the ablations with their changes. Published values stand beside ours where the paper has the same corpus and
     splits. Several seeds are a mean and a standard deviation.
 
     Args:
         folders: Run folders.
-        out: Folder; what else it holds stays.
+        out: Folder; other files in it stay.
 
     Raises:
         FileNotFoundError: a folder is not a finished run.
@@ -138,7 +138,7 @@ def write_results(folders: Sequence[Path], out: Path) -> list[Row]:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """The tables in Markdown."""
+    """Write the tables in Markdown."""
     parts = ["# Results\n", "## Error rates\n", _errors(rows)]
     timed = [r for r in rows if r.model in MODELS and any(v is not None for v in r.values["idr"])]
     if timed:
@@ -169,7 +169,7 @@ def _listed(rows: Sequence[Row], keys: Sequence[str], changes: bool = False) -> 
 
 
 def _cell(row: Row, key: str) -> str:
-    """Ours, and the paper's in brackets where it has one (its start F1 at a collar that it does not state)."""
+    """Our value, and the paper's in brackets where it has one (its start F1 at a collar that it does not state)."""
     published = row.published.get(key)
     return spread(row.values[key]) + (f" ({published:g})" if published is not None else "")
 
@@ -178,7 +178,7 @@ _Places = dict[str, tuple[float, float]]
 
 
 def _frontiers(rows: Sequence[Row]) -> dict[str, tuple[_Places, _Places]]:
-    """Of every system the means of error rate and IDR, and their standard deviations, by corpus and splits."""
+    """Return means and standard deviations of every system's error rate and IDR, by corpus and splits."""
     out: dict[str, tuple[_Places, _Places]] = {}
     for r in rows:
         pairs = [
@@ -199,7 +199,7 @@ def _unit(rows: Sequence[Row], place: str) -> str:
 
 
 def _base(name: str, config: Mapping[str, Any], configs: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The configuration of the model that an experiment is an ablation of: of the same corpus, and the nearest."""
+    """Return the configuration that an experiment is an ablation of: the most similar one of the same corpus."""
     if name in MODELS:
         return None
     same = [c for n, c in configs.items() if n in MODELS and c["data"] == config["data"]]
@@ -207,7 +207,7 @@ def _base(name: str, config: Mapping[str, Any], configs: Mapping[str, Any]) -> M
 
 
 def _tests(config: Mapping[str, Any]) -> dict[str, list[Path]]:
-    """Where in a run's folder the results of its test splits are."""
+    """Return the folders with results, relative to the run's, by test split."""
     splits = config["splits"]
     tests = {splits["test"]: [Path()]} if splits.get("test") else {}
     return tests | {name: [Path("tests", safe_name(name))] for name in splits.get("more", [])}
@@ -216,7 +216,7 @@ def _tests(config: Mapping[str, Any]) -> dict[str, list[Path]]:
 def _read(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(
-            f"{path} is not there: the run is not finished. The same command goes on with it."
+            f"{path} is not there: the run is not finished. The same command continues it."
         )
     result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return result

@@ -16,7 +16,7 @@ from isotone.evaluation import Report
 from isotone.evaluation.files import evaluate_paths
 from isotone.report.seeds import group_seeds, mean_and_deviation, spread
 
-#: Error rates by tier: what a table calls them, the metric, and what an axis says.
+#: Error rates by tier: name in a table, metric, and label of an axis.
 ERRORS = {
     "words": ("WER %", "wer", "word error rate (%)"),
     "phones": ("PER %", "per", "phone error rate (%)"),
@@ -37,7 +37,7 @@ NOT_LOSSES = ("epoch", "lr", "grad_norm", "utterances_per_s")
 
 
 def columns(tier: str) -> dict[str, tuple[str, str]]:
-    """The columns of a table on a tier: name to report and metric."""
+    """Return the columns of a table on a tier: name to report and metric."""
     name, metric, _ = ERRORS.get(tier, OTHER_ERRORS)
     return {name: ("recognised", metric), **_COLUMNS}
 
@@ -48,7 +48,7 @@ class Run:
 
     Attributes:
         name: Its folder's name.
-        folder: Where it is.
+        folder: Its folder.
         reports: ``recognised`` and ``forced``.
     """
 
@@ -57,19 +57,19 @@ class Run:
     reports: Mapping[str, Report]
 
     def predictions(self) -> dict[str, dict[str, Any]]:
-        """Lines of ``predictions.jsonl`` by utterance id."""
+        """Read the lines of ``predictions.jsonl`` by utterance id."""
         lines = (self.folder / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
         return {row["id"]: row for row in map(json.loads, lines)}
 
     def history(self) -> list[dict[str, float]]:
-        """The loss terms of every step, from ``metrics.jsonl``; none where a model was evaluated as it was."""
+        """Read the loss terms of every step from ``metrics.jsonl``; empty where nothing was trained."""
         path = self.folder / "metrics.jsonl"
         lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
         rows = [row for row in map(json.loads, lines) if "loss" in row]
         return [{k: v for k, v in row.items() if k not in NOT_LOSSES} for row in rows]
 
     def snapshots(self, index: int = 0) -> list[tuple[int, dict[str, np.ndarray]]]:
-        """What was recorded of a watched utterance while training: (step, arrays)."""
+        """Read the (step, arrays) recorded of a watched utterance during training."""
         out = []
         for path in sorted((self.folder / "snapshots").glob(f"step-*-{index}.npz")):
             with np.load(path) as stored:
@@ -82,7 +82,7 @@ class Run:
         return self.reports["recognised"].tier
 
     def values(self) -> list[float | None]:
-        """The headline numbers, in the order of :func:`columns`."""
+        """Return the headline numbers, in the order of :func:`columns`."""
         return [
             self.reports[part].metrics[metric].value if metric in self.reports[part].metrics else None
             for part, metric in columns(self.tier).values()
@@ -102,17 +102,17 @@ class System:
     runs: list[Run]
 
     def mean(self) -> list[float | None]:
-        """Means over the runs, in the order of :func:`columns`; None where a run has none."""
+        """Return means over the runs, in the order of :func:`columns`; None where a run has no value."""
         return [None if None in v else float(np.mean(v)) for v in self._columns()]  # type: ignore[arg-type]
 
-    def place(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Error rate and IDR in percent: their means, and their standard deviations over the seeds (0 of one seed)."""
+    def mean_point(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return means and standard deviations of error rate and IDR over the seeds, in percent (0 for one seed)."""
         idr = list(columns(self.runs[0].tier)).index("IDR %")
         known = [[math.nan if v is None else v for v in run.values()] for run in self.runs]
         return mean_and_deviation([(values[0], values[idr]) for values in known])
 
     def cells(self) -> list[str]:
-        """What a table shows: the mean, and the standard deviation over the seeds where there are several."""
+        """Return the cells of a table: the mean, and the standard deviation where there are several seeds."""
         return [spread(values) for values in self._columns()]
 
     def _columns(self) -> list[tuple[float | None, ...]]:
@@ -132,10 +132,10 @@ def load_run(folder: Path, tier: str = "") -> Run:
 
     Args:
         folder: The run.
-        tier: What is scored. Default: phones, or words where the references have no phones.
+        tier: The tier that is scored. Default: phones, or words where the references have no phones.
 
     Raises:
-        FileNotFoundError: the run is not finished: a part of what a run writes is not there.
+        FileNotFoundError: the run is not finished: a file or folder that a run writes is missing.
     """
     folder = Path(folder)
     for part in PARTS:

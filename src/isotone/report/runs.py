@@ -28,22 +28,22 @@ _LESS_IS_BETTER = ("PER", "WER", "errors", "peaky", "forced median")
 def report_runs(folders: Sequence[Path], out: Path, *, tier: str = "", examples: int = 3) -> list[System]:
     """Compare finished runs: ``table.md``, ``table.csv``, ``scores.json``, figures and ``report.html``.
 
-    Of several systems, ``frontier.png`` has what each pays in errors for its times.
+    Of several systems, ``frontier.png`` shows error rate against IDR.
 
     Runs that differ in their seed alone are one system: tables give mean and standard deviation.
 
     Args:
         folders: Run folders with the same test split.
-        out: Where the files go.
+        out: Folder of the files.
         tier: Tier that is scored. Default: phones, or words where the references have no phones.
-        examples: Utterances to look at and to hear.
+        examples: Utterances to look at and to listen to.
 
     Returns:
         The systems, scored.
 
     Raises:
         FileNotFoundError: a run is not finished.
-        ValueError: the runs have other test splits, or nothing on the tier.
+        ValueError: the runs have different test splits, or nothing on the tier.
     """
     every = [load_run(f, tier) for f in dict.fromkeys(folders)]
     tier = every[0].tier
@@ -59,11 +59,11 @@ def report_runs(folders: Sequence[Path], out: Path, *, tier: str = "", examples:
     recognised, forced = (_table(found, part) for part in ("recognised", "forced"))
     runs = [replace(s.runs[0], name=s.name) for s in found]
     shown = _examples(runs, tier, examples)
-    places = {s.name: s.place() for s in found}
+    points = {s.name: s.mean_point() for s in found}
     overview = Overview(
         scores=recognised,
-        frontier={name: place for name, (place, _) in places.items()},
-        frontier_spreads={s.name: places[s.name][1] for s in found if len(s.runs) > 1},
+        frontier={name: mean for name, (mean, _) in points.items()},
+        frontier_spreads={s.name: points[s.name][1] for s in found if len(s.runs) > 1},
         error=ERRORS.get(tier, OTHER_ERRORS)[2],
         collars={r.name: _curve(r.reports["recognised"]) for r in runs},
         collar_bands={r.name: _bands(r.reports["recognised"]) for r in runs},
@@ -87,7 +87,7 @@ def report_runs(folders: Sequence[Path], out: Path, *, tier: str = "", examples:
 
 
 def _table(found: Sequence[System], part: str) -> Table:
-    """The columns of recognised, or of forced alignments."""
+    """Make the table of recognised, or of forced alignments."""
     several = any(len(s.runs) > 1 for s in found)
     every = columns(found[0].runs[0].tier)
     names = [name for name, (source, _) in every.items() if source == part]
@@ -138,7 +138,7 @@ def _starts(report: Report) -> list[tuple[float, Any]]:
 
 
 def _examples(runs: Sequence[Run], tier: str, count: int) -> list[Example]:
-    """Utterances spread over the split, whose audio is still where it was."""
+    """Choose utterances spread over the split whose audio files still exist."""
     predictions = runs[0].predictions()
     ids = sorted(i for i, row in predictions.items() if Path(row["audio"]).is_file())
     out = []

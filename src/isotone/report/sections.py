@@ -27,7 +27,7 @@ class Estimate:
 
 _DASH = "\u2013"
 
-#: What a cell of a table may hold.
+#: Content of a cell of a table.
 Cell: TypeAlias = str | int | float | Estimate | None
 
 
@@ -46,7 +46,7 @@ class Section(Protocol):
         ...
 
     def markup(self, key: str) -> str:
-        """Its HTML; ``key`` is unique in the page, for ids."""
+        """Return its HTML; ``key`` is unique in the page, for ids."""
         ...
 
 
@@ -71,14 +71,14 @@ class Heading(Block):
 
 @dataclass(frozen=True)
 class Text(Block):
-    """Plain paragraphs, parted by empty lines; `` `code` `` between backticks."""
+    """Plain paragraphs, separated by empty lines; `` `code` `` between backticks."""
 
     text: str
 
     def markup(self, key: str) -> str:
         """Return its HTML."""
         paragraphs = [p.strip() for p in re.split(r"\n\s*\n", self.text) if p.strip()]
-        # splitting by a group puts what is between backticks at the odd places
+        # re.split returns the group's matches, the code, at odd indices
         pieces = [[(text, i % 2) for i, text in enumerate(re.split("`([^`]+)`", p))] for p in paragraphs]
         return fill("text", paragraphs=pieces)
 
@@ -90,13 +90,13 @@ class Table(Block):
     Attributes:
         columns: Headings, with units.
         rows: Cells; None and NaN are shown as a dash and are never best.
-        caption: What the table shows.
+        caption: Shown above it.
         best: For the columns in which one direction is better, ``"min"`` or ``"max"``; every best cell is
             bold.
         digits: Decimals of floating-point numbers: one number for all columns, or by column (default 2).
 
     Raises:
-        ValueError: a row of another length, or ``best`` or ``digits`` for a column there is not.
+        ValueError: a row of another length, or ``best`` or ``digits`` for a column that does not exist.
     """
 
     columns: Sequence[str]
@@ -130,7 +130,7 @@ class Table(Block):
         return fill("table", key=key, columns=head, rows=rows, caption=caption.strip())
 
     def _cell(self, column: int, cell: Cell, numeric: bool, best: bool) -> dict[str, Any]:
-        """What the template shows of a cell."""
+        """Prepare a cell for the template."""
         name = self.columns[column]
         digits = self.digits if isinstance(self.digits, int) else self.digits.get(name, 2)
         text, interval = cell, ""
@@ -154,7 +154,7 @@ def _number(value: float, digits: int) -> str:
 
 
 def _value(cell: Cell) -> float | None:
-    """The number a cell holds, or None."""
+    """Return the number that a cell holds, or None."""
     number = cell.value if isinstance(cell, Estimate) else cell
     if number is None or isinstance(number, (str, bool, np.bool_)):
         return None
@@ -166,7 +166,7 @@ def _is_numeric(column: Sequence[Cell]) -> bool:
 
 
 def _best(column: Sequence[Cell], direction: str | None) -> set[int]:
-    """The rows that hold the best value; none where no direction is better, or nothing is there to beat."""
+    """Return the rows with the best value; none where no direction is better, or there is only one value."""
     values = {i: v for i, c in enumerate(column) if (v := _value(c)) is not None}
     if direction is None or len(values) < 2:
         return set()
@@ -192,8 +192,8 @@ class Image(Block):
     """A figure inside the page.
 
     Attributes:
-        figure: What to show.
-        alt: What it shows, in words, for those who cannot see it.
+        figure: The figure.
+        alt: Its content in words, for those who cannot see it.
         caption: Shown under it.
         kind: ``"svg"`` is sharp at any size; ``"png"`` is smaller for figures of very many marks.
     """
@@ -230,7 +230,7 @@ class Audio(Block):
 
     Attributes:
         samples: ``(N,)`` mono, in [-1, 1].
-        sample_rate: Samples a second.
+        sample_rate: Samples per second.
         caption: Shown under it, and read out as its name.
     """
 

@@ -1,4 +1,4 @@
-"""An alignment to look at and to listen to: click a segment and hear that stretch of the recording."""
+"""An alignment to look at and to listen to: a click on a segment plays that part of the recording."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from isotone.report.style import looks
 
 @dataclass(frozen=True)
 class Viewer:
-    """Wave, spectrogram and one row a system and tier, with the sound inside the page.
+    """Wave, spectrogram and one row per system and tier, with the sound inside the page.
 
     A click (or Enter) on a segment plays it, a click on the spectrogram plays from there; arrow keys walk
     along a row. The first system is the reference: its boundaries run through all rows.
 
     Attributes:
         audio: ``(N,)`` mono samples in [-1, 1].
-        sample_rate: Samples a second.
+        sample_rate: Samples per second.
         alignments: Alignment by system, the reference first; times from the start of ``audio``.
         tiers: The tiers to show, each where a system has it.
         caption: Shown under it.
@@ -64,7 +64,7 @@ class Viewer:
         return fill(
             "viewer",
             key=key, duration=duration, caption=self.caption, rows=rows,
-            # the finest of the reference's tiers is named last
+            # tiers are named from coarse to fine
             finest="".join([path for path in boundaries.values() if path][-1:]),
             sound=wav_uri(samples, self.sample_rate), wave=_wave(samples),
             picture=_picture(samples, self.sample_rate),
@@ -76,7 +76,7 @@ class Viewer:
 
 
 def _segment(segment: Segment, duration: float) -> dict[str, Any]:
-    """What the template shows of a segment: times in seconds, place and width in percent."""
+    """Prepare a segment for the template: times in seconds, position and width in percent."""
     start, end = float(segment.start), float(min(segment.end, duration))
     score = "" if segment.score is None else f", score {float(segment.score):.2f}"
     return {
@@ -103,7 +103,7 @@ def _wave(samples: Array) -> str:
 def _picture(samples: Array, sample_rate: int) -> str:
     levels, _, _ = spectrogram(samples, sample_rate, columns=3000)
     levels = 3 * np.round(levels / 3)  # steps of 3 dB halve the file
-    # every second row: about 60 Hz each, as fine as the picture is shown
+    # every second row, about 60 Hz each: the page shows no finer detail
     buffer = io.BytesIO()
     matplotlib.image.imsave(buffer, levels[::2], cmap="Greys", origin="lower", format="png")
     return data_uri("image/png", buffer.getvalue())

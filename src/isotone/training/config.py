@@ -22,7 +22,7 @@ class Term:
     """One part of the objective.
 
     Attributes:
-        head: Name of the head whose emissions it judges.
+        head: Name of the head whose emissions the loss reads.
         loss: The loss: ``name`` and its options.
         weight: Factor in the sum; 0 leaves it out.
     """
@@ -34,7 +34,7 @@ class Term:
 
 @dataclass
 class Freeze:
-    """Parameters that are not trained for a part of the time.
+    """Parameters that are frozen for a part of the training.
 
     Attributes:
         parameters: Patterns (shell style) of parameter names: ``heads.ottc.weight*``.
@@ -71,27 +71,27 @@ class Splits:
 
 @dataclass
 class Training:
-    """How the parameters move.
+    """Settings of the optimisation.
 
     Attributes:
         epochs: Passes over the data, where ``steps`` is not given. 0: no training; the model of ``init`` is evaluated
-            as it is, on other splits or with another decoder, and the training data need not be there.
+            as it is, on other splits or with another decoder, without the training data.
         steps: Optimiser steps; takes precedence over ``epochs`` above 0.
-        batch_size: Utterances a step and process, before ``accumulate``. Losses of several views (``consistency``) make
-            the model see each of them so often: as much work and memory as so many times the batch.
+        batch_size: Utterances per step and process, before ``accumulate``. A loss of several views (``consistency``)
+            repeats the batch once per view, and multiplies work and memory accordingly.
         batch_seconds: Most audio in a batch, padding counted; longer batches are split. 0: no limit.
         max_seconds: Longer utterances are left out of training, and counted. 0: no limit.
-        accumulate: Batches whose gradients are added up before a step.
+        accumulate: Batches whose gradients are summed before a step.
         augment: Changes of the recordings, drawn anew every epoch: names of :mod:`isotone.training.augment` and
             options, as in ``[{name: speed, factor: [0.9, 1.1]}]``, in their order. Default: none.
         lr, warmup_steps, warmup_share: Peak learning rate; linear warm-up by steps or by share, then linear decay to 0.
         weight_decay, clip: AdamW's decay (matrices only) and the largest gradient norm.
         clip_apart: Patterns of parameters whose gradients are clipped by a norm of their own, such as ``heads.ottc.*``
-            of a head on the input features: large gradients of it then do not hold up the encoder.
+            of a head on the input features: its large gradients then do not shrink the encoder's.
         precision: ``no``, ``fp16`` or ``bf16``.
-        average: Decay of a moving average of the weights, such as 0.999, which is what is evaluated and kept. 0: none.
+        average: Decay of a moving average of the weights, such as 0.999; the average is evaluated and kept. 0: none.
         groups, freeze: See :class:`Group` and :class:`Freeze`.
-        evaluate_every, save_every: Steps between evaluations on dev, and between checkpoints. 0: once an epoch.
+        evaluate_every, save_every: Steps between evaluations on dev, and between checkpoints. 0: once per epoch.
         evaluate_limit: Utterances of dev that are evaluated while training. 0: all.
         keep: Checkpoints kept. 0: all.
         watch: Utterances of dev whose alignments are recorded at every evaluation, for the figures.
@@ -127,7 +127,7 @@ class Training:
 
 @dataclass
 class ReadingConfig:
-    """Which head gives the text and which the times; see :class:`isotone.model.Reading`."""
+    """Heads, decoder and aligner that give text and times; see :class:`isotone.model.Reading`."""
 
     text: str = MISSING
     decoder: dict[str, Any] = MISSING
@@ -144,10 +144,10 @@ class Realign:
     """Fixed alignments of the training split by the model in training, for the losses that need them.
 
     Attributes:
-        after: Shares of training, 0 to 1, at which the split is aligned anew. Before the first there are the teacher's
-            alignments, or none.
+        after: Shares of training, 0 to 1, at which the split is aligned anew. Before the first the teacher's
+            alignments are used, or none.
         head: Head that is aligned, here and by a ``teacher``. Empty: the one that times are read from.
-        aligner: What aligns it: ``name`` and options. Empty: the aligner of ``reading``.
+        aligner: ``name`` and options of the aligner. Empty: the aligner of ``reading``.
     """
 
     after: list[float] = field(default_factory=list)
@@ -162,17 +162,17 @@ class Recipe:
     Attributes:
         data: The corpus: ``name`` and its options (``root`` ...).
         splits: The corpus's splits.
-        tokens: The unit the model writes (``unit``: phones, characters or pieces) and its options, see
+        tokens: The unit of the output (``unit``: phones, characters or pieces) and its options, see
             :func:`isotone.text.tokenizer.build_tokenizer`.
         encoder: ``name`` and options of the encoder.
         heads: Heads by name, each with ``name`` (of the head class) and options.
         objective: Terms by name.
-        reading: Which head gives the text and which the times.
-        train: How the parameters move.
+        reading: Heads, decoder and aligner that give text and times.
+        train: Settings of the optimisation.
         teacher: A finished run or model whose alignments are the fixed ones that some losses need.
-        realign: When the model in training gives such alignments itself.
+        realign: Alignments of the same kind by the model in training.
         init: A finished run or model whose weights training starts from, wherever names and shapes agree.
-        card: What the model card says that the run cannot know: ``license``, ``data_license``, ``language``,
+        card: Facts for the model card that the run cannot know: ``license``, ``data_license``, ``language``,
             ``description``.
         seed: Of everything random.
         output: Run folder.
