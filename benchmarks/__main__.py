@@ -61,11 +61,11 @@ def main(
 ) -> None:
     """Time the kernels of isotone against public peers, side by side in one process.
 
-    Before timing, results are compared: a peer that disagrees, or ours where it is wrong, counts as a failure.
+    Results are compared before timing: a peer that disagrees is a failure, and so is a wrong result of ours.
     Times are medians of calls that take turns, after a warm-up each; a ratio is ours / peer.
     Memory is the peak of one call beyond its inputs, in a fresh process.
 
-    A ratio or a memory bound to hold is shown with the rows, and whether it held; this does not change the exit code,
+    Targets for ratio and memory are shown with the rows, and whether they held. They do not change the exit code,
     which is 1 if something failed to run and 0 otherwise.
 
     Examples: python -m benchmarks coupling ottc; python -m benchmarks coupling --sizes n=5000,m=400 --no-memory
@@ -90,7 +90,7 @@ def main(
 
 
 def _plan(benches: Sequence[Bench], sizes: Sequence[str], quick: bool) -> list[tuple[Bench, list[Size]]]:
-    """Every benchmark with the sizes it is measured at."""
+    """List every benchmark with the sizes it is measured at."""
     requested = [_dims(text) for text in sizes]
     plan = [(bench, _sizes(bench, requested, quick)) for bench in benches]
     if requested and not any(of_one for _, of_one in plan):
@@ -150,7 +150,7 @@ def _run(
 
 
 def _chosen(names: Sequence[str], report: Report) -> list[Bench]:
-    """The benchmarks named, by their own names or their modules'; all of them for no name."""
+    """Choose benchmarks by their own names or their modules'; all of them for no name."""
     found: list[Bench] = []
     known = set(harness.modules())
     needed = set(names) if names and set(names) <= known else known
@@ -180,7 +180,7 @@ def _dims(text: str) -> dict[str, int]:
 
 
 def _sizes(bench: Bench, requested: Sequence[dict[str, int]], quick: bool) -> list[Size]:
-    """Sizes as declared, with their targets; those of the command line that are not declared have none."""
+    """Choose sizes as declared, with their targets; other sizes of the command line have none."""
     if not requested:
         return [size for size in bench.sizes if size.quick or not quick]
     order = list(bench.sizes[0].dims)

@@ -1,8 +1,8 @@
-"""How many transcripts are flagged as doubtful, of wrong ones and of right ones.
+"""The shares of wrong and of right transcripts that are flagged as doubtful.
 
 ``python -m benchmarks.doubt MODEL FOLDER...`` prints the table.
 
-A folder holds recordings with transcripts beside them (``.txt``, ``.lab``), or is LJSpeech (``metadata.csv``) or
+A folder contains recordings with transcripts beside them (``.txt``, ``.lab``), or is LJSpeech (``metadata.csv``) or
 LibriSpeech (``*.trans.txt``). Every recording is aligned with its own transcript and with some that are wrong:
 
 shuffled
@@ -37,7 +37,7 @@ from isotone.text.normalize import normalize
 
 
 def transcripts(folder: Path) -> Iterator[tuple[Path, str]]:
-    """The recordings of a folder, with their texts."""
+    """List the recordings of a folder, with their texts."""
     audio = find_audio([folder])
     stems = {path.stem: path for path in audio}
     if (folder / "metadata.csv").is_file():
@@ -57,7 +57,7 @@ def transcripts(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def wrong_texts(texts: dict[Path, str], seed: int = 0) -> dict[str, dict[Path, str]]:
-    """Wrong transcripts by kind and recording."""
+    """Make wrong transcripts by kind and recording."""
     rng = np.random.default_rng(seed)
     others = strangers({path: normalize(text) for path, text in texts.items()}, seed)
     order = list(texts)
@@ -78,7 +78,7 @@ def wrong_texts(texts: dict[Path, str], seed: int = 0) -> dict[str, dict[Path, s
 
 
 def measure(model: str, folder: Path, limit: int) -> Iterator[tuple[str, ...]]:
-    """Rows of the table."""
+    """Compute the rows of the table."""
     pipeline = Pipeline(Model.load(model))
     found = dict(transcripts(folder))
     if limit and len(found) > limit:
@@ -91,7 +91,7 @@ def measure(model: str, folder: Path, limit: int) -> Iterator[tuple[str, ...]]:
             try:
                 result = pipeline.align(path.stem, samples, pipeline.encode(texts[path]))
                 scores[kind].append((result.agreement, result.score))
-            except AlignmentError:  # too long for the audio, which is said
+            except AlignmentError:  # too long for the audio, which is an error of its own
                 scores[kind].append((-np.inf, -np.inf))
     check = check_of(pipeline.model)
     told = {kind: [a for a, _ in rows if a is not None] for kind, rows in scores.items()}

@@ -1,6 +1,7 @@
-"""What a finished run does with long recordings, made of its test split: voices one by one or in turn, with silences.
+"""Results of a finished run on long recordings made of its test split: voices one by one or in turn, with silences.
 
-``python -m benchmarks.long_audio RUN...`` recognises and aligns them, and prints a table. Short is the split as it is.
+``python -m benchmarks.long_audio RUN...`` recognises and aligns them, and prints a table.
+"short" is the split as it is.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Recording = tuple[np.ndarray, dict[str, Any]]
 
 
 def joined(id: str, rows: Sequence[Row], rate: int, silences: bool) -> Recording:
-    """Utterances in a row as one recording under low noise, with a silence after every fifth or without."""
+    """Join utterances to one recording under low noise, with or without a silence after every fifth."""
     parts: list[np.ndarray] = []
     tiers: dict[str, list[tuple[str, float, float]]] = {"words": [], "phones": []}
     now = 0.0
@@ -53,7 +54,7 @@ def joined(id: str, rows: Sequence[Row], rate: int, silences: bool) -> Recording
 
 
 def _columns(spans: Sequence[tuple[str, float, float]]) -> dict[str, list[Any]]:
-    """A row's tier. Silences that follow each other are one, up to what follows."""
+    """Return a row's tier; consecutive silences become one, up to the next segment."""
     kept: list[tuple[str, float, float]] = []
     for label, start, end in spans:
         if kept and label in SILENCE and kept[-1][0] in SILENCE:
@@ -64,7 +65,7 @@ def _columns(spans: Sequence[tuple[str, float, float]]) -> dict[str, list[Any]]:
 
 
 def recordings(rows: Sequence[Row], rate: int) -> Iterator[tuple[str, list[Recording]]]:
-    """Sets of recordings by name."""
+    """Make sets of recordings by name."""
     yield "short", [joined(row["id"], [row], rate, False) for row in rows]
     voices: dict[str, list[Row]] = {}
     for row in rows:
@@ -78,7 +79,7 @@ def recordings(rows: Sequence[Row], rate: int) -> Iterator[tuple[str, list[Recor
 
 
 def measure(pipeline: Pipeline, some: Sequence[Recording]) -> dict[str, float]:
-    """Error rate and forced alignment over recordings."""
+    """Measure error rate and forced alignment over recordings."""
     tokenizer = pipeline.model.tokenizer
     tier = "phones" if tokenizer.unit == "phones" and not tokenizer.has_words else "words"
     recognised, placed = [], []

@@ -1,4 +1,4 @@
-"""Mode connectivity: the permutations of hidden units that take one network's weights to another's."""
+"""Mode connectivity: the permutations of hidden units that map one network's weights to another's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torch import Tensor
 
 
 def distance(target: Sequence[Tensor], moved: Sequence[Tensor]) -> Tensor:
-    """``sum_l ||W_l^(A) - P_l W_l^(B) P_{l-1}^T||^2`` (equation 17), divided by the weights' own sum of squares."""
+    """Compute ``sum_l ||W_l^(A) - P_l W_l^(B) P_{l-1}^T||^2`` (equation 17), over the weights' own sum of squares."""
     squares = torch.stack([(a - b).square().sum() for a, b in zip(target, moved)]).sum()
     return squares / torch.stack([a.square().sum() for a in target]).sum()
 
@@ -28,7 +28,7 @@ def weight_matching(
     rounds: int,
     generator: torch.Generator,
 ) -> list[Tensor]:
-    """Git Re-Basin's coordinate descent: each group in random order gets its best permutation given the others."""
+    """Run Git Re-Basin's coordinate descent: each group in random order gets its best permutation given the others."""
     found = [torch.eye(n) for n in network.groups]
     for _ in range(rounds):
         changed = False
@@ -89,7 +89,7 @@ def optimise(
     lr: float,
     iterations: int,
 ) -> tuple[list[Tensor], int]:
-    """AdamW on the distance; it ends where the permuted weights are the target's. The permutations, and the steps."""
+    """Minimise the distance by AdamW until the permuted weights equal the target's; return permutations and steps."""
     optimiser = torch.optim.AdamW(groups.parameters(), lr=lr)
     for step in range(iterations):
         optimiser.zero_grad()

@@ -18,7 +18,7 @@ NAMES = experiments(HERE, shared=None)
 
 @dataclass
 class Experiment:
-    """What all experiments share.
+    """Settings that all experiments share.
 
     Attributes:
         experiment: Name of the module that runs it.

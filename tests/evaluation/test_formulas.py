@@ -103,7 +103,7 @@ def test_error_rates_count_by_utterance() -> None:
     # "the cat" -> "a cat": t and h deleted, e to a
     assert count_character_edits(["a cat"], ["the cat"]).tolist() == [[1, 2, 0, 7]]
     assert count_edits([], []).shape == (0, 4)
-    with pytest.raises(ValueError, match="one hypothesis a reference"):
+    with pytest.raises(ValueError, match="one hypothesis per reference"):
         count_edits([[1]], [])
 
 

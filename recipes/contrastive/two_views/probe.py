@@ -1,4 +1,4 @@
-"""Judge an embedder: accuracy of matching two views, and linear probes on frozen features."""
+"""Evaluation of an embedder: accuracy of matching two views, and linear probes on frozen features."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 
 
 def matching_accuracy(a: Tensor, b: Tensor) -> float:
-    """Share of items, 0 to 1, that the optimal assignment by Euclidean distances gives to their own other view.
+    """Return the share of items, 0 to 1, that the optimal assignment by Euclidean distances matches with themselves.
 
     Args:
         a: ``(N, D)`` one view.
@@ -57,7 +57,7 @@ def probe_all(
     inputs: Mapping[str, Sequence[Tensor]],
     labels: Mapping[str, Mapping[str, Sequence[int]]],
 ) -> dict[str, float]:
-    """:func:`linear_probe` of every kind of label, by its name.
+    """Compute :func:`linear_probe` for every kind of label, by its name.
 
     Args:
         embedder: Its features are read.

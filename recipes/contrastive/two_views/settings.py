@@ -22,7 +22,7 @@ class System:
 
     Attributes:
         pairwise: The loss of pairs: ``name`` and options.
-        qare: ``beta``, ``alpha``, ``top`` of :class:`QARe`; without it the loss is left alone.
+        qare: ``beta``, ``alpha``, ``top`` of :class:`isotone_contrastive.qare.QARe`. None: the loss without it.
         steps: Training steps, where not those of ``train``.
     """
 
@@ -36,17 +36,17 @@ class Experiment:
     """A whole experiment.
 
     Attributes:
-        task: ``matching`` (two voices of a word are its views) or ``probing`` (two augmentations of a recording are).
+        task: ``matching`` (the views are two voices of a word) or ``probing`` (two augmentations of a recording).
         data: ``name`` of the data set and its options.
         encoder: ``conv`` or an encoder of isotone, and its options.
         size, hidden, parts: Dimensions of the projection, width of its hidden layer (0: none), and parts of time that
-            are averaged apart, see :class:`isotone_contrastive.embedder.Embedder`.
+            are averaged separately, see :class:`isotone_contrastive.embedder.Embedder`.
         augment: Augmentations of waveforms, by name and options (probing).
-        views: Augmented views prepared of each recording, from which batches draw (probing).
+        views: Augmented views prepared per recording, from which batches are drawn (probing).
         systems: Losses by the name of their row.
-        betas: A system with ``qare`` becomes one for each of these weights: a sweep, with a figure.
+        betas: Weights of a sweep, with a figure: a system with ``qare`` becomes one system per weight.
         train: See :class:`isotone_contrastive.training.Schedule`.
-        seeds: Of initial weights and batches; the data stay as they are.
+        seeds: Of initial weights and batches; the data are the same for all.
         save: Keep the trained encoders.
         output: Folder of the results.
     """

@@ -25,7 +25,7 @@ def two_voices(part: Recordings, embedder: Embedder) -> Pool:
 
 
 class Matching:
-    """Instance matching: two views of unseen items are to be assigned to each other.
+    """Instance matching: assigning two views of unseen items to each other.
 
     Args:
         experiment: Its ``data`` are read.
@@ -38,13 +38,13 @@ class Matching:
         self.pools = {split: two_voices(part, embedder) for split, part in splits.items()}
 
     def scores(self, embedder: Embedder, split: str) -> Outcome:
-        """Matching accuracy of a split's first recordings, and their vectors in both views."""
+        """Compute the matching accuracy of a split's first recordings, and their vectors in both views."""
         pool = self.pools[split]
         a, b = (embedder.embed([pool.inputs[i[0]] for i in side]) for side in (pool.first, pool.second))
         return {"accuracy": matching_accuracy(a, b)}, a, b
 
     def run(self, embedder: Embedder, loss: nn.Module, schedule: Schedule, seed: int) -> Outcome:
-        """Train with dev's best weights; scores on test, and vectors of training items."""
+        """Train, keep the best weights on dev, and score on test; also return vectors of training items."""
         train(
             embedder, loss, self.pools["train"], schedule, seed=seed,
             evaluate=lambda: self.scores(embedder, "dev")[0]["accuracy"],
@@ -75,7 +75,7 @@ class Probing:
         self.pool = Pool(views, of_item, of_item)
 
     def run(self, embedder: Embedder, loss: nn.Module, schedule: Schedule, seed: int) -> Outcome:
-        """Train, then probe; accuracies by label, and vectors of two views of some training recordings."""
+        """Train, then probe: accuracies by label, and vectors of two views of some training recordings."""
         train(embedder, loss, self.pool, schedule, seed=seed)
         scores = probe_all(embedder, self.inputs, self.labels)
         items = range(min(schedule.batch_size, len(self.pool)))

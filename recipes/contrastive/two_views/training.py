@@ -1,4 +1,4 @@
-"""Training of an embedder on two views, and what it is judged by: matching accuracy and linear probes."""
+"""Training of an embedder on two views."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from two_views.data import Pool
 
 @dataclass
 class Schedule:
-    """How an embedder is trained: Adam, the learning rate annealed to 0 along a cosine.
+    """Settings of the training: Adam, with the learning rate annealed to 0 along a cosine.
 
     Attributes:
         steps: Optimiser steps; 0 leaves the embedder as it is.
         batch_size: Items of a batch, in two views each.
         lr: Learning rate at the beginning.
         weight_decay: Of Adam.
-        evaluate_every: Steps between looks at dev, whose best weights are kept at the end. 0: keep the last.
+        evaluate_every: Steps between evaluations on dev; the best weights are kept. 0: keep the last.
     """
 
     steps: int = 300
@@ -46,10 +46,10 @@ def train(
     Args:
         embedder: Reads the pool's inputs.
         loss: Of two views ``(N, D)``.
-        pool: Where batches come from; an epoch is every item once.
+        pool: Source of the batches; an epoch has every item once.
         schedule: See :class:`Schedule`.
         seed: Of the batches.
-        evaluate: A score on dev, higher is better; the weights of the best are kept.
+        evaluate: Computes a score on dev, higher is better; the weights with the best score are kept.
 
     Returns:
         The loss of every step.
@@ -91,7 +91,7 @@ def train(
 
 
 def _batches(items: int, size: int, rng: np.random.Generator) -> Iterator[list[int]]:
-    """Batches of different items, epoch after epoch; what does not fill a batch is left out of its epoch."""
+    """Yield batches of different items, epoch after epoch; items that do not fill a batch are left out."""
     while True:
         order = rng.permutation(items)
         for start in range(0, items - size + 1, size):

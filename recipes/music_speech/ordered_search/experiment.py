@@ -29,11 +29,11 @@ from ordered_search.training import CHECKPOINT, Trainer
 CONFIG, SCORES, WEIGHTS, ELEMENTS, MODEL = (
     "config.yaml", "scores.json", "ranker.safetensors", "elements.safetensors", "model",
 )  # fmt: skip
-# Queries whose pairs make up the figure of distributions.
+# Queries whose pairs are in the figure of distributions.
 _SHOWN = 64
-# What may differ when a run goes on.
+# Settings that may differ when a run is continued.
 _MAY_DIFFER = ("output", "cache", "threads", "evaluate", "hashing")
-# What the data of another run's model must share with it.
+# Settings of data in which a run must agree with the run its model is from.
 _SHAPE = ("sample_rate", "window_s", "windows", "query", "elements", "bands", "frames")
 
 
@@ -42,7 +42,7 @@ def run(config: Settings, base: Path) -> str:
 
     Args:
         config: From :func:`ordered_search.settings.load_settings`.
-        base: Where relative folders begin.
+        base: Folder that relative folders refer to.
 
     Returns:
         A table of the scores, in Markdown.
@@ -93,7 +93,7 @@ def _train(
 
 
 def table(scores: dict[str, dict[str, float]]) -> str:
-    """Scores in Markdown, a row a method."""
+    """Write scores in Markdown, one row per method."""
     columns = {
         "MAP": "{:.4f}",
         "MRR": "{:.4f}",
@@ -109,7 +109,7 @@ def table(scores: dict[str, dict[str, float]]) -> str:
 
 
 def _claim(folder: Path, config: Settings) -> None:
-    """Write the configuration, or find the same one there."""
+    """Write the configuration; raise where the folder holds a run with another one."""
     path = folder / CONFIG
     if path.is_file() and (changed := differences(path, config, ignored=_MAY_DIFFER)):
         raise ValueError(
@@ -120,7 +120,7 @@ def _claim(folder: Path, config: Settings) -> None:
 
 
 def _save_model(folder: Path, ranker: Ranker, elements: Elements) -> None:
-    """The ranker's weights, the elements' statistics, and an OPAS model as a folder of its own."""
+    """Write the ranker's weights, the elements' statistics, and an OPAS model as a folder of its own."""
     for name, module in ((WEIGHTS, ranker), (ELEMENTS, elements)):
         state = {k: v.detach().contiguous().clone() for k, v in module.state_dict().items()}
         temporary = folder / f".{name}.tmp"
@@ -157,7 +157,7 @@ def _load_ranker(source: Path) -> Ranker:
 
 
 def _evaluate(config: Settings, ranker: Ranker, sets: dict[str, SearchSet], folder: Path) -> dict[str, Any]:
-    """Scores of the ranker and of the baselines, and the figures."""
+    """Score the ranker and the baselines, and draw the figures."""
     data, options = sets["test"], config.evaluate
     torch.manual_seed(config.seed)
     scores, times = evaluation.score_matrix(ranker, data)
@@ -194,7 +194,7 @@ def _evaluate(config: Settings, ranker: Ranker, sets: dict[str, SearchSet], fold
 
 @torch.no_grad()
 def _fits(model: OPAS, data: SearchSet) -> Tensor:
-    """s_F of every pair ``(Q, C)``."""
+    """Compute s_F of every pair ``(Q, C)``."""
     corpus = torch.cat([model.embed(x, n) for x, n in zip(data.corpus.split(256), data.lengths.split(256))])
     queries = model.embed(data.queries)
     rows = []

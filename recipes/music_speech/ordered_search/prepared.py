@@ -1,4 +1,4 @@
-"""Elements and sets on disk, so that experiments on the same data make them once."""
+"""Elements and sets on disk, so that experiments on the same data share them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ordered_search.elements import Elements
 from ordered_search.sets import SPLITS, SearchSet, audio_files, build_elements, prepare
 from ordered_search.settings import Data
 
-# Of the files' contents: another number when the same configuration gives other data.
+# Raise this number when the same configuration gives other data.
 _FORMAT = 1
 _HALVES = ("queries", "corpus")
 
@@ -23,11 +23,11 @@ _HALVES = ("queries", "corpus")
 def load_or_prepare(
     data: Data, folder: Path | None, fitted: Elements | None = None
 ) -> tuple[Elements, dict[str, SearchSet]]:
-    """:func:`ordered_search.sets.prepare`, or what it made of the same data before.
+    """Load what :func:`ordered_search.sets.prepare` made of the same data before, or prepare it.
 
     Args:
         data: The configuration's ``data``.
-        folder: Where files are kept, elements in half precision; None to keep none.
+        folder: Folder of the files, with elements in half precision; None to keep none.
         fitted: Elements of another run; nothing is kept with them.
     """
     if folder is None or fitted is not None:
@@ -56,7 +56,7 @@ def _read(state: dict[str, torch.Tensor], data: Data) -> tuple[Elements, dict[st
 
 
 def _digest(data: Data) -> str:
-    """Of the configuration, and of the names, sizes and times of the audio files that it reads."""
+    """Hash the configuration, and names, sizes and times of the audio files that it reads."""
     files = []
     if data.source == "folder":
         files = [(str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in audio_files(data)]

@@ -1,4 +1,4 @@
-"""What is trained: OPAS, and what it is compared with, behind one interface."""
+"""Trained rankers behind one interface: OPAS, and the models it is compared with."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _PAIRS = 512
 
 
 class Ranker(nn.Module, ABC):
-    """Sequences of elements to scores; higher is better."""
+    """A model that scores pairs of sequences of elements; higher is better."""
 
-    #: Pairs that a training step can hold for every pair that OPAS can.
+    #: Size of a training batch in pairs, as a share of OPAS's.
     share = 1.0
 
     @property
@@ -30,11 +30,11 @@ class Ranker(nn.Module, ABC):
 
     @abstractmethod
     def embed(self, elements: Tensor, lengths: Tensor | None = None, *, query: bool) -> Tensor:
-        """``(B, L, size)`` elements with lengths ``(B,)`` to what :meth:`scores` reads, ``(B, ..)``."""
+        """Embed elements ``(B, L, size)`` with lengths ``(B,)`` for :meth:`scores`: ``(B, ..)``."""
 
     @abstractmethod
     def scores(self, queries: Tensor, corpus: Tensor, lengths: Tensor) -> Tensor:
-        """Scores ``(Q, C)``; ``lengths`` ``(C,)`` are the elements of the items."""
+        """Score all pairs, ``(Q, C)``; ``lengths`` ``(C,)`` are the items' numbers of elements."""
 
 
 class OPASRanker(Ranker):
@@ -42,7 +42,7 @@ class OPASRanker(Ranker):
 
     Args:
         model: The model.
-        train_beta: Which of beta1 and beta2 learn (tables 1 and 17).
+        train_beta: True for those of beta1 and beta2 that learn (tables 1 and 17).
     """
 
     def __init__(self, model: OPAS, train_beta: tuple[bool, bool]) -> None:
@@ -87,10 +87,10 @@ class ColBERTRanker(Ranker):
 
 
 class SetRanker(Ranker):
-    """One vector a sequence by DeepSets, and the hinge score of two (appendix L.2).
+    """One vector per sequence by DeepSets, and the hinge score of two (appendix L.2).
 
     Args:
-        embed: Elements to vectors.
+        embed: Embedding of elements.
         normalised: ``2 sigmoid(-sum (h_q - h_c)_+)`` in place of the sum itself.
     """
 
@@ -118,7 +118,7 @@ class SetRanker(Ranker):
 class DirectRanker(Ranker):
     """A transformer over query and item, one after the other, and a linear layer on the mean (appendix L.7).
 
-    The score is not bounded, and every pair is a pass of the transformer.
+    The score is unbounded, and every pair needs a pass of the transformer.
     """
 
     share = 1 / 16
@@ -148,7 +148,7 @@ class DirectRanker(Ranker):
 
 
 def build(model: Model, data: Data, size: int) -> Ranker:
-    """A ranker from the configuration's ``model`` and ``data``, for elements of so many numbers.
+    """Build a ranker from the configuration's ``model`` and ``data``, for elements of ``size`` values.
 
     Raises:
         ValueError: no such ranker.

@@ -1,4 +1,4 @@
-"""The schema of the experiments; ``base.yaml`` has every value and says what it is for."""
+"""The schema of the experiments; ``base.yaml`` has every value with a comment."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class Settings:
 def load_settings(name: str, overrides: Sequence[str] = ()) -> Settings:
     """Read an experiment, see :func:`isotone.training.loader.load`.
 
-    ``data=PRESET`` and ``size=PRESET`` change what the experiment starts from.
+    ``data=PRESET`` and ``size=PRESET`` come before the experiment.
 
     Raises:
         FileNotFoundError: no such experiment.

@@ -1,4 +1,4 @@
-"""Recordings out of nothing: espeak-ng voices that read, and tunes of oscillators."""
+"""Synthetic recordings: espeak-ng voices that read sentences, and tunes of oscillators."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _PROGRESSIONS = ((0, 4, 5, 3), (0, 5, 3, 4), (0, 3, 4, 0), (1, 4, 0, 5), (0, 0, 
 
 
 def speech(count: int, seconds: float, sample_rate: int, seed: int) -> Iterator[tuple[str, Audio]]:
-    """Speakers, each a recording of sentences in an order of its own.
+    """Synthesise speakers, each one recording of the sentences in an order of its own.
 
     Args:
-        count: Recordings, one a voice.
+        count: Recordings, one per voice.
         seconds: Of each.
         sample_rate: Hz.
         seed: Of voices and texts.
@@ -57,7 +57,7 @@ def speech(count: int, seconds: float, sample_rate: int, seed: int) -> Iterator[
 
 
 def music(count: int, seconds: float, sample_rate: int, seed: int) -> Iterator[tuple[str, Audio]]:
-    """Tunes, each with key, scale, tempo, chords, timbres and drums of its own: melody, chords, bass and beat.
+    """Synthesise tunes, each with its own key, scale, tempo, chords, timbres and drums.
 
     Arguments and results as in :func:`speech`.
     """
@@ -93,13 +93,13 @@ def _tune(rng: np.random.Generator, seconds: float, rate: int) -> Audio:
 
 
 def _timbre(rng: np.random.Generator) -> NDArray[np.float64]:
-    """Harmonics' amplitudes, then seconds of attack and decay."""
+    """Draw a timbre: amplitudes of the harmonics, then seconds of attack and decay."""
     harmonics = rng.uniform(0.2, 1.0, 6) / np.arange(1, 7) ** rng.uniform(0.6, 2.0)
     return np.concatenate([harmonics, [rng.uniform(0.005, 0.06), rng.uniform(0.15, 0.9)]])
 
 
 def _pitch(tonic: int, scale: tuple[int, ...], degree: int) -> float:
-    """Hz of a scale's degree; degree 0 is the tonic, a MIDI note."""
+    """Return the frequency of a scale's degree in Hz; degree 0 is the tonic, a MIDI note."""
     octave, step = divmod(degree, len(scale))
     return 440.0 * 2 ** ((tonic + 12 * octave + scale[step] - 69) / 12)
 

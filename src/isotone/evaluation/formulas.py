@@ -46,8 +46,8 @@ def idr(overlap: npt.ArrayLike, duration: npt.ArrayLike) -> Floats:
     .. math:: IDR = 100\, \frac{\sum_j |pred(j) \cap ref_j|}{\sum_j |ref_j|}
 
     over reference segments j, where pred(j) is the predicted segment paired with j by minimum edit distance
-    over labels, ties broken by the largest overlap. A deletion adds its duration to the
-    denominator alone; an insertion adds nothing; a substitution counts as a deletion when labels are strict, and with its overlap
+    over labels, ties broken by the largest overlap. A deletion adds its duration to the denominator alone; an
+    insertion adds nothing. A substitution counts as a deletion when labels are strict, and with its overlap
     when only boundaries are compared. The mean over segments (``idr_mean``) averages the ratios of the single
     segments instead.
 
