@@ -20,7 +20,7 @@ class Batch(NamedTuple):
     labels: Tensor  # (B, S), no two neighbours equal
     frames: Tensor  # (B,), the first row full, the others shorter by up to a half
     tokens: Tensor  # (B,), in proportion
-    said: Tensor  # (B, T), labels of the true alignment
+    truth: Tensor  # (B, T), labels of the true alignment
 
 
 def spoken(dims: Mapping[str, int]) -> Batch:
@@ -34,17 +34,17 @@ def spoken(dims: Mapping[str, int]) -> Batch:
     share = 1 - 0.5 * np.arange(rows) / rows
     frames, tokens = (share * size).astype(np.int64), (share * count).astype(np.int64)
     logits = rng.standard_normal((rows, size, vocab), dtype=np.float32)
-    said = np.zeros((rows, size), np.int64)
+    truth = np.zeros((rows, size), np.int64)
     for row, n, m in zip(range(rows), frames, tokens):
         starts = np.sort(rng.choice(np.arange(1, n), m, replace=False))
         stays = rng.random(n) < 0.4  # a frame that continues the token of the frame before
-        said[row, starts] = labels[row, :m]
+        truth[row, starts] = labels[row, :m]
         follow = np.setdiff1d(starts + 1, starts)
         follow = follow[(follow < n) & stays[np.minimum(follow, n - 1)]]
-        said[row, follow] = said[row, follow - 1]
-        logits[row, np.arange(n), said[row, :n]] += 6
+        truth[row, follow] = truth[row, follow - 1]
+        logits[row, np.arange(n), truth[row, :n]] += 6
     log_probs = torch.log_softmax(torch.from_numpy(logits), -1)
-    return Batch(log_probs, *(torch.from_numpy(x) for x in (labels, frames, tokens, said)))
+    return Batch(log_probs, *(torch.from_numpy(x) for x in (labels, frames, tokens, truth)))
 
 
 def ours_ctc(given: Batch) -> Paths:
@@ -124,9 +124,9 @@ def check(given: Batch, result: Paths) -> None:
 def check_ctc(given: Batch, result: Paths) -> None:
     """Check also that the paths are no worse than the true alignment."""
     check(given, result)
-    for score, frames, log_probs, said in zip(result[1], given.frames, given.log_probs, given.said):
-        put_in = log_probs[:frames].gather(1, said[:frames, None]).sum(dtype=torch.float64)
-        assert score >= put_in - 1e-3, f"{score} is less than {put_in}, which another path has"
+    for score, frames, log_probs, truth in zip(result[1], given.frames, given.log_probs, given.truth):
+        expected = log_probs[:frames].gather(1, truth[:frames, None]).sum(dtype=torch.float64)
+        assert score >= expected - 1e-3, f"{score} is less than {expected}, which the true alignment has"
 
 
 def same_scores(given: Batch, result: Paths, theirs: Tensor) -> None:

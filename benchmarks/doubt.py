@@ -62,10 +62,10 @@ def wrong_texts(texts: dict[Path, str], seed: int = 0) -> dict[str, dict[Path, s
     others = strangers({path: normalize(text) for path, text in texts.items()}, seed)
     order = list(texts)
     kinds: dict[str, dict[Path, str]] = {"shuffled": {}, "next": {}, "half": {}, "words": {}}
-    for place, (path, text) in enumerate(texts.items()):
+    for number, (path, text) in enumerate(texts.items()):
         other = texts[others[path]]
         kinds["shuffled"][path] = other
-        following = (order[(place + step) % len(order)] for step in range(1, len(order)))
+        following = (order[(number + step) % len(order)] for step in range(1, len(order)))
         kinds["next"][path] = texts[next(p for p in following if normalize(texts[p]) != normalize(text))]
         words, stranger = text.split(), other.split()
         half = len(words) // 2
@@ -94,11 +94,11 @@ def measure(model: str, folder: Path, limit: int) -> Iterator[tuple[str, ...]]:
             except AlignmentError:  # too long for the audio, which is an error of its own
                 scores[kind].append((-np.inf, -np.inf))
     check = check_of(pipeline.model)
-    told = {kind: [a for a, _ in rows if a is not None] for kind, rows in scores.items()}
-    for kind, agreed in told.items():
+    agreements = {kind: [a for a, _ in rows if a is not None] for kind, rows in scores.items()}
+    for kind, agreed in agreements.items():
         if not agreed:
             continue
-        auc = f"{100 * roc(told['right'], agreed).auc:.1f}" if kind != "right" else ""
+        auc = f"{100 * roc(agreements['right'], agreed).auc:.1f}" if kind != "right" else ""
         of_scores = f"{100 * roc([s for _, s in scores['right']], [s for _, s in scores[kind]]).auc:.1f}"
         flagged = f"{100 * np.mean([a < check.threshold for a in agreed]):.1f}"
         yield (

@@ -64,8 +64,8 @@ def make(folder: Path, items: int, positives: int) -> Search:
     with (folder / store.VECTORS).open("wb") as file:
         for first in range(0, items, _BLOCK):
             count = min(_BLOCK, items - first)
-            heard = torch.randint(_SOUNDS, (count, _N), generator=generator)
-            block = noisy(sounds[heard], 0.8)
+            chosen = torch.randint(_SOUNDS, (count, _N), generator=generator)
+            block = noisy(sounds[chosen], 0.8)
             for q in range(_QUERIES if first == 0 else 0):
                 own = block[q * positives].clone()
                 chosen = torch.randperm(_N, generator=generator)[:_M].sort().values
@@ -174,9 +174,9 @@ def main(
     """Build an index of synthetic sequences, search it, and compare with OPAS on everything."""
     use_threads(threads)
     items = 4_000 if quick else items
-    with tempfile.TemporaryDirectory(dir=folder) as place:
-        made = make(Path(place), items, positives)
-        sizes = {file.name: file.stat().st_size for file in Path(place).iterdir()}
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        made = make(Path(temporary), items, positives)
+        sizes = {file.name: file.stat().st_size for file in Path(temporary).iterdir()}
         typer.echo(f"{items} items, {positives} relevant to a query, {threads} threads")
         typer.echo(f"build: {made.build_s:.1f} s, {items / made.build_s:.0f} items/s (centroids and codes)")
         memory = sum(sizes[name] for name in (store.CODES, store.ITEMS, store.CENTROIDS)) / items

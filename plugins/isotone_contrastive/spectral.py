@@ -31,9 +31,9 @@ class _EigenvalueProduct(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor, alike: bool, top: int | None) -> Tensor:
-        wanted = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
+        needed = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
         # one eigenvalue of distances is far larger than the others, which single precision would lose
-        (of_a, vectors_a), (of_b, vectors_b) = (_spectrum(x.double(), top, wanted) for x in (a, b))
+        (of_a, vectors_a), (of_b, vectors_b) = (_spectrum(x.double(), top, needed) for x in (a, b))
         match_a, match_b = matched(of_a, of_b, alike, max(len(a), len(b)))
         factors = (level(match, of, len(x)) for match, of, x in ((match_a, of_a, a), (match_b, of_b, b)))
         ctx.save_for_backward(*(x.to(a.dtype) for x in (vectors_a, vectors_b, *factors)))

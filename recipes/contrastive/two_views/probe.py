@@ -8,7 +8,6 @@ import torch
 from isotone_contrastive.embedder import Embedder
 from isotone_contrastive.functional import check_views
 from scipy.optimize import linear_sum_assignment
-from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 
@@ -44,7 +43,12 @@ def linear_probe(
         test_labels: M classes.
         decay: Weight of half of the squared weights beside the mean loss; the bias is free.
         iterations: At most, of L-BFGS.
+
+    Raises:
+        ImportError: scikit-learn is not installed.
     """
+    from sklearn.linear_model import LogisticRegression
+
     mean, deviation = train_features.mean(0), train_features.std(0).clamp(min=1e-6)
     x, y = (((f - mean) / deviation).double().cpu().numpy() for f in (train_features, test_features))
     # scikit-learn weighs the summed loss, not the mean

@@ -62,9 +62,9 @@ class Denoise(nn.Module):
         level = windows.square().mean(-1, keepdim=True).sqrt()
         target = windows / torch.where(level > 0, level, 1.0)
         noise = torch.randn(target.shape, generator=self.generator)
-        there = torch.arange(target.shape[1]) < lengths[:, None]
+        inside = torch.arange(target.shape[1]) < lengths[:, None]
         found = self.decoder(self.embedding(target + 0.5 * noise, lengths))
-        return (found - target).square().mean(-1)[there].mean()
+        return (found - target).square().mean(-1)[inside].mean()
 
 
 class Contrast(nn.Module):

@@ -38,18 +38,18 @@ def speech(count: int, seconds: float, sample_rate: int, seed: int) -> Iterator[
     for speaker in speakers(count, 0, seed)[0]:
         rng = np.random.default_rng([seed, len(speaker.name), *speaker.name.encode()])
         parts: list[Audio] = []
-        heard, order = 0, iter(())
-        while heard < seconds * SAMPLE_RATE:
+        length, order = 0, iter(())
+        while length < seconds * SAMPLE_RATE:
             number = next(order, None)
             if number is None:
                 order = iter(rng.permutation(len(texts)).tolist())
                 continue
-            said = engine.say(
+            sentence = engine.say(
                 texts[number], voice=f"en-us+{speaker.variant}", rate=speaker.rate, pitch=speaker.pitch,
                 pitch_range=speaker.pitch_range,
             )  # fmt: skip
-            parts.append(said.samples.astype(np.float32) / 32768)
-            heard += len(parts[-1])
+            parts.append(sentence.samples.astype(np.float32) / 32768)
+            length += len(parts[-1])
         samples = soxr.resample(np.concatenate(parts), SAMPLE_RATE, sample_rate)[
             : round(seconds * sample_rate)
         ]
@@ -72,7 +72,7 @@ def _tune(rng: np.random.Generator, seconds: float, rate: int) -> Audio:
     beat_s = 60 / float(rng.uniform(70, 150))
     chords = _PROGRESSIONS[rng.integers(len(_PROGRESSIONS))]
     lead, pad, bass = (_timbre(rng) for _ in range(3))
-    degree, place = int(rng.integers(7)), 0.0
+    degree, start_s = int(rng.integers(7)), 0.0
     beats = int(seconds / beat_s) + 1
     for beat in range(beats):
         chord = chords[beat // 4 % len(chords)]
@@ -83,12 +83,12 @@ def _tune(rng: np.random.Generator, seconds: float, rate: int) -> Audio:
         _add(out, bass, _pitch(tonic - 12, scale, chord), beat * beat_s, beat_s, 0.25, rate)
         if beat % 2 == 0:
             _drum(out, rng, beat * beat_s, 0.2, rate)
-    while place < seconds:
+    while start_s < seconds:
         length = beat_s * float(rng.choice((0.25, 0.5, 0.5, 1.0, 1.5)))
         degree = int(np.clip(degree + rng.integers(-3, 4), -3, 12))
         if rng.random() > 0.12:
-            _add(out, lead, _pitch(tonic + 12, scale, degree), place, length, 0.35, rate)
-        place += length
+            _add(out, lead, _pitch(tonic + 12, scale, degree), start_s, length, 0.35, rate)
+        start_s += length
     return (0.5 * out / np.abs(out).max()).astype(np.float32)
 
 
@@ -117,8 +117,8 @@ def _add(
     attack, decay = timbre[-2:]
     envelope = np.minimum(t / attack, 1) * np.exp(-t / decay) * np.minimum((size / rate - t) / 0.01, 1)
     numbers = np.arange(1, len(timbre) - 1)
-    heard = numbers * hz < rate / 2
-    waves = timbre[:-2, None][heard] * np.sin(2 * np.pi * hz * numbers[heard, None] * t)
+    audible = numbers * hz < rate / 2
+    waves = timbre[:-2, None][audible] * np.sin(2 * np.pi * hz * numbers[audible, None] * t)
     out[first : first + size] += level * envelope * waves.sum(0)
 
 

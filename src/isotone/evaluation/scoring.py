@@ -95,7 +95,7 @@ def score(
     if blank_counts is not None:
         sums |= _blanks([r for _, r in pairs], blank_counts, tier, grid, silence, relabel)
     sample = Sample(sums, _errors(table))
-    wanted = measures(collar_s, tolerance_s, tuple(edits), blank_counts is not None)
+    listed = measures(collar_s, tolerance_s, tuple(edits), blank_counts is not None)
     names = class_names(codes, classes or {})
     return Report(
         tier=tier,
@@ -103,7 +103,7 @@ def score(
         collar_s=collar_s,
         tolerance_s=tolerance_s,
         ids=ids,
-        metrics=estimate(sample, wanted, resamples, seed),
+        metrics=estimate(sample, listed, resamples, seed),
         edits=edits,
         classes=() if classes is None else tuple(class_rows(table, names)),
         transitions=() if classes is None else tuple(transition_rows(table, names)),

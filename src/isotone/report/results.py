@@ -91,13 +91,13 @@ def read_rows(folders: Sequence[Path]) -> list[Row]:
     for name, runs in found.items():
         config = configs[name]
         base = _base(name, config, configs)
-        for test, places in _tests(config).items():
-            results = [_read(run / place / "result.json") for run in runs for place in places]
+        for test, result in _tests(config).items():
+            results = [_read(run / result) for run in runs]
             values = {key: [_value(r, key) for r in results] for key in COLUMNS}
             tokens = config["tokens"]
             unit = "phone" if tokens["unit"] == "phones" and not tokens.get("lexicon") else "word"
-            place = (config["data"]["name"], config["splits"]["train"], test)
-            rows.append(Row(*place, unit, name, values, "" if base is None else difference(config, base)))
+            splits = (config["data"]["name"], config["splits"]["train"], test)
+            rows.append(Row(*splits, unit, name, values, "" if base is None else difference(config, base)))
     order = {name: i for i, name in enumerate(MODELS)}
     return sorted(rows, key=lambda r: order.get(r.model, len(MODELS)))
 
@@ -128,9 +128,9 @@ def write_results(folders: Sequence[Path], out: Path) -> list[Row]:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["corpus", "train", "test", "unit", "model", "run", *COLUMNS])
         for r in rows:
-            place = (r.corpus, r.train, r.test, r.unit, r.model)
+            key_cells = (r.corpus, r.train, r.test, r.unit, r.model)
             runs = range(len(r.values["error"]))
-            writer.writerows([*place, i, *(r.values[key][i] for key in COLUMNS)] for i in runs)
+            writer.writerows([*key_cells, i, *(r.values[key][i] for key in COLUMNS)] for i in runs)
     for name, (points, spreads) in _frontiers(rows).items():
         figure = frontier_figure(points, spreads, error=f"{_unit(rows, name)} error rate (%)", title=name)
         save(figure, out / f"{safe_name(name.replace(' ', '_'))}.png")
@@ -150,12 +150,12 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def _errors(rows: Sequence[Row]) -> str:
-    places = list(dict.fromkeys(_place(r) for r in rows))
-    cells = {(r.model, _place(r)): _cell(r, "error") for r in rows}
-    head = ["model", *(f"{p}, {_unit(rows, p)} error %" for p in places)]
+    splits = list(dict.fromkeys(_splits(r) for r in rows))
+    cells = {(r.model, _splits(r)): _cell(r, "error") for r in rows}
+    head = ["model", *(f"{p}, {_unit(rows, p)} error %" for p in splits)]
     lines = []
     for model in dict.fromkeys(r.model for r in rows):
-        lines.append([model, *(cells.get((model, p), "") for p in places)])
+        lines.append([model, *(cells.get((model, p), "") for p in splits)])
     return markdown_table(head, lines)
 
 
@@ -164,7 +164,7 @@ def _listed(rows: Sequence[Row], keys: Sequence[str], changes: bool = False) -> 
     lines = []
     for r in rows:
         changed = [r.difference] if changes else []
-        lines.append([_place(r), r.model, *changed, *(_cell(r, k) for k in keys)])
+        lines.append([_splits(r), r.model, *changed, *(_cell(r, k) for k in keys)])
     return markdown_table(head, lines)
 
 
@@ -174,28 +174,28 @@ def _cell(row: Row, key: str) -> str:
     return spread(row.values[key]) + (f" ({published:g})" if published is not None else "")
 
 
-_Places = dict[str, tuple[float, float]]
+_Points = dict[str, tuple[float, float]]
 
 
-def _frontiers(rows: Sequence[Row]) -> dict[str, tuple[_Places, _Places]]:
+def _frontiers(rows: Sequence[Row]) -> dict[str, tuple[_Points, _Points]]:
     """Return means and standard deviations of every system's error rate and IDR, by corpus and splits."""
-    out: dict[str, tuple[_Places, _Places]] = {}
+    out: dict[str, tuple[_Points, _Points]] = {}
     for r in rows:
         pairs = [
             (e, i) for e, i in zip(r.values["error"], r.values["idr"]) if e is not None and i is not None
         ]
         if pairs:
-            means, deviations = out.setdefault(_place(r), ({}, {}))
+            means, deviations = out.setdefault(_splits(r), ({}, {}))
             means[r.model], deviations[r.model] = mean_and_deviation(pairs)
     return out
 
 
-def _place(row: Row) -> str:
+def _splits(row: Row) -> str:
     return " ".join(dict.fromkeys((row.corpus, row.train, row.test)))
 
 
-def _unit(rows: Sequence[Row], place: str) -> str:
-    return next(r.unit for r in rows if _place(r) == place)
+def _unit(rows: Sequence[Row], splits: str) -> str:
+    return next(r.unit for r in rows if _splits(r) == splits)
 
 
 def _base(name: str, config: Mapping[str, Any], configs: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -206,11 +206,11 @@ def _base(name: str, config: Mapping[str, Any], configs: Mapping[str, Any]) -> M
     return min(same, key=lambda c: len(difference(config, c)), default=None)
 
 
-def _tests(config: Mapping[str, Any]) -> dict[str, list[Path]]:
-    """Return the folders with results, relative to the run's, by test split."""
+def _tests(config: Mapping[str, Any]) -> dict[str, Path]:
+    """Return the files with results, relative to the run's folder, by test split."""
     splits = config["splits"]
-    tests = {splits["test"]: [Path()]} if splits.get("test") else {}
-    return tests | {name: [Path("tests", safe_name(name))] for name in splits.get("more", [])}
+    tests = {splits["test"]: Path("result.json")} if splits.get("test") else {}
+    return tests | {name: Path("tests", safe_name(name), "result.json") for name in splits.get("more", [])}
 
 
 def _read(path: Path) -> dict[str, Any]:

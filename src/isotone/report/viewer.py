@@ -95,9 +95,9 @@ def _wave(samples: Array) -> str:
     _, low, high = outline(samples, columns=1500)
     peak = float(np.abs(samples).max()) or 1.0
     x = np.linspace(0, 1000, len(low))
-    there = [f"{a:.1f},{-b / peak:.3f}" for a, b in zip(x, high)]
-    back = [f"{a:.1f},{-b / peak:.3f}" for a, b in zip(x[::-1], low[::-1])]
-    return " ".join(there + back)
+    upper = [f"{a:.1f},{-b / peak:.3f}" for a, b in zip(x, high)]
+    lower = [f"{a:.1f},{-b / peak:.3f}" for a, b in zip(x[::-1], low[::-1])]
+    return " ".join(upper + lower)
 
 
 def _picture(samples: Array, sample_rate: int) -> str:
