@@ -159,18 +159,18 @@ def test_run_resume_and_cross(tmp_path: Path) -> None:
         assert max(scores) <= own["MAP"] + 1e-6 or retrieved[-1] < 16
     # interrupted after its first step, it ends with the same numbers
     training = module("training")
-    save = training.Trainer._save
+    save = training.Trainer.save
 
     def interrupt(trainer: Any) -> None:
         save(trainer)
         raise KeyboardInterrupt
 
-    training.Trainer._save = interrupt
+    training.Trainer.save = interrupt
     try:
         with pytest.raises(KeyboardInterrupt):
             run("opas", tmp_path / "resumed", "hashing.run=false")
     finally:
-        training.Trainer._save = save
+        training.Trainer.save = save
     with (tmp_path / "resumed" / "metrics.jsonl").open("a") as file:
         file.write('{"step": 2, "lo')
     resumed = run("opas", tmp_path / "resumed", "hashing.run=false")

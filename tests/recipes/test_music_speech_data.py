@@ -100,10 +100,10 @@ def test_synthesis_is_what_the_seed_says(kind: str) -> None:
 def test_tunes_have_the_pitches_of_their_notes() -> None:
     synthesis = module("synthesis")
     out, timbre = np.zeros(4000), np.array([1.0, 0, 0, 0, 0, 0, 0.01, 5.0])
-    synthesis._add(out, timbre, synthesis._pitch(69, (0, 2, 4, 5, 7, 9, 11), 0), 0.0, 1.0, 1.0, 4000)
+    synthesis.add_note(out, timbre, synthesis.pitch_hz(69, (0, 2, 4, 5, 7, 9, 11), 0), 0.0, 1.0, 1.0, 4000)
     assert np.abs(np.fft.rfft(out)).argmax() == 440  # Hz: a second of samples
-    assert synthesis._pitch(69, (0, 2, 4, 5, 7, 9, 11), 7) == pytest.approx(880)
-    assert synthesis._pitch(69, (0, 2, 4, 5, 7, 9, 11), -1) == pytest.approx(440 * 2 ** (-1 / 12))
+    assert synthesis.pitch_hz(69, (0, 2, 4, 5, 7, 9, 11), 7) == pytest.approx(880)
+    assert synthesis.pitch_hz(69, (0, 2, 4, 5, 7, 9, 11), -1) == pytest.approx(440 * 2 ** (-1 / 12))
 
 
 def test_prepared_data_are_kept_and_are_of_their_configuration(tmp_path: Path) -> None:

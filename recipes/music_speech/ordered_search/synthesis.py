@@ -78,16 +78,16 @@ def _tune(rng: np.random.Generator, seconds: float, rate: int) -> Audio:
         chord = chords[beat // 4 % len(chords)]
         if beat % 4 == 0:
             for third in (0, 2, 4):
-                pitch = _pitch(tonic, scale, chord + third)
-                _add(out, pad, pitch, beat * beat_s, 4 * beat_s, 0.12, rate)
-        _add(out, bass, _pitch(tonic - 12, scale, chord), beat * beat_s, beat_s, 0.25, rate)
+                pitch = pitch_hz(tonic, scale, chord + third)
+                add_note(out, pad, pitch, beat * beat_s, 4 * beat_s, 0.12, rate)
+        add_note(out, bass, pitch_hz(tonic - 12, scale, chord), beat * beat_s, beat_s, 0.25, rate)
         if beat % 2 == 0:
             _drum(out, rng, beat * beat_s, 0.2, rate)
     while start_s < seconds:
         length = beat_s * float(rng.choice((0.25, 0.5, 0.5, 1.0, 1.5)))
         degree = int(np.clip(degree + rng.integers(-3, 4), -3, 12))
         if rng.random() > 0.12:
-            _add(out, lead, _pitch(tonic + 12, scale, degree), start_s, length, 0.35, rate)
+            add_note(out, lead, pitch_hz(tonic + 12, scale, degree), start_s, length, 0.35, rate)
         start_s += length
     return (0.5 * out / np.abs(out).max()).astype(np.float32)
 
@@ -98,13 +98,13 @@ def _timbre(rng: np.random.Generator) -> NDArray[np.float64]:
     return np.concatenate([harmonics, [rng.uniform(0.005, 0.06), rng.uniform(0.15, 0.9)]])
 
 
-def _pitch(tonic: int, scale: tuple[int, ...], degree: int) -> float:
+def pitch_hz(tonic: int, scale: tuple[int, ...], degree: int) -> float:
     """Return the frequency of a scale's degree in Hz; degree 0 is the tonic, a MIDI note."""
     octave, step = divmod(degree, len(scale))
     return 440.0 * 2 ** ((tonic + 12 * octave + scale[step] - 69) / 12)
 
 
-def _add(
+def add_note(
     out: NDArray[np.float64], timbre: NDArray[np.float64], hz: float, start_s: float, length_s: float,
     level: float, rate: int,
 ) -> None:  # fmt: skip

@@ -159,7 +159,7 @@ class Trainer:
                     self.best_state = {k: v.clone() for k, v in self.ranker.state_dict().items()}
                 self._log({"step": self.step, "loss": float(loss.detach()), "dev_MAP": score, **self._betas(),
                            "seconds": time.perf_counter() - began})  # fmt: skip
-                self._save()
+                self.save()
                 report(self.step, float(loss.detach()), score)
         self.ranker.load_state_dict(self.best_state)
         self.ranker.eval()
@@ -172,7 +172,8 @@ class Trainer:
         with (self.folder / METRICS).open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
 
-    def _save(self) -> None:
+    def save(self) -> None:
+        """Write a checkpoint."""
         state = {
             "step": self.step, "best": self.best, "best_state": self.best_state,
             "ranker": self.ranker.state_dict(), "optimisers": [o.state_dict() for o in self.optimisers],
