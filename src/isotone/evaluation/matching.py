@@ -96,16 +96,18 @@ def _largest_matchings(
     for c in range(len(collars)):
         size, low = 0, 0
         for i in range(n):
+            # starts ascend, so the window of references within the collar only moves to the right
             while low < m and ref_times[low] < hyp_times[i] - collars[c]:
                 low += 1
             high = low
             while high < m and ref_times[high] <= hyp_times[i] + collars[c]:
                 high += 1
-            # from the right, so that i is used once
+            # from the right: a pair of this i then cannot extend another pair of the same i
             for j in range(high - 1, low - 1, -1):
                 same_left = hyp_left[i] == ref_left[j] and hyp_left[i] != SILENT
                 same_right = hyp_right[i] == ref_right[j] and hyp_right[i] != SILENT
                 if same_left or same_right:
+                    # a strictly increasing subsequence: j replaces the first tail that is not smaller
                     k = np.searchsorted(tails[:size], j)
                     tails[k] = j
                     if k == size:
@@ -122,13 +124,14 @@ def _edit_band(
     cost, above = np.full(n + 1, _INFINITE), np.full(n + 1, _INFINITE)  # edits, then minus the overlap
     apart, apart_above = np.zeros(n + 1, dtype=np.int64), np.zeros(n + 1, dtype=np.int64)
     step = np.zeros((m + 1, 2 * band + 1), dtype=np.uint8)  # 0 pair, 1 deletion, 2 insertion
+    # row i of the table is ref[:i], column j is hyp[:j]; only columns i - band to i + band are computed
     for j in range(min(n, band) + 1):
         above[j] = j * _EDIT
         step[0, j + band] = 2
     for i in range(1, m + 1):
         low, high = max(0, i - band), min(n, i + band)
         if low > 0:
-            cost[low - 1] = _INFINITE
+            cost[low - 1] = _INFINITE  # left of the band; the array still holds the row before last
         for j in range(low, high + 1):
             best, best_apart, best_step = above[j] + _EDIT, apart_above[j], 1
             if j > 0:
@@ -156,4 +159,5 @@ def _edit_band(
             i -= 1
         if taken != 1:
             j -= 1
+    # the overlaps subtracted are less than one edit: rounding up leaves the edits
     return pairs, -(-above[n] // _EDIT)

@@ -99,6 +99,7 @@ def average_precision_of(counts: npt.ArrayLike, top: int | None = None) -> Float
     n, relevant = _relevant(counts)
     before, relevant_before = _before(n), _before(relevant)
     end = before + n if top is None else np.minimum(before + n, np.maximum(before, _checked(top)))
+    # expected share of relevant items at each further rank inside a group of ties
     slope = np.where(n > 1, ratio(relevant - 1, n - 1), 0.0)
     inner = slope * (end - before)
     inner += (relevant_before + 1 - slope * (before + 1)) * harmonic_between(before, end)

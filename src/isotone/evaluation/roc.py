@@ -55,6 +55,7 @@ def roc(right: npt.ArrayLike, wrong: npt.ArrayLike) -> ROC:
     refused = np.append(np.searchsorted(np.sort(r), scores), len(r)) / len(r)
     accepted = np.append(len(w) - np.searchsorted(np.sort(w), scores), 0) / len(w)
     best = int(np.argmin(np.maximum(refused, accepted)))
+    # halfway between scores, so that neither side is decided by rounding
     around = scores[max(0, best - 1) : best + 1]
     around = around[np.isfinite(around)]
     threshold = float(around.mean()) if len(around) else float(scores[min(best, len(scores) - 1)])

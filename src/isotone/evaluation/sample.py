@@ -86,6 +86,7 @@ def bootstrap_weights(utterances: int, resamples: int, seed: int) -> Iterator[In
     """Draw resamples with replacement: blocks ``(r, U)`` of counts per utterance."""
     rng = np.random.default_rng(seed)
     for rows in _blocks(utterances, resamples):
+        # an offset per row makes one bincount count every row by itself
         drawn = rng.integers(0, utterances, (rows, utterances)) + utterances * np.arange(rows)[:, None]
         yield np.bincount(drawn.ravel(), minlength=rows * utterances).reshape(rows, utterances)
 
@@ -115,6 +116,7 @@ def _weighted_quantiles(values: Floats, utterance: Ints, weights: Ints, quantile
     out = np.full((len(weights), len(quantiles)), np.nan)
     for r in range(len(weights)):
         row = weights[r]
+        # an utterance drawn twice brings each of its errors twice
         size = 0
         for u in range(len(row)):
             size += row[u] * per_utterance[u]
@@ -127,6 +129,7 @@ def _weighted_quantiles(values: Floats, utterance: Ints, weights: Ints, quantile
             while seen <= rank:  # the error of that rank, counted from 0
                 k += 1
                 seen += row[utterance[k]]
+            # the next rank is the same error, unless its copies end here
             lower, upper = values[k], values[k]
             if seen <= rank + 1 and rank + 1 < size:
                 after = k + 1

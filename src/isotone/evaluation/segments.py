@@ -97,6 +97,7 @@ def segment_sums(table: SegmentTable, utterances: int, thresholds_s: Sequence[fl
     def add(values: Ints | Bools | Floats, unit: float = 1.0) -> Floats:
         return np.bincount(table.utterance, values, minlength=utterances) / unit
 
+    # ratios need a denominator: segments without duration, or pairs without extent, have none
     timed, spread = table.duration > 0, table.union > 0
     sums = {
         "counted": add(table.counted),
@@ -167,6 +168,7 @@ def transition_rows(table: SegmentTable, names: Sequence[str]) -> list[dict[str,
     Returns:
         One row per type, the most frequent first: ``left``, ``right``, ``boundaries``, ``bias_ms``, ``error_ms``.
     """
+    # a boundary between two segments is the start of the later one, so ends count only before silence
     last = table.counted & (table.right == SILENT)
     left = np.concatenate([table.left[table.counted], table.label[last]])
     right = np.concatenate([table.label[table.counted], np.full(last.sum(), SILENT)])

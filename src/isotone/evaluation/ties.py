@@ -31,10 +31,12 @@ def tie_counts(
     order = np.lexsort((-values, levels < 0), axis=1)
     ranked, level = np.take_along_axis(values, order, 1), np.take_along_axis(levels, order, 1)
     group = np.zeros(ranked.shape, np.int64)
+    # a new group begins wherever the sorted score changes
     group[:, 1:] = np.cumsum(ranked[:, 1:] != ranked[:, :-1], axis=1)
     groups = int(group.max(initial=0, where=level >= 0)) + 1
     count = max(2, int(levels.max(initial=0)) + 1)
     row = np.arange(len(values))[:, None] * groups
+    # number of the cell (query, group, affinity) of every item that is there
     cell = ((row + group) * count + level)[level >= 0]
     return np.bincount(cell, minlength=len(values) * groups * count).reshape(len(values), groups, count)
 
@@ -45,9 +47,11 @@ def harmonic_between(low: npt.ArrayLike, high: npt.ArrayLike) -> Floats:
     The difference of two large harmonic numbers would have few correct decimals.
     """
     low, high = np.asarray(low, float), np.asarray(high, float)
+    # the part up to _SERIES_FROM from a table, the part beyond it by the asymptotic series
     few = _HARMONIC[np.minimum(high, _SERIES_FROM).astype(np.int64)]
     few = few - _HARMONIC[np.minimum(low, _SERIES_FROM).astype(np.int64)]
     x, y = np.maximum(low, _SERIES_FROM), np.maximum(high, _SERIES_FROM)
+    # Euler-Maclaurin: log(y / x) and the differences of B_2k / (2k t^2k); log1p keeps a small difference exact
     tail = np.log1p((y - x) / x)
     for power, factor in ((1, 1 / 2), (2, -1 / 12), (4, 1 / 120), (6, -1 / 252), (8, 1 / 240)):
         tail += factor * (y**-power - x**-power)

@@ -58,7 +58,7 @@ def load(
     ``runs/RECIPE/EXPERIMENT`` unless a layer says otherwise.
 
     Args:
-        schema: A dataclass; a field without a value in any layer is an error.
+        schema: A dataclass with a field ``output``; a field without a value in any layer is an error.
         path: The experiment's YAML, in its recipe's folder even where it lies in the shared one.
         overrides: ``key=value`` pairs with dotted keys.
         presets: Overrides that name files. Default: none do.
@@ -95,7 +95,7 @@ def load(
 def load_saved(schema: type[T], path: Path) -> T:
     """Read the settings that a run saved.
 
-    Settings that the file lacks, as of a run from before they existed, have the schema's defaults; those that no longer
+    Interpolations are resolved. Settings that the file lacks, as of a run from before they existed, have the schema's defaults; those that no longer
     exist are left out.
     """
     layer = _keep_known(_read(path), schema)
