@@ -1,4 +1,4 @@
-"""Every definition on numbers worked by hand."""
+"""Every definition on numbers worked out by hand."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_silent_frames_are_those_whose_centre_no_label_covers() -> None:
     assert silent_frames(ref, 10).tolist() == [True, True] + [False] * 5 + [True] * 3
     # hop 20 ms, offset 10 ms: centres 20, 40, 60, 80: a start belongs to its segment, an end does not
     assert silent_frames(ref, 4, grid=Grid(0.02, 0.01)).tolist() == [False, False, False, True]
-    # h# speaks now; a, with centres 25 and 35, is silent
+    # h# is no silence now; a, with centres 25 and 35, is silent
     assert (
         silent_frames(ref, 10, silence={"a"}).tolist() == [False] * 2 + [True] * 2 + [False] * 3 + [True] * 3
     )

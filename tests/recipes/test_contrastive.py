@@ -38,7 +38,7 @@ TINY = {
 
 
 def tones(items: int, *, takes: int = 2, seed: int = 0) -> Recordings:
-    """Every item is two tones one after the other; view 1 is an octave higher, and noisier."""
+    """Make items of two consecutive tones; view 1 is an octave higher, and noisier."""
     rng = np.random.default_rng(seed)
     pitches = 200 * 2 ** np.random.default_rng(99).uniform(0, 3, (items, 2))
     recordings = Recordings()
@@ -124,7 +124,7 @@ def test_matching_accuracy() -> None:
 
 
 def minimise(x: torch.Tensor, labels: torch.Tensor, decay: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """Weights and bias that minimise the mean cross-entropy plus ``decay / 2`` times the squared weights."""
+    """Find weights and bias that minimise the mean cross-entropy plus ``decay / 2`` times the squared weights."""
     weight = x.new_zeros(int(labels.max()) + 1, x.shape[1], requires_grad=True)
     bias = x.new_zeros(len(weight), requires_grad=True)
     optimizer = torch.optim.LBFGS([weight, bias], max_iter=1000, line_search_fn="strong_wolfe")

@@ -1,4 +1,4 @@
-"""The experiments on ordered search in audio: data against their definition, and every experiment for some steps."""
+"""Experiments on ordered search in audio: scores against their definition, and every experiment for some steps."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_windows_that_are_contrasted_are_not_the_same() -> None:
         queries, items = module("pretraining").different(data, 100, recordings, generator)
         same = torch.eye(len(queries), dtype=torch.bool)
         assert len(queries) > 1
-        assert torch.equal(data.relevant[queries][:, items], same)  # one query a sequence
+        assert torch.equal(data.relevant[queries][:, items], same)  # one query per sequence
         assert data.counted[queries][:, items].all()  # and none that overlaps it
         assert recordings is None or len(data.query_recording[queries].unique()) == 1
 

@@ -150,6 +150,6 @@ def test_real_music() -> None:
     config = settings("opas", "data=music", f"data.root={DATA / 'music'}", "data.phases=1")
     _, sets = module("sets").prepare(config.data)
     assert all(len(part.corpus) >= config.data.copies for part in sets.values())
-    # on samples, a vector of every window finds its noisy copies before anything is learned
+    # on samples, untrained vectors of windows find their noisy copies
     rows = {"MaxSim": {"scorer": {"name": "max-sim"}, "queries": 50}}
     assert module("evaluation").baselines(rows, sets["test"], 0)["MaxSim"]["MAP"] > 0.9

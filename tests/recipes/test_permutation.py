@@ -31,7 +31,7 @@ MODULES = (
 
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleType]]:
-    """The recipe's modules, which are found beside its run.py."""
+    """Import the recipe's modules, which lie beside its run.py."""
     monkeypatch.syspath_prepend(str(RECIPE))
     before = {name: sys.modules.pop(name, None) for name in MODULES}
     yield importlib.import_module

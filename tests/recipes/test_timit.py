@@ -35,7 +35,7 @@ Run = Callable[[str], Path]
 
 @pytest.fixture(scope="session")
 def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What facebook/wav2vec2-large-lv60 is to the recipes: the same classes, with fewer and random weights."""
+    """A stand-in for facebook/wav2vec2-large-lv60: the same classes, with fewer and random weights."""
     folder = tmp_path_factory.mktemp("pretrained")
     torch.manual_seed(0)
     config = Wav2Vec2Config(

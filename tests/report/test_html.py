@@ -61,7 +61,7 @@ def test_a_page_of_everything(tmp_path):
     assert kinds == ["data:image/svg+xml", "data:image/png"]
     assert parsed.root.find("dl", "facts")[0].text == "seed3"
     assert list((tmp_path / "sub").iterdir()) == [path]
-    assert not parsed.root.find("script")  # nothing on this page needs one
+    assert not parsed.root.find("script")  # no section here has a script
     assert "default-src 'none'" in text
     assert "prefers-color-scheme: dark" in text
 

@@ -59,7 +59,7 @@ def test_segments_carry_their_exact_times():
     assert float(peaky.find("button")[1].attributes["data-start"]) == 1 / 3
     assert float(viewer.attributes["data-duration"]) == 1.0
     assert "silent" in first.find("button")[0].attributes["class"]
-    # one stop for the tab key a row
+    # one stop for the tab key per row
     assert [b.attributes["tabindex"] for b in first.find("button")] == ["0", "-1", "-1"]
 
 

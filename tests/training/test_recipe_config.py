@@ -1,4 +1,4 @@
-"""Recipes: what overrides what, and what is said of a recipe that cannot be used."""
+"""Recipes of speech: order of the layers, and errors of recipes that cannot be used."""
 
 from __future__ import annotations
 
@@ -106,13 +106,13 @@ def test_a_recipe_without_base(recipe: Path) -> None:
         (["data=tpy"], r"No preset 'tpy': .*tpy\.yaml is not there"),
     ],
 )
-def test_what_is_said_of_wrong_overrides(recipe: Path, overrides: list[str], message: str) -> None:
+def test_errors_of_wrong_overrides(recipe: Path, overrides: list[str], message: str) -> None:
     given = overrides if not overrides or overrides[0].startswith("data") else ["data.root=/x", *overrides]
     with pytest.raises(RecipeError, match=message):
         load_recipe(recipe, given)
 
 
-def test_what_is_said_of_wrong_files(recipe: Path) -> None:
+def test_errors_of_wrong_files(recipe: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"cct\.yaml\. Did you mean 'ctc'\? There is: ctc, toy"):
         load_recipe(recipe.with_name("cct.yaml"))
     recipe.write_text("heads: [\n")
@@ -148,7 +148,7 @@ def test_what_is_said_of_wrong_files(recipe: Path) -> None:
 def test_a_path_that_is_not_there_lists_what_is(
     recipe: Path, given: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beside the path: the folder's experiments, or the recipes below the nearest folder that there is."""
+    """The message lists the folder's experiments, or the recipes below the nearest existing folder."""
     root = recipe.parents[1]
     for name in ("models/wide.yaml", "boats/base.yaml", "more/cars/base.yaml"):
         (root / name).parent.mkdir(parents=True)
@@ -183,7 +183,7 @@ def test_experiments_that_recipes_share(recipe: Path) -> None:
     )  # ctc's and base's below
     assert found.output == "runs/toys/wide"
     assert not hasattr(found, "extends")
-    recipe.with_name("wide.yaml").write_text("train: {lr: 7.0e-4}\n")  # what is different here comes after it
+    recipe.with_name("wide.yaml").write_text("train: {lr: 7.0e-4}\n")  # the recipe's own file comes after it
     here = load_recipe(recipe.with_name("wide.yaml"), ["data.root=/x"])
     assert (here.train.lr, here.heads["ctc"]["dropout"]) == (7e-4, 0.5)
     assert experiments(recipe.parent) == ["ctc", "toy", "wide"]

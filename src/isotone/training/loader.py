@@ -95,8 +95,8 @@ def load(
 def load_saved(schema: type[T], path: Path) -> T:
     """Read the settings that a run saved.
 
-    Interpolations are resolved. Settings that the file lacks, as of a run from before they existed, have the schema's defaults; those that no longer
-    exist are left out.
+    Interpolations are resolved. Settings that the file lacks, as of a run from before they existed, have the schema's
+    defaults; those that no longer exist are left out.
     """
     layer = _keep_known(_read(path), schema)
     settings = OmegaConf.merge(OmegaConf.structured(schema), layer)
