@@ -94,6 +94,8 @@ def load_settings(name: str, overrides: Sequence[str] = ()) -> Experiment:
     picked = [text for text in overrides if text.startswith("methods=[")]
     others = [text for text in overrides if text not in picked]
     settings = load(SCHEMAS.get(name, Experiment), HERE / f"{name}.yaml", others)
+    if not any(text.startswith("output=") for text in others):
+        settings.output = f"{settings.output}/{name}"  # base.yaml names the folder of all experiments
     for text in picked:
         names = [str(method) for method in OmegaConf.from_dotlist([text]).methods]
         if unknown := [method for method in names if method not in settings.methods]:

@@ -236,6 +236,7 @@ def test_some_of_the_methods(module: Callable[[str], ModuleType]) -> None:
     )
     assert list(config.methods) == ["OT4P (0.3)", "Naive"]
     assert config.methods["Naive"]["lr"] == 0.5
+    assert config.output == "runs/permutation/synchronisation"
     with pytest.raises(ValueError, match="kind"):
         module("methods").build({"kind": "other"}, (1, 2), torch.Generator())
     with pytest.raises(ValueError, match="noise"):
