@@ -1,4 +1,4 @@
-"""A whole page that compares systems: scores, trade-off, collars, errors, training, and examples to hear."""
+"""A page that compares systems: scores, trade-off, collars, errors, training, and examples to listen to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.alignment import Alignment
-from isotone.report.curves import collar_figure, error_figure, frontier_figure, training_figure
+from isotone.report.curves import collar_figure, training_figure
+from isotone.report.errors import error_figure
+from isotone.report.frontier import frontier_figure
 from isotone.report.html import write_report
 from isotone.report.sections import Heading, Image, Section, Table, Text
 from isotone.report.viewer import Viewer
@@ -19,12 +21,12 @@ from isotone.report.viewer import Viewer
 
 @dataclass(frozen=True)
 class Example:
-    """One utterance to look at and to hear.
+    """One utterance to look at and to listen to.
 
     Attributes:
-        title: Its id, and what is said.
+        title: Its id and its text.
         audio: ``(N,)`` mono samples in [-1, 1].
-        sample_rate: Samples a second.
+        sample_rate: Samples per second.
         alignments: Alignment by system, the reference first.
         note: What to look for.
     """
@@ -37,8 +39,8 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """What is known of some systems; a part that is empty is left out of the page.
+class Overview:
+    """Results of several systems; an empty part is left out of the page.
 
     Attributes:
         scores: The headline table.
@@ -49,7 +51,7 @@ class Comparison:
         collar_bands: Confidence intervals of ``collars``, in percent.
         errors: For every system, signed boundary errors in seconds.
         history: For every system, what training logged.
-        examples: Utterances to hear.
+        examples: Utterances to listen to.
         tiers: Tiers shown of the examples.
     """
 
@@ -65,56 +67,54 @@ class Comparison:
     tiers: Sequence[str] = ("words", "phones")
 
 
-def comparison_sections(comparison: Comparison) -> list[Section]:
-    """The page's sections, for a page of one's own that holds more."""
+def overview_sections(overview: Overview) -> list[Section]:
+    """Return the page's sections, for use in a larger page."""
     parts: list[Section] = []
-    if comparison.scores is not None:
-        parts += [Heading("Results"), comparison.scores]
-    if comparison.frontier:
-        points = "; ".join(
-            f"{n}: {x:.2f} % errors, IDR {y:.2f} %" for n, (x, y) in comparison.frontier.items()
-        )
+    if overview.scores is not None:
+        parts += [Heading("Results"), overview.scores]
+    if overview.frontier:
+        points = "; ".join(f"{n}: {x:.2f} % errors, IDR {y:.2f} %" for n, (x, y) in overview.frontier.items())
         caption = "Error rate against intersection duration ratio (IDR). The upper left corner is best."
-        if comparison.frontier_spreads:
+        if overview.frontier_spreads:
             caption += " Bars: standard deviation over seeds."
-        figure = frontier_figure(comparison.frontier, comparison.frontier_spreads, error=comparison.error)
+        figure = frontier_figure(overview.frontier, overview.frontier_spreads, error=overview.error)
         parts += [Heading("Text against times"), Image(figure, points, caption)]
-    if comparison.collars:
-        figure = collar_figure(comparison.collars, comparison.collar_bands)
+    if overview.collars:
+        figure = collar_figure(overview.collars, overview.collar_bands)
         caption = (
             "Start F1: a start counts as found within the collar. Shaded: confidence interval, where known."
         )
         parts += [
             Heading("Boundaries"),
-            Image(figure, "Start F1 by collar for " + _list(comparison.collars), caption),
+            Image(figure, "Start F1 by collar for " + _list(overview.collars), caption),
         ]
-    if comparison.errors:
+    if overview.errors:
         medians = (
-            f"{name} {1000 * float(np.median(e)):+.1f} ms" for name, e in comparison.errors.items() if len(e)
+            f"{name} {1000 * float(np.median(e)):+.1f} ms" for name, e in overview.errors.items() if len(e)
         )
         caption = "Signed boundary errors (left) and the share of boundaries within a tolerance (right)."
         alt = "Boundary errors; medians: " + "; ".join(medians)
-        if not comparison.collars:
+        if not overview.collars:
             parts.append(Heading("Boundaries"))
-        parts.append(Image(error_figure(comparison.errors), alt, caption))
-    if comparison.examples:
+        parts.append(Image(error_figure(overview.errors), alt, caption))
+    if overview.examples:
         hint = "Click a segment to hear it. The thin lines are the boundaries of the first row's system."
         parts += [Heading("Examples"), Text(hint)]
-    for example in comparison.examples:
+    for example in overview.examples:
         parts.append(Heading(example.title, 3))
         parts.append(
-            Viewer(example.audio, example.sample_rate, example.alignments, comparison.tiers, example.note)
+            Viewer(example.audio, example.sample_rate, example.alignments, overview.tiers, example.note)
         )
-    if comparison.history:
-        alt = "Training curves of " + _list(comparison.history)
-        parts += [Heading("Training"), Image(training_figure(comparison.history), alt)]
+    if overview.history:
+        alt = "Training curves of " + _list(overview.history)
+        parts += [Heading("Training"), Image(training_figure(overview.history), alt)]
     return parts
 
 
-def comparison_report(
+def overview_report(
     path: Path | str,
     title: str,
-    comparison: Comparison,
+    overview: Overview,
     *,
     subtitle: str = "",
     facts: Mapping[str, object] | None = None,
@@ -124,12 +124,12 @@ def comparison_report(
     Args:
         path: Where it goes.
         title, subtitle, facts: As in :func:`isotone.report.html.write_report`.
-        comparison: What is known.
+        overview: The results.
 
     Returns:
         The file written.
     """
-    return write_report(path, title, comparison_sections(comparison), subtitle=subtitle, facts=facts)
+    return write_report(path, title, overview_sections(overview), subtitle=subtitle, facts=facts)
 
 
 def _list(names: Mapping[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""Spoken words and numbers in two views: what instance matching and linear probing learn from."""
+"""Data of instance matching and linear probing: spoken words and numbers in two views."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Recordings:
 
     Attributes:
         samples: Of each recording, float32.
-        item: What is said, by number.
-        view: 0 or 1: which group of voices says it.
-        labels: Classes by what they are of, such as ``speaker``; one number a recording.
+        item: Number of the word or number that is spoken.
+        view: 0 or 1, the group of voices that speaks it.
+        labels: Classes by kind, such as ``speaker``; one number per recording.
     """
 
     samples: list[Samples] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Recordings:
             self.labels[name].append(label)
 
     def of(self, item: int, view: int) -> list[int]:
-        """Numbers of the recordings of an item in a view."""
+        """Return the numbers of the recordings of an item in a view."""
         return [i for i, pair in enumerate(zip(self.item, self.view)) if pair == (item, view)]
 
 
@@ -59,12 +59,12 @@ Splits = dict[str, Recordings]
 
 
 def divide(items: int, shares: Sequence[float], rng: np.random.Generator) -> dict[str, list[int]]:
-    """Items in random order, shared out to train, dev and test.
+    """Divide items at random into train, dev and test.
 
     Args:
-        items: How many; they are numbered from 0.
+        items: Number of items, which are counted from 0.
         shares: Of train, dev and test, which sum to 1.
-        rng: Decides on the order.
+        rng: Of the order.
 
     Raises:
         ValueError: not three shares above 0 that sum to 1, or too few items for two in each split.
@@ -88,17 +88,17 @@ def synthetic_words(
     channel: bool = True,
     seed: int = 0,
 ) -> Splits:
-    """English words by espeak-ng voices: view 0 by women, view 1 by men; dev and test are other words.
+    """Synthesise English words by espeak-ng voices: view 0 by women, view 1 by men; each split has its own words.
 
     Labels: ``speaker``, and ``phone``, the first of the word.
 
     Args:
-        words: How many.
-        shares: Of the words that train, dev and test have.
+        words: Number of words.
+        shares: Shares of the words in train, dev and test.
         takes: Recordings of a word in each view, each by a voice drawn anew.
         voices: Speakers of each view.
         channel: Through microphones and with noise, see :func:`isotone.corpus.voices.record`.
-        seed: Decides on everything.
+        seed: Of everything random.
 
     Raises:
         ValueError: more words than there are, or too few for a split.
@@ -121,7 +121,7 @@ def synthetic_words(
         splits[split] = Recordings()
         for item, view, _ in itertools.product(items, (0, 1), range(takes)):
             speaker = groups[view][int(rng.integers(len(groups[view])))]
-            samples, phone = _say(engine, speaker, chosen[item], rng, channel)
+            samples, phone = _synthesise(engine, speaker, chosen[item], rng, channel)
             splits[split].add(
                 samples, item, view, speaker=everybody.index(speaker),
                 phone=phones.setdefault(phone, len(phones)),
@@ -129,24 +129,24 @@ def synthetic_words(
     return splits
 
 
-def _say(
+def _synthesise(
     engine: Engine, speaker: Speaker, word: str, rng: np.random.Generator, channel: bool
 ) -> tuple[Samples, str]:
-    """A word with little silence around it, and its first phone."""
-    said = record(engine, speaker, 1, word, rng, channel=channel)
+    """Synthesise a word with little silence around it; also return its first phone."""
+    utterance = record(engine, speaker, 1, word, rng, channel=channel)
     margin = round(_MARGIN_S * SAMPLE_RATE)
-    first, last = said.phones[1], said.phones[-2]
-    part = said.samples[max(0, first.start - margin) : last.end + margin]
+    first, last = utterance.phones[1], utterance.phones[-2]
+    part = utterance.samples[max(0, first.start - margin) : last.end + margin]
     return (part / 32768).astype(np.float32), first.label
 
 
 def digits(*, root: str | Path) -> Splits:
-    """The Free Spoken Digit Dataset: train, and the first five recordings of each speaker and digit as test.
+    """Read the Free Spoken Digit Dataset; the first five recordings of each speaker and digit are the test split.
 
     Every recording is an item of its own, of view 0. Labels: ``digit`` and ``speaker``.
 
     Args:
-        root: The folder that holds ``recordings``.
+        root: Folder that contains ``recordings``.
 
     Raises:
         FileNotFoundError: there are no recordings.
@@ -167,18 +167,18 @@ def numbers(
     takes: int = 2,
     seed: int = 0,
 ) -> Splits:
-    """Numbers put together from the Free Spoken Digit Dataset: the same digits by other people.
+    """Join recordings of the Free Spoken Digit Dataset to numbers of several digits.
 
-    View 0 is said by the first half of the speakers, in order of their names, view 1 by the others; dev and test are
-    other numbers, and test has recordings of its own.
+    The first half of the speakers, in order of their names, speak view 0, the others view 1. Each split has its own
+    numbers, and test its own recordings.
 
     Args:
-        root: The folder that holds ``recordings``.
+        root: Folder that contains ``recordings``.
         length: Digits of a number.
-        items: How many numbers, drawn from all.
-        shares: Of the numbers that train, dev and test have.
+        items: Number of numbers, drawn from all.
+        shares: Shares of the numbers in train, dev and test.
         takes: Recordings of a number in each view, each by a speaker drawn anew.
-        seed: Decides on everything.
+        seed: Of everything random.
 
     Raises:
         FileNotFoundError: there are no recordings.
@@ -209,7 +209,7 @@ def numbers(
 
 
 def _read_digits(root: Path) -> dict[tuple[int, int, int], Samples]:
-    """Recordings at 16 kHz by digit, speaker (in order of their names) and take."""
+    """Read recordings at 16 kHz by digit, speaker (in order of their names) and take."""
     files = [(path, found) for path in sorted((root / "recordings").glob("*.wav"))
              if (found := _DIGIT_FILE.fullmatch(path.name))]  # fmt: skip
     if not files:
@@ -231,11 +231,11 @@ SOURCES: dict[str, Callable[..., Splits]] = {
 
 
 class Pool:
-    """Inputs of recordings by item and view, to draw batches of two views from.
+    """Inputs of recordings by item and view, from which batches of two views are drawn.
 
     Args:
         inputs: ``(T, F)`` of every recording.
-        first: Of every item, the numbers of its recordings in the first view.
+        first: For every item, the numbers of its recordings in the first view.
         second: In the second. Where an item has the same numbers in both, two different ones are drawn.
 
     Raises:
@@ -254,7 +254,7 @@ class Pool:
         return len(self.first)
 
     def draw(self, items: Sequence[int], rng: np.random.Generator) -> tuple[list, list]:
-        """One recording of each item in either view."""
+        """Draw one recording of each item in either view."""
         a, b = [], []
         for item in items:
             one, other = self.first[item], self.second[item]

@@ -16,7 +16,7 @@ from isotone.report.style import CURVE_IN, looks, styled, tidy
 
 @styled
 def sweep_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """A line a score over beta, the band one standard deviation over the seeds to either side.
+    """Draw one line per score over beta, with a band of one standard deviation over the seeds.
 
     Args:
         rows: Each with ``beta`` and ``scores`` by name, 0 to 1; only rows of one family of systems make sense.
