@@ -15,7 +15,8 @@ import typer
 from omegaconf import OmegaConf
 
 from isotone import audio as sound
-from isotone.corpus import SILENCE, reference
+from isotone.alignment import SILENCE
+from isotone.corpus import reference
 from isotone.corpus.manifest import load_splits
 from isotone.evaluation import score
 from isotone.model import Model

@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from isotone.alignment import Alignment, AlignmentError, Segment, Tier
-from isotone.corpus import SILENCE
+from isotone.alignment import SILENCE, Alignment, AlignmentError, Segment, Tier
 from isotone.interfaces import Aligner, Decoder, Format, Head, Loss
 from isotone.types import Coupling, Emissions, Frames, Grid, Targets, length_mask
 

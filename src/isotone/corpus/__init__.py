@@ -10,9 +10,6 @@ from typing import Any
 
 from isotone.alignment import Alignment, Tier, tier_from_spans
 
-#: Labels that stand for silence, in any corpus; folded phones write ``sil``.
-SILENCE = frozenset({"", "sil", "h#", "pau", "epi", "sp", "spn", "<eps>", "<sil>", "#"})
-
 #: Columns of every corpus. ``audio`` is a path, of which ``start`` to ``end`` seconds are the utterance; ``words``
 #: and ``phones`` hold ``label``, ``start`` and ``end`` (seconds from the utterance's start), empty where unknown.
 COLUMNS = ("id", "audio", "start", "end", "text", "words", "phones", "speaker")

@@ -9,9 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from isotone.alignment import Tier, tier_from_spans
+from isotone.alignment import SILENCE, Tier, tier_from_spans
 from isotone.audio import AUDIO_SUFFIXES, DECODED_SUFFIXES, info, without_copies
-from isotone.corpus import SILENCE
 from isotone.corpus.rows import Part, RowCorpus, recording_row
 from isotone.format.tier_names import find_tier
 

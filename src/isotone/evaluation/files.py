@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from isotone.alignment import Alignment
+from isotone.alignment import SILENCE, Alignment
 from isotone.batch.inputs import place
-from isotone.corpus import SILENCE
 from isotone.evaluation.comparison import Comparison, compare
 from isotone.evaluation.ids import key, match_ids
 from isotone.evaluation.report import Report

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from isotone.alignment import Alignment, AlignmentError, Segment, Tier, tier_from_spans
-from isotone.corpus import SILENCE
+from isotone.alignment import SILENCE, Alignment, AlignmentError, Segment, Tier, tier_from_spans
 
 #: Names of tiers in lower case, as MFA, Praat, FAVE, WebMAUS, SPPAS, TIMIT and DoReCo write them.
 SYNONYMS = {

@@ -10,8 +10,7 @@ import matplotlib.image
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.alignment import Alignment, Segment, Tier
-from isotone.corpus import SILENCE
+from isotone.alignment import SILENCE, Alignment, Segment, Tier
 from isotone.report.assets import VIEWER_CSS, VIEWER_JS
 from isotone.report.markup import data_uri, escape, wav_uri
 from isotone.report.spectrum import Array, mono, outline, spectrogram
