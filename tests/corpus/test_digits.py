@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,29 +22,15 @@ from isotone.corpus.digits import (
     join_words,
 )
 from isotone.corpus.manifest import prepare
+from tests.corpus.miniatures import speak_digits
 from tests.paths import DATA
 
 FEW = {"train": 12, "dev": 3, "test": 5}
 
 
-def speak(folder: Path, seed: int = 0, indices: Iterable[int] = range(12)) -> Path:
-    """A miniature of the data set: two speakers, every word of its own noise, with silence at both ends."""
-    rng = np.random.default_rng(seed)
-    (folder / "recordings").mkdir(parents=True)
-    for speaker in ("ann", "bob"):
-        for digit in range(10):
-            for index in indices:
-                word = rng.uniform(0.1, 0.3, int(rng.integers(800, 2400))) * rng.choice([-1, 1])
-                word[1::2] *= -1
-                silent = np.zeros(80 * int(rng.integers(0, 4)))
-                path = folder / "recordings" / f"{digit}_{speaker}_{index}.wav"
-                soundfile.write(path, np.concatenate([silent, word, silent]), SAMPLE_RATE, subtype="PCM_16")
-    return folder
-
-
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return speak(tmp_path_factory.mktemp("digits") / "fsdd")
+    return speak_digits(tmp_path_factory.mktemp("digits") / "fsdd")
 
 
 def load(corpus: DigitsCorpus, split: str) -> Iterator[tuple[dict, np.ndarray]]:
@@ -135,7 +121,7 @@ def test_sequences_depend_on_the_options_alone(root: Path, tmp_path: Path) -> No
 
 
 def test_they_are_made_once_and_again_when_the_data_set_changes(tmp_path: Path) -> None:
-    root = speak(tmp_path / "fsdd", indices=(0, 4, 5, 10))
+    root = speak_digits(tmp_path / "fsdd", indices=(0, 4, 5, 10))
     corpus = DigitsCorpus(root, cache=tmp_path / "cache", **FEW)
     manifest = corpus.root / "manifest.json"
     prepared = prepare(
@@ -155,7 +141,7 @@ def test_they_are_made_once_and_again_when_the_data_set_changes(tmp_path: Path) 
 
 
 def test_what_cannot_be_used_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    root = speak(tmp_path / "fsdd", indices=(0, 4, 5, 10))
+    root = speak_digits(tmp_path / "fsdd", indices=(0, 4, 5, 10))
     place = root / "recordings"
     (place / "seven_ann_1.wav").write_bytes((place / "7_ann_0.wav").read_bytes())
     (place / "README.md").write_text("not a recording")
@@ -189,7 +175,7 @@ def test_errors(root: Path, tmp_path: Path) -> None:
         DigitsCorpus(root, length=[0, 3])
     with pytest.raises(ValueError, match="adjoining from 0 to 1"):
         DigitsCorpus(root, adjoining=1.5)
-    few = speak(tmp_path / "few", indices=range(8))
+    few = speak_digits(tmp_path / "few", indices=range(8))
     with pytest.raises(ValueError, match=r"no recordings for the split 'train'.*from 10 on"):
         DigitsCorpus(few, cache=tmp_path, **FEW).load("dev")
 

@@ -5,21 +5,12 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-import numpy as np
 import pytest
-import soundfile
 from praatio import textgrid
 
 from isotone.corpus import COLUMNS, reference
 from isotone.corpus.folder import FolderCorpus
-
-
-def record(path: Path, seconds: float = 0.5, **texts: str) -> None:
-    """A recording, and files beside it: suffix to contents."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    soundfile.write(path, np.zeros(round(16000 * seconds)), 16000)
-    for suffix, text in texts.items():
-        path.with_suffix(f".{suffix}").write_text(text, encoding="utf-8")
+from tests.corpus.miniatures import record
 
 
 def write_textgrid(path: Path, tiers: dict[str, list[tuple[float, float, str]]], end: float = 0.5) -> None:

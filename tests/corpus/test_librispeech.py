@@ -6,24 +6,13 @@ import logging
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 import soundfile
 
 from isotone.corpus import COLUMNS
 from isotone.corpus.librispeech import PARTS, SPLITS, LibriSpeechCorpus
+from tests.corpus.miniatures import chapter
 from tests.paths import DATA
-
-
-def chapter(root: Path, part: str, name: str, lines: dict[str, str], seconds: float = 0.25) -> Path:
-    """A chapter with a recording for every line."""
-    speaker, number = name.split("-")
-    folder = root / part / speaker / number
-    folder.mkdir(parents=True)
-    for i, id in enumerate(lines):
-        soundfile.write(folder / f"{id}.flac", np.zeros(round(16000 * seconds) + i), 16000)
-    (folder / f"{name}.trans.txt").write_text("".join(f"{id} {text}\n" for id, text in lines.items()))
-    return folder
 
 
 @pytest.fixture

@@ -1,0 +1,33 @@
+"""Every law of formats can fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from isotone import formats
+from isotone.alignment import Alignment
+from isotone.interfaces import Format
+from isotone.testing import check_format
+
+
+@pytest.mark.parametrize(("shift_s", "law"), [(0.01, "times are kept"), (0.0, "stays the same")])
+def test_a_format_that_loses_something_is_caught(shift_s: float, law: str) -> None:
+    json = formats.build("json")
+
+    class Broken(Format):
+        suffix = ".json"
+
+        def dumps(self, alignment: Alignment) -> str:
+            return json.dumps(alignment)
+
+        def loads(self, text: str, id: str) -> Alignment:
+            tiers = []
+            for tier in json.loads(text, id).tiers:
+                moved = [replace(s, start=s.start + shift_s, end=s.end + shift_s, score=None) for s in tier]
+                tiers.append(replace(tier, segments=tuple(moved)))
+            return Alignment(id, 2.5, tuple(tiers))
+
+    with pytest.raises(AssertionError, match=law):
+        check_format(Broken())
