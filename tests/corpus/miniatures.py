@@ -11,7 +11,7 @@ import numpy as np
 import soundfile
 from datasets import Audio, Dataset
 
-from isotone.corpus.digits import SAMPLE_RATE
+from isotone.corpus.digit_recordings import SAMPLE_RATE
 
 
 def record(path: Path, seconds: float = 0.5, **texts: str) -> None:

@@ -12,15 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone import corpora
-from isotone.corpus.digits import (
+from isotone.corpus.digit_recordings import (
     HELD_OUT,
     SAMPLE_RATE,
     WORDS,
-    DigitsCorpus,
     cut_ends,
     find_recordings,
     join_words,
 )
+from isotone.corpus.digits import DigitsCorpus
 from isotone.corpus.manifest import prepare
 from tests.corpus.miniatures import speak_digits
 from tests.paths import DATA

@@ -220,7 +220,7 @@ def test_impossible_options(tmp_path, options, message):
 
 def test_sentences_are_said_again_when_they_run_out():
     train, _ = speakers(1, 2, 0)
-    found = synth._utterances(train, [(17, "A dog."), (700, "A cat.")], 1e9, [0], False)
+    found = synth.utterances(train, [(17, "A dog."), (700, "A cat.")], 1e9, [0], False)
     numbers = [next(found).number for _ in range(6)]
     assert [sorted(numbers[i : i + 2]) for i in (0, 2, 4)] == [[17, 700], [1017, 1700], [2017, 2700]]
 

@@ -52,7 +52,7 @@ def content(index: Path) -> dict[str, object]:
     arrays = ("items", "vectors", "codes", "lengths", "centroids")
     return {
         "recordings": [replace(r, stamp=(0, 0)) for r in opened.recordings], "model": opened.model,
-        "threshold": opened.threshold, **{name: np.array(getattr(opened, name)).tolist() for name in arrays},
+        "threshold": opened.threshold, **{name: np.asarray(getattr(opened, name)).tolist() for name in arrays},
     }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ pytest.importorskip("espeakng_loader", reason="espeak-ng is not installed: isoto
 
 from isotone.text import espeak, espeak_library
 from isotone.text.espeak import Engine, phonemize, synthesise, timit_speech
+from isotone.text.espeak_timit import TIMIT, TWO_PHONES
 from isotone.text.phones import PHONES_61
 
 TEXT = "Sister Susan sees six ships, and Jack picks cheap shoes."
@@ -136,11 +137,11 @@ def test_any_spelling_has_timit_phones(words):
 @given(st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=4), min_size=1, max_size=4))
 def test_merged_words_are_cut_where_they_meet(words):
     merged = [p for word in words for p in word]
-    sizes = espeak._cut(merged, words)
+    sizes = espeak.divide_phones(merged, words)
     assert sum(sizes) == len(merged)
     assert all(s >= 1 for s in sizes)
     distinct = [[f"{i}{p}" for p in word] for i, word in enumerate(words)]
-    assert espeak._cut([p for word in distinct for p in word], distinct) == [len(w) for w in words]
+    assert espeak.divide_phones([p for word in distinct for p in word], distinct) == [len(w) for w in words]
 
 
 def test_an_engine_repeats_itself_in_another_process():
@@ -216,7 +217,7 @@ def test_without_the_wheel_the_error_says_how_to_install_it(monkeypatch):
 
 
 def test_every_mapped_phone_is_timits():
-    for mnemonic in (*espeak._TIMIT, *espeak._TWO_PHONES):
+    for mnemonic in (*TIMIT, *TWO_PHONES):
         parts = espeak.to_timit(mnemonic)
         assert {label for label, _ in parts} <= set(PHONES_61)
         assert sum(share for _, share in parts) == pytest.approx(1)
