@@ -159,3 +159,20 @@ def test_errors(tmp_path: Path) -> None:
         FolderCorpus(tmp_path).load("eval")
     with pytest.raises(ValueError, match=r"from 0 to 0\.5; got 0\.6"):
         FolderCorpus(tmp_path, test_share=0.6)
+
+
+def test_of_two_transcripts_the_unread_one_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    record(tmp_path / "a.wav", txt="read", lab="not read")
+    record(tmp_path / "b.wav", txt="read", lab="not read")
+    record(tmp_path / "c.wav", lab="the only one")
+    with caplog.at_level(logging.WARNING):
+        rows = FolderCorpus(tmp_path).load("all")
+    assert rows["text"][:] == ["read", "read", "the only one"]
+    assert [r.getMessage() for r in caplog.records] == [
+        f"{tmp_path}: a transcript is a.txt, not a.lab beside it (and the like for 1 more)."
+    ]
+    caplog.clear()
+    (tmp_path / "a.lab").unlink()
+    (tmp_path / "b.lab").unlink()
+    FolderCorpus(tmp_path).load("all")
+    assert not caplog.records

@@ -236,10 +236,11 @@ class Plain(Corpus):
 
 
 @pytest.fixture
-def plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setitem(corpora._registered, "plain", Plain)
+def plain() -> Iterator[None]:
+    corpora.register("plain")(Plain)
     Plain.loaded = 0
-    return
+    yield
+    corpora.unregister("plain")
 
 
 @pytest.mark.usefixtures("plain")

@@ -264,11 +264,18 @@ def test_no_folder_is_an_error(tmp_path):
     assert read_folder(tmp_path) == Folder()
 
 
-def test_other_peoples_formats_are_found_by_their_suffix(tmp_path, monkeypatch):
+@pytest.fixture
+def lab_format():
+    @isotone.formats.register("lab")
     class LabFormat(CTMFormat):
         suffix = ".lab"
 
-    monkeypatch.setitem(isotone.formats._registered, "lab", LabFormat)
+    yield LabFormat
+    isotone.formats.unregister("lab")
+
+
+@pytest.mark.usefixtures("lab_format")
+def test_formats_of_other_distributions_are_found_by_their_suffix(tmp_path):
     path = tmp_path / "utt.LAB"
     path.write_text("utt 1 0 1 a")
     assert read(path).tier("words").labels == ["a"]

@@ -9,7 +9,10 @@ import soundfile
 import torch
 from isotone_opas.model import OPAS
 
+from isotone.search.searcher import LogMelSearcher
+
 RATE = 16_000
+LOG_MEL = LogMelSearcher()
 
 
 def sounds(seconds: float, seed: int, rate: int = RATE) -> np.ndarray:
@@ -47,3 +50,7 @@ def save_opas(folder: Path, seed: int = 0) -> Path:
     )
     model.save(folder)
     return folder
+
+
+class Killed(BaseException):
+    """Raised in place of a kill: nothing in the package catches it."""

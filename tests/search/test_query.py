@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-import isotone.search.query
 from isotone.search import Match, SearchIndex, build_index, open_searcher, query_vectors, search
-from isotone.search.query import rank
+from isotone.search.query import overlap, rank
 from isotone.search.searcher import LogMelSearcher, best_selection
 from tests.search.parts import RATE, save_opas, sounds, write
 
@@ -81,7 +80,7 @@ def test_items_of_one_place_do_not_hide_those_that_come_after(
     """However many items overlap the best match, the next place is found, with its own score."""
     scores = torch.arange(copies + 1, 0, -1) / 10
     items = np.array([0] * copies + [len(index) - 1])
-    monkeypatch.setattr(isotone.search.query, "rank", lambda *_: (items, scores))
+    monkeypatch.setattr("isotone.search.query.rank", lambda *_: (items, scores))
     found = search(index, LOG_MEL, query, top=2)
     assert [m.score for m in found] == pytest.approx([(copies + 1) / 10, 0.1])
     assert [m.rank for m in found] == [1, 2]
@@ -89,7 +88,7 @@ def test_items_of_one_place_do_not_hide_those_that_come_after(
 
 
 @pytest.mark.parametrize(
-    ("file", "start", "end", "overlap"),
+    ("file", "start", "end", "expected"),
     [
         ("a", 1.0, 2.0, False),
         ("a", 1.99, 4.0, True),
@@ -98,10 +97,10 @@ def test_items_of_one_place_do_not_hide_those_that_come_after(
         ("a", 4.0, 5.0, False),
     ],
 )
-def test_places_that_touch_do_not_overlap(file: str, start: float, end: float, overlap: bool) -> None:
+def test_places_that_touch_do_not_overlap(file: str, start: float, end: float, expected: bool) -> None:
     one = Match(1, 0.9, "a", "a", 2.0, 4.0, (), 9.0, 0)
     other = Match(2, 0.8, file, file, start, end, (), 9.0, 1)
-    assert isotone.search.query._overlap(one, other) == isotone.search.query._overlap(other, one) == overlap
+    assert overlap(one, other) == overlap(other, one) == expected
 
 
 def test_the_longest_clip_has_as_many_windows_as_an_item(tmp_path: Path) -> None:

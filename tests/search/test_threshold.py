@@ -135,7 +135,7 @@ def test_the_bound_is_exceeded_at_the_rate_that_is_asked_for() -> None:
     """Conformal: over samples of n, a further value exceeds the bound with a probability of 1 % at most."""
     rng = np.random.default_rng(0)
     for count in (99, 299):
-        bounds = [threshold._upper(rng.normal(size=count).tolist(), 0.01) for _ in range(400)]
+        bounds = [threshold.upper_margin(rng.normal(size=count).tolist(), 0.01) for _ in range(400)]
         # of the normal distribution, the share above each bound
         exceeded = np.mean([np.mean(rng.normal(size=4000) > bound) for bound in bounds])
         assert 0.003 < exceeded < 0.0125
@@ -143,7 +143,7 @@ def test_the_bound_is_exceeded_at_the_rate_that_is_asked_for() -> None:
 
 def test_with_few_clips_it_is_the_largest_and_the_rate_says_so() -> None:
     margins = np.linspace(0.1, 0.3, 20).tolist()
-    assert threshold._upper(margins, 0.01) == pytest.approx(0.3)
+    assert threshold.upper_margin(margins, 0.01) == pytest.approx(0.3)
     assert Threshold(0.01, (1,), (0.3,), (20,)).rate_of(1) == pytest.approx(1 / 21)
     assert Threshold(0.01, (1,), (0.3,), (299,)).rate_of(1) == 0.01
 
@@ -153,7 +153,7 @@ def test_a_tenth_of_copies_hardly_moves_it() -> None:
     clean = (0.2 + 0.03 * rng.gumbel(size=299)).tolist()
     spoilt = [0.8] * 30 + clean[30:]
     # without the bound by quartiles it would be 0.8
-    assert threshold._upper(spoilt, 0.01) < threshold._upper(clean, 0.01) + 0.06
+    assert threshold.upper_margin(spoilt, 0.01) < threshold.upper_margin(clean, 0.01) + 0.06
 
 
 def test_margins_between_lengths_are_interpolated_and_constant_beyond() -> None:

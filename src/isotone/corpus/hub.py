@@ -85,8 +85,8 @@ class HubCorpus(RowCorpus):
         folder = self.root / safe_name(split)
         for number, row in enumerate(rows):
             id = str(row.get(self.columns["id"], f"{number:07d}"))
-            place = folder / f"{number // _FILES_PER_FOLDER:05d}" / f"{number:07d}-{safe_name(id)}"
-            yield id, partial(self._part, id, row, place)
+            stem = folder / f"{number // _FILES_PER_FOLDER:05d}" / f"{number:07d}-{safe_name(id)}"
+            yield id, partial(self._part, id, row, stem)
 
     def sources(self, split: str) -> Sequence[Path]:
         """Return the local file or folder, if there is one, and the folder of the copied audio."""

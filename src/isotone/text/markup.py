@@ -74,17 +74,17 @@ class Cleaned:
 
     Attributes:
         text: The text that is left, with a space in place of an event between words.
-        places: For every character of ``text`` its position in the source.
+        positions: For every character of ``text`` its position in the source.
         left_out: The markup, in order, each once.
     """
 
     text: str
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     left_out: tuple[str, ...]
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return the span in the source of a non-empty part of the text."""
-        return self.places[start], self.places[end - 1] + 1
+        return self.positions[start], self.positions[end - 1] + 1
 
 
 def clean(text: str, *, keep: bool = False) -> Cleaned:
@@ -95,22 +95,22 @@ def clean(text: str, *, keep: bool = False) -> Cleaned:
         keep: Remove nothing.
     """
     kept: list[str] = []
-    places: list[int] = []
+    positions: list[int] = []
     left_out: list[str] = []
     now = 0
     for start, end, space in [] if keep else _markup(text):
         if start < now:  # inside another one
             continue
         kept += text[now:start]
-        places += range(now, start)
+        positions += range(now, start)
         left_out.append(" ".join(text[start:end].split()))
         if space:
             kept.append(" ")
-            places.append(start)
+            positions.append(start)
         now = end
     kept += text[now:]
-    places += range(now, len(text))
-    return Cleaned("".join(kept), tuple(places), tuple(dict.fromkeys(left_out)))
+    positions += range(now, len(text))
+    return Cleaned("".join(kept), tuple(positions), tuple(dict.fromkeys(left_out)))
 
 
 def unclear(text: str) -> Iterator[tuple[int, int]]:
