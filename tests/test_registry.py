@@ -19,7 +19,7 @@ GROUP = "isotone_test.losses"
 
 @pytest.fixture
 def install(tmp_path, monkeypatch):
-    """A function that installs a distribution: its module's source and the names it declares."""
+    """Return a function that installs a distribution from the source of its module and the names it declares."""
     monkeypatch.syspath_prepend(str(tmp_path))
     modules = []
 

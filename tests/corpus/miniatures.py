@@ -15,7 +15,7 @@ from isotone.corpus.digit_recordings import SAMPLE_RATE
 
 
 def record(path: Path, seconds: float = 0.5, **texts: str) -> None:
-    """A recording, and files beside it: suffix to contents."""
+    """Write a recording, and files beside it: suffix to contents."""
     path.parent.mkdir(parents=True, exist_ok=True)
     soundfile.write(path, np.zeros(round(16000 * seconds)), 16000)
     for suffix, text in texts.items():
@@ -23,7 +23,7 @@ def record(path: Path, seconds: float = 0.5, **texts: str) -> None:
 
 
 def chapter(root: Path, part: str, name: str, lines: dict[str, str], seconds: float = 0.25) -> Path:
-    """A chapter with a recording for every line."""
+    """Write a chapter with a recording for every line."""
     speaker, number = name.split("-")
     folder = root / part / speaker / number
     folder.mkdir(parents=True)
@@ -36,7 +36,7 @@ def chapter(root: Path, part: str, name: str, lines: dict[str, str], seconds: fl
 HEAD = '<?xml version="1.0" encoding="ISO-8859-1" standalone="yes"?>\n'
 ROOT = '<nite:root nite:id="x" xmlns:nite="http://nite.sourceforge.net/">'
 
-# id, element, attributes, text: an excerpt with everything that the corpus has
+# id, element, attributes, text: an example of everything in the corpus
 WORDS = [
     ("words0", "w", 'starttime="1.00" endtime="1.30"', "Hi"),
     ("words1", "w", 'starttime="1.30" endtime="1.30" punc="true"', ","),
@@ -71,7 +71,7 @@ def annotate(
     words: list[tuple[str, str, str, str]] = WORDS,
     turns: list[tuple[float, float, str, str]] = TURNS,
 ) -> None:
-    """The two files of a speaker in a meeting."""
+    """Write the two files of a speaker in a meeting."""
     items = "\n".join(f'<{tag} nite:id="{name}.{id}" {more}>{text}</{tag}>' for id, tag, more, text in words)
     write_nxt(folder / "words" / f"{name}.words.xml", items)
     segments = ""
@@ -92,7 +92,7 @@ def headset(root: Path, meeting: str, number: int, seconds: float = 8.0) -> Path
 
 
 def speak_digits(folder: Path, seed: int = 0, indices: Iterable[int] = range(12)) -> Path:
-    """A miniature of the data set: two speakers, every word of its own noise, with silence at both ends."""
+    """Write a miniature of the data set: two speakers; every word is a different noise with silence at both ends."""
     rng = np.random.default_rng(seed)
     (folder / "recordings").mkdir(parents=True)
     for speaker in ("ann", "bob"):
@@ -113,7 +113,7 @@ def flac(samples: int) -> bytes:
 
 
 def hub_rows(count: int = 3, **names: str) -> list[dict[str, Any]]:
-    """Rows in the columns of LibriSpeech on the hub, or others."""
+    """Return rows with the columns of LibriSpeech on the hub, or with other names."""
     return [
         {
             names.get("audio", "audio"): {"bytes": flac(8000 + i), "path": f"7-1-{i:04d}.flac"},
@@ -126,6 +126,6 @@ def hub_rows(count: int = 3, **names: str) -> list[dict[str, Any]]:
 
 
 def hub_dataset(values: list[dict[str, Any]], audio: str = "audio") -> Dataset:
-    """A data set whose column is one of audio; made so that nothing is decoded."""
+    """Return a data set with a column of type audio, without decoding any audio."""
     found = Dataset.from_list(values)
     return found.cast_column(audio, Audio(16000, decode=False)).cast_column(audio, Audio(16000))

@@ -41,7 +41,7 @@ def test_texts_and_times(root: Path) -> None:
     np.testing.assert_allclose(rows[0]["words"]["start"], [0.1, 0.4, 0.72, 1.2], atol=1e-9)
     np.testing.assert_allclose(rows[0]["words"]["end"], [0.4, 0.72, 1.0, 1.7], atol=1e-9)
     assert (rows[0]["start"], rows[0]["end"]) == (0.9, 2.7)
-    assert rows[1]["words"]["label"] == []  # the time of one word is not known
+    assert rows[1]["words"]["label"] == []  # the time of one word is unknown
     assert (rows[2]["start"], rows[2]["end"]) == (6.9, 8.0)  # the recording ends
     assert rows[2]["words"]["end"] == [pytest.approx(1.1)]
     assert rows["speaker"][:] == ["ES2002a_A"] * 3
@@ -83,7 +83,7 @@ def test_headsets_and_names_come_from_meetings_xml(root: Path) -> None:
     annotate(root / "ami_public_manual_1.6.2", "ES2002a.B", turns=TURNS[:1])
     rows = AMICorpus(root).load("train")
     assert rows["speaker"][:] == ["FEE005", "FEE005", "ES2002a_B"]
-    assert [Path(a).name[-5] for a in rows["audio"]] == ["3", "3", "1"]  # B by its letter
+    assert [Path(a).name[-5] for a in rows["audio"]] == ["3", "3", "1"]  # channel of B by its letter
     assert Path(rows[0]["audio"]) == one
 
 
@@ -197,7 +197,7 @@ def test_entity_bombs_do_nothing(tmp_path: Path) -> None:
 def test_segments_hold_the_items_between_two_ids(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """Every item is in the segments that a partition of the file makes, once and in order."""
+    """Segments that partition a file have every item once, in order."""
     words = data.draw(st.lists(st.text("abc'<&\u00e9", min_size=1, max_size=4), min_size=1, max_size=12))
     cuts = sorted(data.draw(st.sets(st.integers(1, len(words)), max_size=4)) | {len(words)})
     folder = tmp_path_factory.mktemp("nxt")

@@ -1,4 +1,4 @@
-"""Sequences of spoken digits: what is in them, where, and from which recordings."""
+"""Sequences of spoken digits: their words, times and recordings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def load(corpus: DigitsCorpus, split: str) -> Iterator[tuple[dict, np.ndarray]]:
 
 
 def source(root: Path, row: dict, label: str, heard: np.ndarray) -> int:
-    """Number of the one recording that is what is heard, but for noise."""
+    """Return the number of the only recording that matches the samples up to noise."""
     found = []
     for path in (root / "recordings").glob(f"{WORDS.index(label)}_{row['speaker']}_*.wav"):
         word = np.trim_zeros(soundfile.read(path)[0])
@@ -80,7 +80,7 @@ def test_every_word_is_where_it_is_said_and_no_recording_is_in_two_splits(root: 
     for split, recordings in used.items():
         numbers = {number for *_, number in recordings}
         assert numbers <= set(HELD_OUT.get(split, range(10, 12)))
-        assert len(recordings) > FEW[split]  # most are said once
+        assert len(recordings) > FEW[split]  # most are used once
     assert 0 <= min(pauses) < 0.05
     assert 0.4 < max(pauses) <= 0.5
 
@@ -114,7 +114,7 @@ def test_sequences_depend_on_the_options_alone(root: Path, tmp_path: Path) -> No
         corpus.load("test")
     assert first.root.name == again.root.name != other.root.name
     assert contents(first.root) == contents(again.root) != contents(other.root)
-    # more of one split leaves the others as they are
+    # more sequences of one split do not change the others
     more = DigitsCorpus(root, cache=tmp_path / "a", seed=1, **FEW | {"train": 14})
     more.load("test")
     assert contents(more.root / "test") == contents(first.root / "test")
@@ -147,7 +147,7 @@ def test_what_cannot_be_used_is_said(tmp_path: Path, caplog: pytest.LogCaptureFi
     (place / "README.md").write_text("not a recording")
     (place / "1_ann_40.wav").write_bytes(b"no audio")
     soundfile.write(place / "2_bob_3.wav", np.zeros(800), SAMPLE_RATE)
-    for _ in range(2):  # as they are made, and from what was made
+    for _ in range(2):  # when they are made, and when they are read again
         corpus = DigitsCorpus(root, cache=tmp_path / "cache", **FEW)
         corpus.load("train")
         said = dict(corpus.skipped)

@@ -1,4 +1,4 @@
-"""Folders of recordings: every kind of transcript, splits, and what is left out with which reason."""
+"""Folders of recordings: all kinds of transcripts, splits, and skipped files with their reasons."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_textgrid(tmp_path: Path) -> None:
 
 
 def test_textgrid_of_several_speakers(tmp_path: Path) -> None:
-    """As MFA writes them: speakers who take turns are read together, those who overlap are not guessed at."""
+    """Speakers in files of MFA who take turns are merged; those who overlap are an error."""
     record(tmp_path / "a.wav")
     turns = {
         "A - words": [(0.0, 0.1, "one")],

@@ -1,4 +1,4 @@
-"""Data sets of the ``datasets`` library: every kind of local file, audio inside and beside, and what is wrong."""
+"""Data sets of the ``datasets`` library: all kinds of local files, audio inside and outside of them, and errors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_every_kind_of_file(kind: str, tmp_path: Path) -> None:
     assert found["speaker"][:] == ["7"] * 3
     assert corpus.skipped == []
     for i, row in enumerate(found):
-        assert Path(row["audio"]).read_bytes() == flac(8000 + i)  # as it was, not decoded and encoded again
+        assert Path(row["audio"]).read_bytes() == flac(8000 + i)  # copied unchanged, without decoding
         assert Path(row["audio"]).suffix == ".flac"
         assert row["end"] == (8000 + i) / 16000
         np.testing.assert_allclose(load(row["audio"], 16000), 0.25, atol=1e-4)

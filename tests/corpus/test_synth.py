@@ -54,7 +54,7 @@ def test_sentences_hold_every_phone_and_most_diphones():
     }
     assert {p for p in common if phones[p] < 60} == set()
     assert len(diphones) > 1100
-    # forced alignment of bare words looks for the phones that were said
+    # pronunciations without punctuation are nearly always those in the recordings
     assert differ / total < 0.005
 
 
@@ -197,5 +197,5 @@ def test_the_corpus_plugin_loads_what_it_generates(tmp_path):
         corpus.load("validation")
     finer = corpora.build("synth", root=tmp_path, seed=5, phones=61, silence="drop", **SMALL)
     assert "ix" in {p for row in finer.load("train") for p in row["phones"]["label"]}
-    assert len(list(tmp_path.iterdir())) == 1  # the phone set is no reason to synthesise again
+    assert len(list(tmp_path.iterdir())) == 1  # another phone set does not synthesise again
     assert TimitCorpus(next(tmp_path.iterdir())).load("train").num_rows == rows["train"].num_rows

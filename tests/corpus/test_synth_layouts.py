@@ -31,7 +31,7 @@ def root(synth_root):
 
 @pytest.fixture(scope="module")
 def spoken():
-    """What the synthetic speakers of SMALL say, with seed 5, sample by sample."""
+    """Return the names of the speakers of SMALL with seed 5, by split."""
     train, test = speakers(SMALL["train_speakers"], SMALL["test_speakers"], 5)
     return {
         "train": [s.name for s in train],
@@ -48,7 +48,7 @@ def test_librispeech_layout(root, tmp_path, spoken):
     assert {split: len(set(data["speaker"])) for split, data in rows.items()} == {
         "train-100": len(spoken["train"]), "dev-clean": len(spoken["dev"]), "test-clean": len(spoken["test"]),
     }  # fmt: skip
-    # the same recordings and words as in TIMIT's files
+    # the same recordings and words as in the files of TIMIT
     timit = {p: soundfile.read(p, dtype="int16")[0].tobytes() for p in recordings(root, "TRAIN")}
     words = {timit[p]: " ".join(w for _, _, w in marks(p.with_suffix(".WRD"))).upper() for p in timit}
     found = {soundfile.read(r["audio"], dtype="int16")[0].tobytes(): r["text"] for r in rows["train-100"]}
@@ -68,7 +68,7 @@ def test_ami_layout(root, tmp_path, spoken, monkeypatch):
     assert corpus.skipped == []
     for split, side in (("train", "train"), ("dev", "dev"), ("eval", "test")):
         assert set(rows[split]["speaker"]) == set(spoken[side])
-    # segments are the recordings of TIMIT's files, and words lie where they do there, to a millisecond
+    # segments are the recordings of the TIMIT files, with the same word times to a millisecond
     timit = {}
     for path in recordings(root, "TRAIN"):
         words = marks(path.with_suffix(".WRD"))
@@ -94,13 +94,13 @@ def test_ami_layout(root, tmp_path, spoken, monkeypatch):
         assert len({agent for *_, agent, _ in said}) == len({channel for *_, channel in said}) > 1
         assert any(b[0] < a[1] for a, b in pairwise(said)), (
             meeting
-        )  # people interrupt each other, not themselves
+        )  # speakers interrupt each other, never themselves
         for agent in {turn[2] for turn in said}:
             assert all(b[0] >= a[1] for a, b in pairwise(t for t in said if t[2] == agent))
     assert {"ES2002a", "ES2002b"} <= set(turns)
     channels = {meeting: {t[2:] for t in said} for meeting, said in turns.items()}
     assert ("A", "0") in channels["ES2002a"]
-    assert ("A", "0") not in channels["ES2002b"]  # only meetings.xml knows
+    assert ("A", "0") not in channels["ES2002b"]  # the order of channels is in meetings.xml alone
 
 
 def test_the_command_writes_every_layout(tmp_path):

@@ -21,7 +21,7 @@ from isotone.text.phones import PHONE_CLASSES
 
 @pytest.fixture(scope="module")
 def clean():
-    # the sentences by speakers of every kind, without channel
+    # sentences by speakers of all kinds, without a microphone
     train, test = speakers(20, 8, 1)
     rng = np.random.default_rng(0)
     engine = Engine(0)
@@ -59,7 +59,7 @@ def test_sound_begins_and_ends_at_its_labels(clean):
 
 
 def test_labels_lie_on_their_sounds(clean):
-    # an independent look at the finished recordings: sibilants hiss, vowels do not, pauses are silent
+    # independent of the labels: sibilants have noise, vowels do not, pauses are silent
     hiss, vowel, pause = [], [], []
     for utterance in clean:
         x = utterance.samples.astype(float)
@@ -89,7 +89,7 @@ def test_boundaries_lie_where_the_spectrum_changes(clean):
             np.add.reduceat(spectrum, np.unique(np.geomspace(1, 250, 25).astype(int)), axis=1) + 0.03
         )
         total = np.cumsum(np.vstack([np.zeros(bands.shape[1]), bands]), 0)
-        mean = (total[10:] - total[:-10]) / 10  # of 10 ms from here on
+        mean = (total[10:] - total[:-10]) / 10  # over the next 10 ms
         change = np.pad(np.linalg.norm(mean[10:] - mean[:-10], axis=1), (10, 0))
         for a, b in pairwise(utterance.phones):
             kind = kinds.get(a.label, "") + kinds.get(b.label, "")
@@ -139,7 +139,7 @@ def test_microphones_move_no_sound():
         delay = (np.fft.rfft(response * time) / spectrum).real[band]
         assert np.abs(delay).max() < 0.0005 * 16000
         level = 20 * np.log10(np.abs(spectrum[band]))
-        assert 0.5 < np.ptp(level) < 16  # audible, and mild
+        assert 0.5 < np.ptp(level) < 16  # audible but mild
 
 
 def test_noise_has_the_level_that_was_asked_for():

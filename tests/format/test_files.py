@@ -174,7 +174,7 @@ def test_of_one_alignment_in_several_formats_the_most_exact_is_read(tmp_path):
         write(BOTH, tmp_path, name)
     (tmp_path / "utt.csv").write_text("never read")
     assert read_folder(tmp_path) == Folder({"utt": BOTH})
-    (tmp_path / "utt.json").write_text("{")  # a damaged one is reported, and the next best read
+    (tmp_path / "utt.json").write_text("{")  # a damaged file is reported, and the next best one is read
     folder = read_folder(tmp_path)
     alignments, errors = folder.alignments, folder.errors
     assert alignments["utt"].tier("words") == BOTH.tier("words")

@@ -71,7 +71,7 @@ def test_an_interrupted_run_goes_on(
     done: list[int] = []
     monkeypatch.setattr(build, "embed_items", lambda s, x: (done.append(len(x)), embed_items(s, x))[1])
     assert build_index([recordings], LOG_MEL, out).done == 4
-    assert len(done) == 2  # the two that were not done
+    assert len(done) == 2  # the two that were missing
     resumed = SearchIndex.open(out)
     for name in ("items", "vectors", "codes"):
         np.testing.assert_array_equal(getattr(resumed, name), getattr(index, name))

@@ -1,4 +1,4 @@
-"""How many places a query gives, and which: against going through all items."""
+"""Number and order of a query's matches, against an exhaustive search of all items."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLIP = sounds(2.0, 77)
 
 
 def with_clip(seconds: float, seed: int, *starts: float) -> np.ndarray:
-    """Sounds in which the clip is heard at some times, in a noise that grows with the seed."""
+    """Return sounds with the clip at some times, in noise that grows with the seed."""
     samples = sounds(seconds, seed)
     for start in starts:
         place = round(start * RATE)
@@ -34,7 +34,7 @@ def indexed(folder: Path) -> SearchIndex:
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> SearchIndex:
-    """Four recordings of one item each, and one of several, with the clip twice, each time in two of them."""
+    """Four recordings of one item each, and one of several items with the clip twice, each time in two items."""
     folder = tmp_path_factory.mktemp("query")
     for seed in range(2, 6):
         write(folder / "recordings" / f"short{seed}.wav", with_clip(4.0, seed, 0.5 * seed - 1))
@@ -52,7 +52,7 @@ def places(matches: list[Match]) -> list[tuple[str, float, float]]:
 
 
 def by_hand(index: SearchIndex, query: torch.Tensor) -> list[tuple[str, float, float]]:
-    """All items in order of their scores, without those that overlap a better one."""
+    """Return all items in order of their scores, without those that overlap a better one."""
     found: list[tuple[str, float, float]] = []
     for item in rank(index, LOG_MEL, query)[0]:
         number, first, _ = index.items[item].tolist()
@@ -77,7 +77,7 @@ def test_as_many_places_are_found_as_are_asked_for(index: SearchIndex, query: to
 def test_items_of_one_place_do_not_hide_those_that_come_after(
     index: SearchIndex, query: torch.Tensor, copies: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many items overlap the best match, the next place is found, with its own score."""
+    """The next match is found with its own score, however many items overlap the best match."""
     scores = torch.arange(copies + 1, 0, -1) / 10
     items = np.array([0] * copies + [len(index) - 1])
     monkeypatch.setattr("isotone.search.query.rank", lambda *_: (items, scores))
@@ -111,7 +111,7 @@ def test_the_longest_clip_has_as_many_windows_as_an_item(tmp_path: Path) -> None
 
 
 def test_a_match_ends_with_its_recording(tmp_path: Path) -> None:
-    """A window that reaches beyond the end, into what recordings are padded with, is cut there."""
+    """A window that reaches into the padding of a recording is cut at its end."""
     short = sounds(0.6, 5)
     write(tmp_path / "recordings" / "short.wav", short)
     (found,) = search(indexed(tmp_path), LOG_MEL, query_vectors(LOG_MEL, short))

@@ -24,7 +24,7 @@ def tier(*spans: tuple[str, float, float]) -> dict[str, list[Any]]:
 
 
 class Rows(Corpus):
-    """Two utterances of one recording in train, one in test; changed as a test needs it."""
+    """Two utterances of one recording in train and one in test, with an optional change of their rows."""
 
     def __init__(self, folder: Path, change: Callable[[Row], Row] = dict) -> None:
         record(folder / "a.wav", seconds=1.0)

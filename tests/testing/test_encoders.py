@@ -17,7 +17,7 @@ HOP = 160
 
 
 class Energies(Encoder):
-    """Frames of 10 ms: a linear map of the samples less their mean; one fault where it is named."""
+    """Encoder of 10 ms frames: a linear map of the samples minus their mean, with an optional fault."""
 
     name = "energies"
     sample_rate = 16_000

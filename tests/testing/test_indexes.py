@@ -18,7 +18,7 @@ Flat: Any = indexes.get("faiss-flat")
 
 
 class Broken(Flat):
-    """An exact index, but for one fault, which its class names so that loaded indexes have it, too."""
+    """An exact index with one fault, an attribute of the class so that loaded indexes have it, too."""
 
     fault: ClassVar[str] = ""
 

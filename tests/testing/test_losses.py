@@ -20,7 +20,7 @@ def _seeded() -> None:
 
 
 class _Mean(Loss):
-    """Mean negative log-probability of the first token, as some function of the emissions."""
+    """Mean negative log-probability of the first token, changed by a function."""
 
     def __init__(self, change: Callable[[Tensor, Emissions, Targets], Tensor]) -> None:
         super().__init__()

@@ -13,7 +13,7 @@ from isotone.testing import check_relaxation
 
 
 class Broken:
-    """Sinkhorn, but for one thing."""
+    """Sinkhorn with one fault."""
 
     def __init__(self, fault: str) -> None:
         self.fault = fault

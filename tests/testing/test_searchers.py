@@ -14,7 +14,7 @@ from isotone.testing import check_searcher
 
 
 class Broken(LogMelSearcher):
-    """The searcher without training, but for one fault."""
+    """The searcher without training, with one fault."""
 
     fault = ""
     calls = 0

@@ -24,7 +24,7 @@ TEXTS = [
 
 
 class Spelled(Pronouncer):
-    """Pronounces h-words as 'hh ah' and all others as 'b', without saving anything."""
+    """Pronouncer that gives 'hh ah' for words with h and 'b' for all others; it cannot be saved."""
 
     def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
         return [["hh", "ah"] if w.startswith("h") else ["b"] if w.isalpha() else None for w in words]
@@ -34,7 +34,7 @@ class Spelled(Pronouncer):
 
 
 def row(text: str, phones: str = "", words: str = "", **other: Any) -> dict[str, Any]:
-    """A corpus row; tiers are written 'label start end, label start end'."""
+    """Return a corpus row; tiers are written 'label start end, label start end'."""
 
     def tier(spans: str) -> dict[str, list[Any]]:
         parts = [s.split() for s in spans.split(",") if s.strip()]

@@ -83,7 +83,7 @@ def test_loading_what_transformers_saved(tmp_path: Path, as_processor: bool) -> 
 
 
 def test_tokens_that_transformers_added(tmp_path: Path) -> None:
-    """Where a vocabulary lacks <s>, transformers adds it behind the others, and models have a row for it."""
+    """If a vocabulary has no <s>, transformers appends it, and models have a row for it."""
     vocabulary = {c: i for i, c in enumerate([*"abc", "|", "[UNK]", "[PAD]"])}
     theirs = hf_tokenizer(tmp_path, vocabulary, unk_token="[UNK]", pad_token="[PAD]")
     theirs.save_pretrained(tmp_path / "model")

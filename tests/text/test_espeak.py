@@ -33,7 +33,7 @@ def of(speech, *labels):
 @pytest.mark.parametrize("voice", ["en-us", "en-us+f1", "en-us+Andy"])
 @pytest.mark.parametrize("rate", [120, 220])
 def test_phones_lie_on_their_sounds(voice, rate):
-    # events count samples at 22050 Hz and do not lag: sibilants hiss, vowels do not, pauses are silent
+    # events are in samples at 22050 Hz, without lag: sibilants have noise, vowels do not, pauses are silent
     speech = timit_speech(synthesise(TEXT, voice=voice, rate=rate))
     hiss = [zero_crossings(x[len(x) // 5 : -len(x) // 5]) for x in of(speech, "s", "sh")]
     vowels = [zero_crossings(x[len(x) // 5 : -len(x) // 5]) for x in of(speech, "ih", "iy", "uw", "ae")]
@@ -111,7 +111,7 @@ def test_pronunciations_of_a_long_text_stay_with_their_words():
     for word, phones in zip(words, found):
         assert phones
         assert phones[0] == first.get(word, phones[0])
-    # nothing of the long text is left over
+    # the next text is not affected by the long one
     assert phonemize(["cat", "sat"]) == [["k", "ae", "t"], ["s", "ae", "t"]]
 
 
@@ -145,7 +145,7 @@ def test_merged_words_are_cut_where_they_meet(words):
 
 
 def test_an_engine_repeats_itself_in_another_process():
-    # f3 has breath noise and m1 flutter; espeak-ng alone would be seeded by the clock
+    # f3 has breath noise and m1 flutter, which plain espeak-ng seeds by the clock
     code = (
         "import hashlib; from isotone.text.espeak import Engine; e = Engine(3); "
         "print(*(hashlib.sha256(e.say('Four thin fish.', voice=v).samples.tobytes()).hexdigest() "
@@ -156,7 +156,7 @@ def test_an_engine_repeats_itself_in_another_process():
     voices = ("en-us+f3", "en-us+m1", "en-us+m1")
     said = [engine.say("Four thin fish.", voice=v).samples.tobytes() for v in voices]
     assert other.stdout.split() == [hashlib.sha256(s).hexdigest() for s in said]
-    assert said[1] != said[2]  # the state that makes a private engine necessary
+    assert said[1] != said[2]  # because of this state every engine needs its own library
     assert Engine(4).say("Four thin fish.", voice="en-us+f3").samples.tobytes() != said[0]
 
 

@@ -1,4 +1,4 @@
-"""Known markup goes, speech stays, and places are those of the source."""
+"""Known markup is removed, speech stays, and positions refer to the source."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def test_pieces_round_trip(pieces: PieceTokenizer, words: list[str]) -> None:
 
 
 def plain(character: str) -> str:
-    """A letter without accents, as iconv writes it."""
+    """Return a letter without accents, as iconv does."""
     others = {
         "ß": "ss",
         "æ": "ae",
@@ -105,7 +105,7 @@ def test_pauses_around_words(tmp_path: Path, unit: Unit) -> None:
 def test_accents_are_folded_where_the_vocabulary_has_none(
     characters: CharacterTokenizer, pieces: PieceTokenizer
 ) -> None:
-    """Each word is what it is without accents, and one with them stays where the labels have them."""
+    """Words lose their accents, unless the labels have letters with these accents."""
     transcript = characters.encode("Café naïve, cœur Straße e\u0308")
     assert characters.decode(transcript.tokens) == "cafe naive coeur strasse e"
     assert [w.normal for w in transcript.words] == ["café", "naïve", "cœur", "straße", "ë"]
