@@ -27,8 +27,8 @@ class HubCorpus(RowCorpus):
     """Any data set with audio and text, from the Hugging Face hub or from local files of the same formats.
 
     The data is read once, as a stream. Audio inside the data's own files (parquet, arrow) is copied unchanged into one
-    file per utterance, since training reads utterances in random order without holding them in memory. The copy takes
-    as much disk as the data set. Audio in files of its own is not copied.
+    file per utterance: training reads utterances in random order, and does not hold them in memory. The copy takes
+    as much disk as the data set. Audio in separate files is not copied.
 
     Texts are not changed. Reading a data set again (without a manifest) does not copy it again.
 

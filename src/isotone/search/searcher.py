@@ -51,12 +51,15 @@ def open_searcher(model: Path | str | None = None, *, sample_rate: int = 16_000)
 class LogMelSearcher(Searcher):
     """Searcher without training, by log-mel energies.
 
-    A window of 1 s is described by the differences of log energies between 33 neighbouring mel bands, averaged over
-    each quarter of the window and normalised to norm 1. So loudness does not matter, and constant filters matter
-    little. Corpus windows begin every 0.25 s. The score is the mean over the query's windows of :math:`1 - ||x_i -
-    c_j||^2 / 2` (the cosine, unless one is silent) under the exact best ordered selection of corpus windows, which OPAS
-    relaxes. It finds recordings of the same sound event, re-recorded, filtered or in noise; it does not recognise the
-    same words of another speaker.
+    A window of 1 s is described by its log energies in 33 mel bands: the differences of neighbouring bands, averaged over
+    each quarter of the window. They are normalised to norm 1, so loudness does not matter, and constant filters matter
+    little. Corpus windows begin every 0.25 s.
+
+    The score is the mean over the query's windows of :math:`1 - ||x_i - c_j||^2 / 2`, which is the cosine unless one of
+    them is silent. Corpus windows are the exact best ordered selection, which OPAS relaxes.
+
+    It finds recordings of the same sound event, re-recorded, filtered or in noise. It does not recognise the same words
+    of another speaker.
     """
 
     name = "log-mel"

@@ -115,8 +115,8 @@ def _silence_before(samples: NDArray[np.int16], burst: int) -> int:
 def timit_speech(speech: Speech) -> Speech:
     """Return the same speech with TIMIT's phones (see :func:`isotone.text.espeak_timit.to_timit`).
 
-    As in TIMIT, an r between a rhotic vowel and the next vowel is part of the ``er``, ``axr`` or ``r`` before it
-    (*hurry*, *starry*, *better off*), and a reduced rhotic vowel before an r of its word is ``ax`` (*around*).
+    Two rules follow TIMIT. An r between a rhotic vowel and the next vowel is part of the ``er``, ``axr`` or ``r``
+    before it (*hurry*, *starry*, *better off*). A reduced rhotic vowel before an r of its word is ``ax`` (*around*).
 
     Raises:
         UnmappedPhone: the speech is not of the en-us voice.
