@@ -51,9 +51,9 @@ def open_searcher(model: Path | str | None = None, *, sample_rate: int = 16_000)
 class LogMelSearcher(Searcher):
     """Searcher without training, by log-mel energies.
 
-    A window of 1 s is described by its log energies in 33 mel bands: the differences of neighbouring bands, averaged over
-    each quarter of the window. They are normalised to norm 1, so loudness does not matter, and constant filters matter
-    little. Corpus windows begin every 0.25 s.
+    A window of 1 s is described by its log energies in 33 mel bands: the differences of neighbouring bands, averaged
+    over each quarter of the window. They are normalised to norm 1, so loudness does not matter, and constant filters
+    matter little. Corpus windows begin every 0.25 s.
 
     The score is the mean over the query's windows of :math:`1 - ||x_i - c_j||^2 / 2`, which is the cosine unless one of
     them is silent. Corpus windows are the exact best ordered selection, which OPAS relaxes.
