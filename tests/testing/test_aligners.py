@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from isotone import aligners, decoders
+from isotone.alignment import AlignmentError
 from isotone.interfaces import Aligner
 from isotone.kernels.paths import coupling_from_paths
 from isotone.testing import check_aligner, check_decoder
@@ -23,6 +24,10 @@ from isotone.types import Coupling, Emissions, Targets
         (lambda c: replace(c, mass=-c.mass), "not negative"),
         (lambda c: replace(c, mass=c.mass * (c.target > 0)), "every token gets mass"),
         (lambda c: replace(c, target_lengths=c.target_lengths + 1), "target lengths"),
+        (lambda c: replace(c, source_lengths=c.source_lengths + 1), "source lengths"),
+        (lambda c: replace(c, mass=c.mass[:, :-1]), "have one shape"),
+        (lambda c: replace(c, target=c.target.int()), "are int64"),
+        (lambda c: replace(c, mass=c.mass / 0), "masses are finite"),
     ],
 )
 def test_an_aligner_that_breaks_a_law_is_caught(change: Callable[[Coupling], Coupling], law: str) -> None:
@@ -43,12 +48,80 @@ def test_an_aligner_without_errors_is_caught() -> None:
         check_aligner(aligner)
 
 
-def test_a_decoder_that_keeps_blanks_is_caught() -> None:
+@pytest.mark.parametrize(
+    ("fault", "law"),
+    [
+        ("inputs", "the inputs are not changed"),
+        ("padding", "padding is never read"),
+        ("alone", "the same alone as in a batch"),
+        ("order", "the order of a batch does not matter"),
+        ("row", "names row 1"),
+        ("kind", "got KeyError"),
+        ("NaN", "an AlignmentError for NaN in a valid frame"),
+    ],
+)
+def test_an_aligner_that_depends_on_its_batch_or_has_other_errors_is_caught(fault: str, law: str) -> None:
+    good = aligners.build("ctc")
+
+    def broken(emissions: Emissions, targets: Targets) -> Coupling:
+        if fault == "inputs":
+            emissions.logits.add_(1)
+        if fault == "NaN":
+            emissions = replace(emissions, logits=emissions.logits.nan_to_num())
+        try:
+            found = good(emissions, targets)
+        except AlignmentError:
+            if fault in ("row", "kind"):
+                raise AlignmentError("too short") if fault == "row" else KeyError("too short") from None
+            raise
+        wrong = {
+            "padding": bool(emissions.logits.isnan().any()),
+            "alone": len(found.mass) == 1,
+            "order": len(found.mass) == 5 and int(emissions.lengths[0]) == 4,
+        }
+        return replace(found, mass=found.mass * (2 if wrong.get(fault) else 1))
+
+    with pytest.raises(AssertionError, match=law):
+        check_aligner(broken)
+
+
+@pytest.mark.parametrize(
+    ("fault", "law"),
+    [
+        ("blanks", "labels, not blanks"),
+        ("rows", "one sequence per row"),
+        ("lengths", "every token has at least one frame"),
+        ("padding", "padding is never read"),
+        ("alone", "the same alone as in a batch"),
+        ("labels", "certain emissions are decoded"),
+        ("frames", "the middle of a token's frames"),
+        ("no tokens", "rows without tokens are still rows"),
+    ],
+)
+def test_a_decoder_that_breaks_a_law_is_caught(fault: str, law: str) -> None:
     good = decoders.build("ctc-greedy")
 
     def broken(emissions: Emissions) -> tuple[Targets, Coupling]:
         tokens, coupling = good(emissions)
-        return replace(tokens, labels=torch.full_like(tokens.labels, emissions.blank)), coupling
+        rows, certain = len(tokens.lengths), emissions.logits.shape[1] == 19
+        match fault:
+            case "blanks":
+                return replace(tokens, labels=torch.full_like(tokens.labels, emissions.blank)), coupling
+            case "rows":
+                return Targets(tokens.labels[1:], tokens.lengths[1:]), coupling
+            case "lengths":
+                return replace(tokens, lengths=tokens.lengths + 12), coupling
+            case "padding" if emissions.logits.isnan().any():
+                return replace(tokens, labels=tokens.labels + 1), coupling
+            case "alone" if rows == 1:
+                return replace(tokens, labels=tokens.labels + 1), coupling
+            case "labels" if certain:
+                return replace(tokens, labels=tokens.labels.clamp(max=2)), coupling
+            case "frames":
+                return tokens, replace(coupling, source=(coupling.source - 2).clamp(min=0))
+            case "no tokens" if not tokens.lengths.any():
+                return Targets(tokens.labels[1:], tokens.lengths[1:]), coupling
+        return tokens, coupling
 
-    with pytest.raises(AssertionError, match="labels, not blanks"):
+    with pytest.raises(AssertionError, match=law):
         check_decoder(broken)

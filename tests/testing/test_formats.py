@@ -31,3 +31,41 @@ def test_a_format_that_loses_something_is_caught(shift_s: float, law: str) -> No
 
     with pytest.raises(AssertionError, match=law):
         check_format(Broken())
+
+
+@pytest.mark.parametrize(
+    ("fault", "law"),
+    [
+        ("suffix", "a suffix begins with a dot"),
+        ("empty", "not empty"),
+        ("random", "equal alignments give equal files"),
+        ("silence", "tiers without segments can be written"),
+        ("tiers", "at least one tier is kept"),
+        ("id", "the id is 'utt-1'"),
+        ("label", "labels of tier 'words' are kept"),
+    ],
+)
+def test_a_format_that_breaks_a_law_is_caught(fault: str, law: str) -> None:
+    json = formats.build("json")
+
+    class Broken(Format):
+        suffix = "json" if fault == "suffix" else ".json"
+        calls = 0
+
+        def dumps(self, alignment: Alignment) -> str:
+            self.calls += 1
+            if fault == "silence" and not any(map(len, alignment.tiers)):
+                return None  # type: ignore[return-value]
+            return "" if fault == "empty" else json.dumps(alignment) + " " * (fault == "random") * self.calls
+
+        def loads(self, text: str, id: str) -> Alignment:
+            found = json.loads(text, id)
+            if fault == "tiers":
+                return replace(found, tiers=())
+            if fault == "id":
+                return replace(found, id="another")
+            words = found.tier("words")
+            return replace(found, tiers=(replace(words, segments=words.segments[1:]),))
+
+    with pytest.raises(AssertionError, match=law):
+        check_format(Broken())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
 
 from isotone.interfaces import Head
 from isotone.testing import check_head
-from isotone.types import Emissions, Frames, length_mask
+from isotone.types import Emissions, Frames, Grid, length_mask
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +30,25 @@ class _BrokenHead(Head):
         values = frames.values if self.law == "gradient" else frames.values.masked_fill(~mask, 0.0)
         if self.law == "neighbours":
             values = values - values.mean((0, 1))
-        return Emissions(self.linear(values), frames.lengths, frames.grid, 9 if self.law == "blank" else 0)
+        out = Emissions(self.linear(values), frames.lengths, frames.grid, 9 if self.law == "blank" else 0)
+        match self.law:
+            case "shape":
+                return replace(out, logits=out.logits[:, :-1])
+            case "lengths":
+                return replace(out, lengths=out.lengths - 1)
+            case "grid":
+                return replace(out, grid=Grid(0.01))
+            case "weights":
+                return replace(out, weight_logits=out.logits)
+            case "padding":
+                return replace(out, logits=out.logits + frames.values.isnan().any())
+            case "order":
+                return replace(
+                    out, logits=out.logits + (len(out.logits) == 3 and int(frames.lengths[0]) == 1)
+                )
+            case "dtype":
+                return replace(out, logits=out.logits.float())
+        return out
 
 
 @pytest.mark.parametrize(
@@ -37,6 +57,13 @@ class _BrokenHead(Head):
         ("gradient", "gradient of linear.weight"),
         ("neighbours", "a row gives the same alone"),
         ("blank", "the blank is a label"),
+        ("shape", "logits are"),
+        ("lengths", "those of the frames"),
+        ("grid", "those of the frames"),
+        ("weights", "weight logits are"),
+        ("padding", "padding is never read"),
+        ("order", "the order of a batch"),
+        ("dtype", "a double head gives doubles"),
         ("idle", "idle.weight gets a gradient"),
     ],
 )

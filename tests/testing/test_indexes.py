@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -21,6 +22,16 @@ class Broken(Flat):
     """An exact index with one fault, an attribute of the class so that loaded indexes have it, too."""
 
     fault: ClassVar[str] = ""
+    loaded = False
+
+    def __contains__(self, id: object) -> bool:
+        return super().__contains__(id) and self.fault != "does not know its ids"
+
+    def save(self, folder: Path) -> None:
+        super().save(folder)
+        if self.fault == "saves another name":
+            about = json.loads((folder / "index.json").read_text())
+            (folder / "index.json").write_text(json.dumps({**about, "name": "another"}))
 
     def add(self, ids: Sequence[str], vectors: Tensor) -> None:
         if self.fault == "overwrites":
@@ -58,6 +69,12 @@ class Broken(Flat):
                 return ids, scores.nan_to_num(neginf=-9.0)
             case "queries of a batch" if len(queries) == 1:
                 return ids, scores + 1
+            case "finds others when loaded" if self.loaded:
+                return [[*row[:-1], "item 39"] for row in ids], scores
+            case "scores differ when loaded" if self.loaded:
+                return ids, scores / 2
+            case "finds what was removed" if "item 4" not in self:
+                return [[*row[:-1], "item 4"] for row in ids], scores
         return ids, scores
 
     @classmethod
@@ -72,8 +89,11 @@ class Broken(Flat):
             if cls.fault != "damage is ignored" or fingerprint is not None:
                 raise
             return cls(16)
+        found.loaded = True
         if cls.fault == "loses an item":
-            found._row.popitem()
+            found.remove(["item 20"])
+        if cls.fault == "forgets its fingerprint":
+            found.fingerprint = ""
         return found
 
 
@@ -106,6 +126,12 @@ def test_an_index_that_keeps_the_laws_passes() -> None:
         ("no folder is an error of its own", "FileNotFoundError for a folder that does not exist"),
         ("damage is ignored", "ValueError for a 0.faiss cut in half"),
         ("loses an item", "the same number of items"),
+        ("forgets its fingerprint", "the same fingerprint"),
+        ("finds others when loaded", "a loaded index finds the same"),
+        ("scores differ when loaded", "a loaded index gives the same scores"),
+        ("does not know its ids", "added ids are in the index"),
+        ("finds what was removed", "removed items are not found"),
+        ("saves another name", "index.json has the index's name"),
     ],
 )
 def test_an_index_that_breaks_a_law_is_caught(fault: str, law: str) -> None:

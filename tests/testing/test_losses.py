@@ -60,6 +60,13 @@ def test_a_loss_that_keeps_the_laws_passes() -> None:
         (_Safe(lambda value, e, _: value.to(e.logits.dtype)), "are float32"),
         (_Safe(lambda value, *_: value.detach()), "has a gradient"),
         (_Safe(lambda value, *_: 2 * value - value.detach()), "Jacobian mismatch"),
+        (_Safe(lambda value, *_: value / 0), "a loss of feasible rows is finite"),
+        (_Safe(lambda value, e, _: value + (len(value) == 5 and e.lengths[0] == 4)), "the order of a batch"),
+        (
+            _Safe(lambda value, e, _: value * (e.lengths.tolist()[1:2] != [2])),
+            "the other rows keep their loss",
+        ),
+        (_Safe(lambda value, e, _: value + (e.logits.dtype != torch.float32) * 0.5), "are summed in float32"),
     ],
 )
 def test_a_loss_that_breaks_a_law_is_caught(loss: Loss, law: str) -> None:
@@ -83,3 +90,22 @@ def test_a_loss_of_rows_that_cannot_be_aligned_is_caught() -> None:
 
     with pytest.raises(AssertionError, match="3 tokens in 2 frames have loss 0"):
         check_loss(Everywhere(lambda value, *_: value))
+
+
+def test_a_gradient_in_the_padding_is_caught() -> None:
+    class Everywhere(_Mean):
+        def forward(self, emissions: Emissions, targets: Targets) -> Tensor:
+            everything = emissions.logits.nan_to_num().clamp(-1e6, 1e6).sum((1, 2))
+            return _Safe(self.change)(emissions, targets) + everything - everything.detach()
+
+    with pytest.raises(AssertionError, match=r"padding has no gradient|padding is never read: gradient"):
+        check_loss(Everywhere(lambda value, *_: value))
+
+
+def test_a_loss_of_whole_numbers_is_caught() -> None:
+    class Rounded(_Safe):
+        def forward(self, emissions: Emissions, targets: Targets) -> Tensor:
+            return super().forward(emissions, targets).long()
+
+    with pytest.raises(AssertionError, match="a loss is floating"):
+        check_loss(Rounded(lambda value, *_: value))
