@@ -125,21 +125,33 @@ def test_a_seed_decides_on_everything(root, tmp_path):
     assert not {v for k, v in first.items() if k.suffix == ".WAV"} & set(other.values())
 
 
-def test_a_corpus_is_made_once(root, monkeypatch, tmp_path):
+@pytest.fixture
+def never_made(monkeypatch):
     def never(*args, **kwargs):
         raise RuntimeError("made again")
 
     monkeypatch.setattr(synth, "_write_splits", never)
+
+
+@pytest.mark.usefixtures("never_made")
+def test_a_corpus_is_made_once(root):
     assert generate(root, seed=5, **SMALL) == root
+
+
+@pytest.mark.usefixtures("never_made")
+def test_a_corpus_of_other_options_is_replaced_only_with_overwrite(root):
     with pytest.raises(CorpusExists, match="Set overwrite or choose another folder"):
         generate(root, seed=6, **SMALL)
     with pytest.raises(RuntimeError, match="made again"):
         generate(root, seed=6, overwrite=True, **SMALL)
     assert recordings(root, "TRAIN")  # the old corpus stays until the new one is complete
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_other_files_are_never_replaced(tmp_path, overwrite):
     (tmp_path / "thesis.tex").write_text("precious")
-    for overwrite in (False, True):
-        with pytest.raises(CorpusExists, match="not a synthetic corpus"):
-            generate(tmp_path, overwrite=overwrite, **SMALL)
+    with pytest.raises(CorpusExists, match="not a synthetic corpus"):
+        generate(tmp_path, overwrite=overwrite, **SMALL)
     assert (tmp_path / "thesis.tex").read_text() == "precious"
 
 
@@ -182,20 +194,35 @@ def test_sentences_are_said_again_when_they_run_out():
     assert [sorted(numbers[i : i + 2]) for i in (0, 2, 4)] == [[17, 700], [1017, 1700], [2017, 2700]]
 
 
-def test_the_corpus_plugin_loads_what_it_generates(tmp_path):
-    corpus = corpora.build("synth", root=tmp_path, seed=5, **SMALL)
-    rows = {split: corpus.load(split) for split in ("train", "dev", "test")}
-    people = {split: set(data["speaker"]) for split, data in rows.items()}
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def plugin(cache):
+    return corpora.build("synth", root=cache, seed=5, **SMALL)
+
+
+def test_the_corpus_plugin_has_the_splits_of_timit(plugin):
+    people = {split: set(plugin.load(split)["speaker"]) for split in ("train", "dev", "test")}
     assert {split: len(names) for split, names in people.items()} == {"train": 6, "dev": 2, "test": 3}
     assert not people["dev"] & people["test"]
-    row = rows["test"][0]
+    with pytest.raises(ValueError, match="no split 'validation'"):
+        plugin.load("validation")
+
+
+def test_rows_of_the_corpus_plugin_have_words_and_phones(plugin):
+    row = plugin.load("test")[0]
     assert set(row["phones"]["label"]) <= set(PHONES_39)
     truth = reference(row)
     assert truth.duration == pytest.approx(soundfile.info(row["audio"]).duration)
     assert [s.label for s in truth.tier("words")] == re.sub(r"[^\w' ]", "", row["text"]).lower().split()
-    with pytest.raises(ValueError, match="no split 'validation'"):
-        corpus.load("validation")
-    finer = corpora.build("synth", root=tmp_path, seed=5, phones=61, silence="drop", **SMALL)
+
+
+def test_another_phone_set_does_not_synthesise_again(plugin, cache):
+    rows = plugin.load("train")
+    finer = corpora.build("synth", root=cache, seed=5, phones=61, silence="drop", **SMALL)
     assert "ix" in {p for row in finer.load("train") for p in row["phones"]["label"]}
-    assert len(list(tmp_path.iterdir())) == 1  # another phone set does not synthesise again
-    assert TimitCorpus(next(tmp_path.iterdir())).load("train").num_rows == rows["train"].num_rows
+    assert len(list(cache.iterdir())) == 1
+    assert TimitCorpus(next(cache.iterdir())).load("train").num_rows == rows.num_rows

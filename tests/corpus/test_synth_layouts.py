@@ -60,22 +60,37 @@ def test_librispeech_layout(root, tmp_path, spoken):
         assert Path(row["audio"]).parts[-5:-3] == ("LibriSpeech", "train-clean-100")
 
 
-def test_ami_layout(root, tmp_path, spoken, monkeypatch):
-    monkeypatch.setattr(AMILayout, "_MEETING_S", 20)
-    made = generate(tmp_path / "c", layout="ami", seed=5, **SMALL)
-    corpus = AMICorpus(made)
-    rows = {split: corpus.load(split) for split in ("train", "dev", "eval")}
-    assert corpus.skipped == []
+@pytest.fixture(scope="module")
+def ami(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AMILayout, "_MEETING_S", 20)
+        return AMICorpus(generate(tmp_path_factory.mktemp("ami") / "c", layout="ami", seed=5, **SMALL))
+
+
+@pytest.fixture(scope="module")
+def turns(ami):
+    """Return (start, end, agent, channel) of the utterances of train in order, by meeting."""
+    found = {}
+    for row in ami.load("train"):
+        meeting, agent = row["id"].split("_")[:2]
+        found.setdefault(meeting, []).append((row["start"], row["end"], agent, Path(row["audio"]).stem[-1]))
+    return {meeting: sorted(rows) for meeting, rows in found.items()}
+
+
+def test_ami_layout(ami, spoken):
     for split, side in (("train", "train"), ("dev", "dev"), ("eval", "test")):
-        assert set(rows[split]["speaker"]) == set(spoken[side])
-    # segments are the recordings of the TIMIT files, with the same word times to a millisecond
+        assert set(ami.load(split)["speaker"]) == set(spoken[side])
+        assert ami.skipped == []
+
+
+def test_segments_of_ami_are_the_recordings_of_timit(root, ami):
     timit = {}
     for path in recordings(root, "TRAIN"):
         words = marks(path.with_suffix(".WRD"))
         timit[path.parent.name, " ".join(w for _, _, w in words)] = path, words
-    assert len(rows["train"]) == len(timit)
-    turns = {}
-    for row in rows["train"]:
+    rows = ami.load("train")
+    assert len(rows) == len(timit)
+    for row in rows:
         path, words = timit.pop((row["speaker"], row["text"]))
         original = soundfile.read(path, dtype="int16")[0]
         at = round(row["start"] * 16000)
@@ -85,22 +100,23 @@ def test_ami_layout(root, tmp_path, spoken, monkeypatch):
         for side, column in enumerate(("start", "end")):
             exact = np.array([w[side] for w in words]) / 16000
             np.testing.assert_allclose(row["words"][column], exact, atol=1.1e-3)
-        meeting, agent = row["id"].split("_")[:2]
-        turns.setdefault(meeting, []).append((row["start"], row["end"], agent, Path(row["audio"]).stem[-1]))
     assert not timit
-    for meeting, said in turns.items():
-        said.sort()
+
+
+def test_speakers_in_a_meeting_interrupt_each_other_and_never_themselves(turns):
+    for meeting, rows in turns.items():
         assert {split_of(meeting)} == {"train"}
-        assert len({agent for *_, agent, _ in said}) == len({channel for *_, channel in said}) > 1
-        assert any(b[0] < a[1] for a, b in pairwise(said)), (
-            meeting
-        )  # speakers interrupt each other, never themselves
-        for agent in {turn[2] for turn in said}:
-            assert all(b[0] >= a[1] for a, b in pairwise(t for t in said if t[2] == agent))
+        assert any(b[0] < a[1] for a, b in pairwise(rows)), meeting
+        for agent in {agent for *_, agent, _ in rows}:
+            assert all(b[0] >= a[1] for a, b in pairwise(row for row in rows if row[2] == agent))
+
+
+def test_every_speaker_has_a_headset_whose_number_is_in_meetings_xml_alone(turns):
+    for rows in turns.values():
+        assert len({agent for *_, agent, _ in rows}) == len({channel for *_, channel in rows}) > 1
     assert {"ES2002a", "ES2002b"} <= set(turns)
-    channels = {meeting: {t[2:] for t in said} for meeting, said in turns.items()}
-    assert ("A", "0") in channels["ES2002a"]
-    assert ("A", "0") not in channels["ES2002b"]  # the order of channels is in meetings.xml alone
+    assert ("A", "0") in {row[2:] for row in turns["ES2002a"]}
+    assert ("A", "0") not in {row[2:] for row in turns["ES2002b"]}
 
 
 def test_the_command_writes_every_layout(tmp_path):
