@@ -52,9 +52,8 @@ def read_folder(path: Path | str, tier: str | None = None) -> Folder:
 
     Args:
         path: The folder.
-        tier: The required tier, by any name that :func:`isotone.format.tier_names.find_tier` accepts; None for any. CTM
-            and Audacity files do not name their tier: if an utterance has no other files, it counts as the required
-                one.
+        tier: The required tier, by any name that :func:`isotone.format.tier_names.find_tier` accepts; None for any. In
+            CTM and Audacity files the tier has no name; it counts as the required one if there are no other files.
 
     Raises:
         FileNotFoundError: no such folder.

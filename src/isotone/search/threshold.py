@@ -107,8 +107,8 @@ def measure(
 
     For each length (m windows without overlap), clips are drawn from the index. The margin of a clip is its best score
     elsewhere minus its level. The threshold is the ``ceil((n + 1) (1 - rate))``-th smallest of n margins: another clip
-    of the same kind exceeds it with a probability of at most ``rate`` (the conformal quantile). With fewer than ``1 /
-    rate - 1`` clips it is the largest margin, and the rate is ``1 / (n + 1)``.
+    of the same kind exceeds it with a probability of at most ``rate`` (the conformal quantile). If n is below
+    ``1 / rate - 1``, it is the largest margin, and the rate is ``1 / (n + 1)``.
 
     "Elsewhere" means other recordings; in an index of one recording, items that do not overlap the clip's. Copies of
     the clip's recording are left out. A few undetected copies do no harm: the threshold is at most that of Gumbel's
