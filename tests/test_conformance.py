@@ -20,8 +20,10 @@ from isotone import (
     losses,
     relaxations,
     searchers,
+    testing,
 )
 from isotone.interfaces import Corpus
+from isotone.registries import ALL
 from isotone.testing import (
     check_aligner,
     check_corpus,
@@ -172,3 +174,9 @@ MINIATURES: dict[str, tuple[Callable[[Path, Path], Corpus], tuple[str, ...]]] = 
 def test_corpus(name: str, tmp_path: Path, timit_root: Path) -> None:
     build, splits = MINIATURES[name]  # a new corpus needs a miniature
     check_corpus(build(tmp_path, timit_root), splits)
+
+
+def test_every_kind_of_plugin_has_laws_and_is_held_to_them() -> None:
+    for registry in ALL:
+        assert f"check_{registry.kind}" in testing.__all__
+        assert f"test_{registry.kind}" in globals()
