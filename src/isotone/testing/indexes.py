@@ -41,7 +41,7 @@ def check_index(index: Index, size: int) -> None:
 
 
 def _check_add_errors(index: Index, vectors: Tensor, ids: list[str]) -> None:
-    """Each of these calls has to fail and to add nothing."""
+    """Check calls that have to fail and add nothing."""
     nan = vectors[:2].clone()
     nan[1, 0] = torch.nan
     cases: dict[str, Callable[[], object]] = {
