@@ -15,7 +15,8 @@ import numpy as np
 import typer
 
 from isotone import audio as sound
-from isotone.corpus import SILENCE, reference
+from isotone.alignment import SILENCE
+from isotone.corpus import reference
 from isotone.corpus.manifest import load_splits
 from isotone.evaluation import markdown_table, score
 from isotone.model import Model

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+#: Labels that stand for silence, in any corpus or file; folded phones write ``sil``.
+SILENCE = frozenset({"", "sil", "h#", "pau", "epi", "sp", "spn", "<eps>", "<sil>", "#"})
+
 
 class AlignmentError(ValueError):
     """A sequence cannot be aligned, or segments do not make a valid tier; the message says which and why.

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isotone.alignment import Alignment, Segment, Tier, tier_from_spans
-from isotone.corpus import SILENCE
+from isotone.alignment import SILENCE, Alignment, Segment, Tier, tier_from_spans
 from isotone.evaluation import Report, score
 from isotone.types import Grid
 from tests.paths import DATA

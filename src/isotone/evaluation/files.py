@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from isotone.alignment import Alignment
-from isotone.corpus import SILENCE
+from isotone.alignment import SILENCE, Alignment
 from isotone.evaluation.comparison import Comparison, compare
 from isotone.evaluation.ids import key, match_ids
 from isotone.evaluation.report import Report

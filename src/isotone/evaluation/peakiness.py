@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from isotone.alignment import Alignment
-from isotone.corpus import SILENCE
+from isotone.alignment import SILENCE, Alignment
 from isotone.evaluation.formulas import peakiness
 from isotone.evaluation.tracks import TICKS_PER_S, Bools, Relabel, encode
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isotone.alignment import Alignment
-from isotone.corpus import SILENCE
+from isotone.alignment import SILENCE, Alignment
 from isotone.evaluation.error_rates import EditCounts, count_character_edits, count_edits
 from isotone.evaluation.matching import count_boundary_hits, count_start_matches
 from isotone.evaluation.measures import CURVE_S, THRESHOLDS_S, at, collar_of, measures

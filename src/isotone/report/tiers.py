@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from isotone.alignment import Alignment, Segment, Tier
-from isotone.corpus import SILENCE
+from isotone.alignment import SILENCE, Alignment, Segment, Tier
 from isotone.report.spectrum import Array, mono, outline, spectrogram
 from isotone.report.style import (
     INK,

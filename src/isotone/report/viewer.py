@@ -11,8 +11,7 @@ import matplotlib.image
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.alignment import Alignment, Segment, Tier
-from isotone.corpus import SILENCE
+from isotone.alignment import SILENCE, Alignment, Segment, Tier
 from isotone.report.markup import data_uri, fill, read, wav_uri
 from isotone.report.spectrum import Array, mono, outline, spectrogram
 from isotone.report.style import looks
