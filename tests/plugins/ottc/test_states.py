@@ -45,6 +45,7 @@ class Widened(Aligner):
     def __init__(self, part: object, states: int) -> None:
         self.part, self.states = part, states
         self.skips_optional = getattr(part, "skips_optional", False)
+        self.takes_guide = getattr(part, "takes_guide", False)
 
     def __call__(self, emissions: Emissions, *rest: Targets) -> Any:  # type: ignore[override]
         return self.part(with_states(emissions, self.states), *rest)  # type: ignore[operator]
