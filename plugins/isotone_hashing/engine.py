@@ -247,3 +247,13 @@ class Engine:
         if self.metric == "ip":
             return distance.astype(np.float32)
         return (self.size - distance if self.binary else -distance).astype(np.float32)
+
+
+def packed(bits: np.ndarray) -> np.ndarray:
+    """Bits ``(N, b)`` bool as FAISS takes them: ``(N, ceil(b / 8))`` uint8."""
+    return np.ascontiguousarray(np.packbits(bits, axis=1, bitorder="little"))
+
+
+def binary_engine(bits: int, layout: Layout) -> Engine:
+    """An engine for codes of :func:`packed`; a score is the bits in common, those that fill the last byte too."""
+    return Engine(-(-bits // 8) * 8, "hamming", layout)

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from isotone.interfaces import Searcher
 from isotone.search.searcher import MOST_QUERY_WINDOWS
-from isotone_opas.model import CONFIG, OPAS, WEIGHTS
+from isotone_opas.model import OPAS
+from isotone_opas.storage import CONFIG, WEIGHTS
 
 
 class OPASSearcher(Searcher):

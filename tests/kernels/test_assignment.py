@@ -41,7 +41,7 @@ def on_tensors(
 
     def instead(_: Any, rows: int, cells: int, *arrays: Any) -> None:
         *inputs, path, value = map(torch.from_numpy, arrays)
-        method = assignment._tensor_minimum if len(inputs) == 4 else assignment._tensor_assignment
+        method = assignment.minimum_by_tensors if len(inputs) == 4 else assignment.assignment_by_tensors
         for out, result in zip((path, value), method(*inputs)):
             out.copy_(result)
 

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone.alignment import AlignmentError
-from isotone.kernels import viterbi
-from isotone.kernels.viterbi import banded_path, check_ctc, ctc_path, monotone_path
+from isotone.kernels.viterbi import banded_path, check_ctc, ctc_path, monotone_path, search
 from isotone.pipeline.stars import star_scores
 
 CASES = settings(max_examples=60, deadline=None)
@@ -134,8 +133,8 @@ def test_how_many_rows_are_stored_does_not_matter(
         lambda: monotone_path(log_probs[[0, 2]], labels[[0, 2]], n[[0, 2]], m[[0, 2]], optional[[0, 2]], 3),
     ]
     expected = [run() for run in runs]
-    monkeypatch.setattr(viterbi, "_LEAST_BLOCK", least)
-    monkeypatch.setattr(viterbi, "_STORED_BYTES", stored)
+    monkeypatch.setattr(search, "LEAST_BLOCK", least)
+    monkeypatch.setattr(search, "STORED_BYTES", stored)
     for run, (paths, scores) in zip(runs, expected):
         again, again_scores = run()
         np.testing.assert_array_equal(again, paths)
@@ -147,7 +146,7 @@ def test_how_many_rows_are_stored_does_not_matter(
 def test_one_optional_token_is_the_better_of_with_and_without(
     place: int, least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(viterbi, "_LEAST_BLOCK", least)
+    monkeypatch.setattr(search, "LEAST_BLOCK", least)
     for seed in range(10):
         rng = np.random.default_rng(seed)
         frames = int(rng.integers(45, 120))

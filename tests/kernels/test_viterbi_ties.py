@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isotone.kernels import viterbi
-from isotone.kernels.viterbi import banded_path, ctc_path, monotone_path, segmental_decode
+from isotone.kernels.viterbi import banded_path, ctc_path, monotone_path, search, segmental_decode
 
 CASES = settings(max_examples=150, deadline=None)
 seeds = st.integers(0, 2**32 - 1)
@@ -101,7 +100,7 @@ def test_of_equal_monotone_paths_the_one_that_is_further_along_at_the_end_is_fou
 @pytest.mark.parametrize("frames", [200, 501])
 def test_the_rule_does_not_depend_on_what_is_stored(frames: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all is equal: tokens as early as they can be, then blanks; through many blocks of few frames."""
-    monkeypatch.setattr(viterbi, "_LEAST_BLOCK", 3)
+    monkeypatch.setattr(search, "LEAST_BLOCK", 3)
     labels = np.array([[1, 2, 2, 1, 1, 2]])
     row = (np.zeros((1, frames, 3)), labels, np.array([frames]), np.array([6]))
     early = [0, 1, -1, 2, 3, -1, 4, 5]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from isotone_opas.kernels._lanes import (
+from isotone.kernels.native import compiled
+from isotone.kernels.native.lanes import (
     LANES,
     add,
     divide,
@@ -13,18 +13,18 @@ from isotone_opas.kernels._lanes import (
     larger,
     load,
     multiply,
+    repeat,
     smaller,
     splat,
     store,
     subtract,
 )
-from isotone_opas.kernels._similarity_lanes import repeat
 
 _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
 _FAR = np.float32(1e30)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def scratch_size(layers: np.ndarray, width: int) -> int:
     """Vectors that :func:`network` needs: two channel buffers, the mean over rows, what follows it."""
     if len(layers) == 0:
@@ -35,7 +35,7 @@ def scratch_size(layers: np.ndarray, width: int) -> int:
     return (3 * channels + layers[len(layers) - 2, 0]) * width + layers[len(layers) - 1, 1]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def network(
     similar: np.ndarray,
     stride: int,
@@ -81,7 +81,7 @@ def network(
     _penalties(scratch, mean, 3 * half, width, weights, place, last, layers[count + 1], row_mask, m, lam)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _convolve(
     source: np.ndarray,
     base: int,
@@ -124,8 +124,29 @@ def _convolve(
             _keep(out, step + new * LANES, left1, right1, floor, pooled)
             _keep(out, step + 2 * new * LANES, left2, right2, floor, pooled)
             _keep(out, step + 3 * new * LANES, left3, right3, floor, pooled)
+    _convolve_rest(source, base, width, out, target, weights, place, layer, floor)
+    return new
+
+
+@compiled
+def _convolve_rest(
+    source: np.ndarray,
+    base: int,
+    width: int,
+    out: np.ndarray,
+    target: int,
+    weights: np.ndarray,
+    place: int,
+    layer: np.ndarray,
+    floor: object,
+) -> None:
+    """Fill what fours of outputs at pairs of places leave: the last place of an odd number, and the last outputs."""
+    outputs, inputs, taps = layer[0], layer[1], layer[2]
+    pooled = layer[3] == 1
+    width_before = width - taps + 1
+    new = width_before // 2 if pooled else width_before
+    size, biases, most = inputs * taps, place + outputs * inputs * taps, outputs // 4 * 4
     for o in range(outputs):
-        # what is left over: the last place of an odd number, and all places of the last outputs
         for t in range(0 if o >= most else new if pooled else width_before // 2 * 2, new):
             best = floor
             for first in range(2 * t if pooled else t, 2 * t + 2 if pooled else t + 1):
@@ -139,10 +160,9 @@ def _convolve(
                         )
                 best = larger(best, total)
             store(out, target + (o * new + t) * LANES, best)
-    return new
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _keep(out: np.ndarray, place: int, left: object, right: object, floor: object, pooled: bool) -> None:
     """Two neighbours, or the larger of them; both at least ``floor``."""
     if pooled:
@@ -152,7 +172,7 @@ def _keep(out: np.ndarray, place: int, left: object, right: object, floor: objec
         store(out, place + LANES, larger(floor, right))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _penalties(
     scratch: np.ndarray,
     mean: int,

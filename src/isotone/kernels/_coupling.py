@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from isotone.kernels.native import compiled
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _sum(weights: np.ndarray) -> float:
     total = 0.0
     for w in weights:
@@ -16,7 +17,7 @@ def _sum(weights: np.ndarray) -> float:
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def merge_row(
     b: int,
     alpha: np.ndarray,
@@ -60,7 +61,7 @@ def merge_row(
     target[b, filled:] = target[b, filled - 1] if filled else 0
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def merge_row_backward(
     b: int,
     alpha: np.ndarray,
@@ -102,7 +103,7 @@ def merge_row_backward(
     _through_sums(grad_beta[b, :m], g_mean, g_total)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _through_sums(grad: np.ndarray, mean: float, total: float) -> None:
     """From the gradient in normalised prefix sums to that in weights, in place."""
     tail = 0.0
@@ -111,7 +112,7 @@ def _through_sums(grad: np.ndarray, mean: float, total: float) -> None:
         grad[i] = (tail - mean) / total
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def softmax_row(b: int, logits: np.ndarray, lengths: np.ndarray, out: np.ndarray) -> None:
     """Fill the softmax over the valid part of row b, summed in float64."""
     if not 0 <= lengths[b] <= logits.shape[1]:

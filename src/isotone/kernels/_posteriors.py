@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from isotone.kernels._lattice import NOWHERE, lattice_row
 from isotone.kernels._sums import sum_paths
+from isotone.kernels.native import compiled
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def half_row(
     task: int,
     order: np.ndarray,
@@ -40,7 +40,7 @@ def half_row(
     totals[half] = sum_paths(row, blank >= 0, backward, paths[b, :n], records[half])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def confidence_row(
     task: int,
     order: np.ndarray,

@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from isotone.kernels._lattice import Row, emit, gather
-from isotone.kernels._vector import fractional_power, nearest, read, split, whole_power, write
+from isotone.kernels.arithmetic import fractional_power, nearest, split, whole_power
+from isotone.kernels.native import compiled, read, write
 
 _NOTHING = -1e300
 _LOG2_E, _LN2 = 1 / math.log(2), math.log(2)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def sum_paths(row: Row, blanks: bool, backward: bool, path: np.ndarray, record: np.ndarray) -> float:
     """The log-sum over all paths of a row, with blanks or without; NaN where the input was NaN or +inf.
 
@@ -59,7 +59,7 @@ def sum_paths(row: Row, blanks: bool, backward: bool, path: np.ndarray, record: 
     return _end(row, blanks, old) if ok else np.nan
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _end(row: Row, blanks: bool, state: np.ndarray) -> float:
     count = len(row.labels)
     mantissa, exponent = 1.0, _NOTHING
@@ -74,26 +74,26 @@ def _end(row: Row, blanks: bool, state: np.ndarray) -> float:
     return _log(mantissa, exponent)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _nothing(cells: int) -> np.ndarray:
     state = np.ones((4, cells + 1))
     state[1] = state[3] = _NOTHING
     return state
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _log(mantissa: float, exponent: float) -> float:
     return np.log(mantissa) + exponent * _LN2 if exponent > _NOTHING / 2 else -np.inf
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _add(a: float, a_exponent: float, b: float, b_exponent: float) -> tuple[float, float]:
     top = max(a_exponent, b_exponent)
     mantissa, exponent = split(a * whole_power(a_exponent - top) + b * whole_power(b_exponent - top))
     return mantissa, exponent + top
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _powers(logs: np.ndarray, mantissas: np.ndarray, exponents: np.ndarray) -> None:
     """Mantissas in [0.7, 1.5) and exponents of numbers whose natural logarithms are given."""
     for k in range(len(logs)):
@@ -103,7 +103,7 @@ def _powers(logs: np.ndarray, mantissas: np.ndarray, exponents: np.ndarray) -> N
         mantissas[k] = fractional_power(x - nearest(x))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _to_tokens(
     token: np.ndarray,
     token_exponent: np.ndarray,
@@ -129,7 +129,7 @@ def _to_tokens(
         write(out_exponent, u + 1, top + read(score_exponent, u) + exponent)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _to_blanks(
     token: np.ndarray,
     token_exponent: np.ndarray,
@@ -151,7 +151,7 @@ def _to_blanks(
         write(out_exponent, u + 1, top + score_exponent + exponent)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _past_free(
     row: Row,
     blanks: bool,

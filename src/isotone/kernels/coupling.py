@@ -65,7 +65,7 @@ def couple(
     if target_lengths is None:
         target_lengths = torch.full((len(beta),), beta.shape[1], device=beta.device)
     wide = torch.float64 if torch.float64 in (alpha.dtype, beta.dtype) else torch.float32
-    merge = _merge_operation if alpha.device.type == "cpu" else _TensorMerge.apply
+    merge = merge_operation if alpha.device.type == "cpu" else TensorMerge.apply
     mass, source, target = merge(alpha.to(wide), beta.to(wide), source_lengths, target_lengths)
     return Coupling(source, target, mass, source_lengths, target_lengths)
 
@@ -152,13 +152,13 @@ def _softmax_backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
 
 
 _pull_operation = Operation("couple_backward", _pull, _fake_pull)
-_merge_operation = differentiable(Operation("couple", _merge, _fake_merge), _keep_weights, _merge_backward)
+merge_operation = differentiable(Operation("couple", _merge, _fake_merge), _keep_weights, _merge_backward)
 _softmax_operation = differentiable(
     Operation("frame_weights", _softmax, _fake_softmax), _keep_softmax, _softmax_backward
 )
 
 
-class _TensorMerge(torch.autograd.Function):
+class TensorMerge(torch.autograd.Function):
     """The same in tensor operations, for any device."""
 
     @staticmethod

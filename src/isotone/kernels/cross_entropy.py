@@ -15,7 +15,7 @@ from isotone.kernels.threads import each_task
 from isotone.types import length_mask
 
 # Rows of the batch are handled so many scores at a time by tensor operations: what bounds their temporaries.
-_BLOCK_SCORES = 1 << 22
+BLOCK_SCORES = 1 << 22
 # Scores in a block of frames of the compiled loops: a tenth of a millisecond.
 _TASK_SCORES = 1 << 17
 # Work of a score, in the half nanoseconds of each_task.
@@ -51,7 +51,7 @@ def pair_cross_entropy(
     if logits.device.type == "cpu" and logits.dtype == torch.float32:
         value, _ = _losses_operation(logits, mass.float(), source, label, lengths)
         return value
-    return _TensorCrossEntropy.apply(logits, mass, source, label, lengths)
+    return TensorCrossEntropy.apply(logits, mass, source, label, lengths)
 
 
 def _tasks(logits: Tensor) -> tuple[int, int]:
@@ -121,7 +121,7 @@ _gradients_operation = Operation("pair_cross_entropy_backward", _gradients, _fak
 _losses_operation = differentiable(Operation("pair_cross_entropy", _losses, _fake_losses), _keep, _backward)
 
 
-class _TensorCrossEntropy(torch.autograd.Function):
+class TensorCrossEntropy(torch.autograd.Function):
     """The same in tensor operations, for any device and type."""
 
     @staticmethod
@@ -176,4 +176,4 @@ class _TensorCrossEntropy(torch.autograd.Function):
 
 def _blocks(logits: Tensor) -> range:
     """First rows of blocks of the batch that hold a bounded number of scores."""
-    return range(0, len(logits), max(1, _BLOCK_SCORES // max(1, logits.shape[1] * logits.shape[2])))
+    return range(0, len(logits), max(1, BLOCK_SCORES // max(1, logits.shape[1] * logits.shape[2])))

@@ -82,7 +82,7 @@ def brute_scores(index, vectors, queries):
         return torch.where(shared >= index.min_shared, shared.float(), -torch.inf)
     if "binary" in index.name:
         return ((queries > 0)[:, None] == (vectors > 0)).sum(2).float()
-    if index._options["metric"] == "ip":
+    if index.options["metric"] == "ip":
         return queries @ vectors.T
     return -(torch.cdist(queries, vectors) ** 2)
 

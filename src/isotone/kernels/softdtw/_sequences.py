@@ -1,4 +1,4 @@
-"""The compiled loops of soft-DTW from vectors, by the conventions of :mod:`isotone.kernels.softdtw._cells`.
+"""The compiled loops of soft-DTW from vectors, by the conventions of :mod:`isotone.kernels.softdtw._forward`.
 
 A pair of sequences is dealt with from its costs to its gradients in buffers that the next pair uses again: nothing of
 the size (B, n, m) is stored, and no fresh memory is asked for, which takes as long as the recursions do.
@@ -9,15 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from isotone.kernels.softdtw._cells import backward_row, forward_row
+from isotone.kernels.native import compiled
+from isotone.kernels.softdtw._backward import backward_row
+from isotone.kernels.softdtw._forward import forward_row
 
 # Expected visits below this many have no gradient.
 _NEVER = 1e-20
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def sequences_row(
     b: int,
     first: np.ndarray,
@@ -57,14 +58,14 @@ def sequences_row(
     _pull_back(x[b], y[b], rows, columns, visits, of_x[b], of_y[b])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def sequences_rows(task: int, run: int, order: np.ndarray, *arguments: Any) -> None:
     """:func:`sequences_row` of the rows that ``each_rows`` gives."""
     for place in range(task * run, min(len(order), (task + 1) * run)):
         sequences_row(order[place], *arguments)
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def _squared_distances(x: np.ndarray, y: np.ndarray, n: int, m: int, out: np.ndarray) -> None:
     """Differences are squared and not squares subtracted: no digits cancel."""
     size = x.shape[1]
@@ -88,7 +89,7 @@ def _squared_distances(x: np.ndarray, y: np.ndarray, n: int, m: int, out: np.nda
             k += 1
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "reassoc"})
+@compiled(fastmath={"contract", "reassoc"})
 def _pull_back(
     x: np.ndarray, y: np.ndarray, n: int, m: int, visits: np.ndarray, of_x: np.ndarray, of_y: np.ndarray
 ) -> None:

@@ -8,7 +8,6 @@ those of :mod:`isotone.kernels.viterbi._ctc`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from isotone.kernels._lattice import (
     TILE,
@@ -24,9 +23,10 @@ from isotone.kernels._lattice import (
     lattice_row,
     touches,
 )
+from isotone.kernels.native import compiled
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def monotone_row(
     task: int,
     order: np.ndarray,
@@ -62,7 +62,7 @@ def monotone_row(
         touched[b] = band >= 0 and touches(row, paths[b, :n])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _forward_plain(row: Row, block: int, stored: np.ndarray) -> tuple[float, int]:
     """:func:`_forward` where tokens need one frame each and none is optional: in place, as that of CTC."""
     frames, cells = len(row.log_probs), len(row.symbol_of)
@@ -93,14 +93,14 @@ def _forward_plain(row: Row, block: int, stored: np.ndarray) -> tuple[float, int
     return (held[cells + shift] if ok else np.nan), cells - 1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _step(held: np.ndarray, score: np.ndarray) -> None:
     for u in range(len(score)):
         before, stay = held[u], held[u + 1]
         held[u] = (stay if stay > before else before) + score[u]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _forward(row: Row, block: int, stored: np.ndarray) -> tuple[float, int]:
     """Fill the stored rows; the best score and the token it ends in."""
     frames, cells = len(row.log_probs), len(row.symbol_of)
@@ -134,7 +134,7 @@ def _forward(row: Row, block: int, stored: np.ndarray) -> tuple[float, int]:
     return held[best], best
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _enter(
     row: Row, t: int, was_low: int, end: int, held: np.ndarray, enter: np.ndarray, marks: np.ndarray
 ) -> None:
@@ -155,19 +155,19 @@ def _enter(
                 marks[u - was_low] = 2
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _stay_or_enter(held: np.ndarray, ready: np.ndarray, score: np.ndarray) -> None:
     for u in range(len(held)):
         held[u] = (held[u] if held[u] > ready[u] else ready[u]) + score[u]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _mark_entered(held: np.ndarray, ready: np.ndarray, marks: np.ndarray) -> None:
     for u in range(len(held)):
         marks[u] += 1 if ready[u] > held[u] else 0
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _advance(state: np.ndarray, enter: np.ndarray, score: np.ndarray, lo: int, end: int) -> None:
     """One frame further into tokens that have not had their least frames."""
     for d in range(len(state) - 2, -1, -1):
@@ -176,7 +176,7 @@ def _advance(state: np.ndarray, enter: np.ndarray, score: np.ndarray, lo: int, e
             state[d, u] = source[u] + score[u]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _trace(row: Row, block: int, stored: np.ndarray, u: int, path: np.ndarray) -> None:
     """Fill the path that ends in token u."""
     frames, cells, min_frames = len(path), len(row.symbol_of), stored.shape[1]
@@ -209,7 +209,7 @@ def _trace(row: Row, block: int, stored: np.ndarray, u: int, path: np.ndarray) -
                     u -= 1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _load(row: Row, start: int, stored: np.ndarray, base: int, top: int, state: np.ndarray) -> None:
     """The scores before frame ``start`` of the cells from base, which lies in that frame, to top."""
     for d in range(len(state)):
@@ -219,7 +219,7 @@ def _load(row: Row, start: int, stored: np.ndarray, base: int, top: int, state: 
             copy(stored[d, base - was_low :], state[d, base:end])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _recompute(
     row: Row,
     start: int,
@@ -251,7 +251,7 @@ def _recompute(
             _advance(state, enter, score, lo, stop)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _recompute_plain(
     row: Row,
     start: int,
@@ -276,7 +276,7 @@ def _recompute_plain(
         _step_mark(held[lo:stop], before, score[lo:stop], marks[t - start, lo - base : stop - base])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _step_mark(held: np.ndarray, before: float, score: np.ndarray, marks: np.ndarray) -> None:
     """:func:`_step` where the token before the first has the score ``before``, and what was entered."""
     for u in range(len(score)):

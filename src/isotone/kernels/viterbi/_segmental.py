@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from isotone.kernels._lattice import BLANK
+from isotone.kernels.native import compiled
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def segmental_row(
     task: int,
     order: np.ndarray,
@@ -31,7 +31,7 @@ def segmental_row(
         )
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _segmental_row(
     log_probs: np.ndarray, penalty: float, blank: int, min_frames: int, path: np.ndarray, labels: np.ndarray
 ) -> tuple[float, int]:

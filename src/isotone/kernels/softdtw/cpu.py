@@ -1,55 +1,16 @@
-"""Which cells soft-DTW visits in what order, and the compiled loops on tensors."""
+"""Soft-DTW on the CPU: the compiled loops on tensors."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from isotone.kernels._inputs import each_rows
-from isotone.kernels.softdtw._cells import backward_rows, forward_rows, path_rows, plan_rows
-from isotone.kernels.softdtw._hessian import hessian_rows
-
-#: A cell takes as long as so many cells of the kernels that threads are shared out by.
-WORK = 8
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The anti-diagonals of a batch of (n, m) matrices.
-
-    Attributes:
-        shape: ``(B, N, M)`` of the padded batch; N is better the smaller.
-        n, m: ``(B,)`` int64, lanes and steps of every row.
-        low, high: ``(B, N + M - 1)`` int64, first and last lane of every diagonal.
-        start: ``(B + 1,)`` int64, where the cells of every row begin among all that are visited.
-        band: The half width of the band, -1 without one.
-    """
-
-    shape: tuple[int, int, int]
-    n: np.ndarray
-    m: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    start: np.ndarray
-    band: int
-
-    @classmethod
-    def of(cls, shape: tuple[int, int, int], n: np.ndarray, m: np.ndarray, band: int) -> Self:
-        """Lay out the diagonals of rows with n lanes and m steps."""
-        low, high = (np.zeros((shape[0], max(0, shape[1] + shape[2] - 1)), np.int64) for _ in range(2))
-        start = np.zeros(shape[0] + 1, np.int64)
-        plan_rows(n, m, band, low, high, start[1:])
-        np.cumsum(start, out=start)
-        return cls(shape, n, m, low, high, start, band)
-
-    @property
-    def cells(self) -> np.ndarray:
-        """``(B,)`` int64, cells of every row."""
-        return self.start[1:] - self.start[:-1]
+from isotone.kernels.softdtw._backward import backward_rows, path_rows
+from isotone.kernels.softdtw._forward import forward_rows
+from isotone.kernels.softdtw._tangents import tangent_rows
+from isotone.kernels.softdtw.plan import WORK, Plan, dense, rounding
 
 
 def forward(cost: Tensor, plan: Plan, gamma: float, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -102,21 +63,11 @@ def hessian(
     out, inner = torch.zeros_like(direction), np.zeros(len(direction))
     (flat_in, strides), (flat_out, _) = _flat(direction), _flat(out)
     each_rows(
-        hessian_rows, WORK * plan.cells, flat_in, strides, up.numpy(), left.numpy(), plan.n, plan.m, plan.low,
+        tangent_rows, WORK * plan.cells, flat_in, strides, up.numpy(), left.numpy(), plan.n, plan.m, plan.low,
         plan.high, plan.start, 1 / gamma if gamma > 0 else 0.0, rounding(up.dtype), _weights(weight), flat_out,
         inner,
     )  # fmt: skip
     return out, torch.from_numpy(inner)
-
-
-def rounding(dtype: torch.dtype) -> float:
-    """By how much the weights of a soft minimum may be wrong: what is missing to 1 is nothing below."""
-    return 8 * torch.finfo(dtype).eps
-
-
-def dense(matrix: Tensor) -> Tensor:
-    """The batch of matrices without gaps in memory, each by rows or by columns."""
-    return matrix if matrix.mT.is_contiguous() else matrix.contiguous()
 
 
 def _weights(weight: Tensor) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from isotone.kernels.softdtw._plan import Plan
+from isotone.kernels.softdtw.plan import Plan
 
 
 def soft_dtw(cost: Tensor, plan: Plan, gamma: float) -> Tensor:

@@ -1,5 +1,5 @@
 """Soft-DTW on CUDA: one programme a row, which goes through the anti-diagonals as
-:mod:`isotone.kernels.softdtw._cells` does.
+:mod:`isotone.kernels.softdtw._forward` does.
 
 The same numbers, in the type of the costs: mantissas and whole exponents of exp(-R / gamma), and packed weights of the
 soft minimum. A diagonal is worked on in blocks of lanes, so that sequences may have any length. What one diagonal
@@ -16,7 +16,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from isotone.kernels.softdtw._plan import Plan, rounding
+from isotone.kernels.softdtw.plan import Plan, rounding
 
 # Exponents of two: of what is impossible, and beyond which a sum of costs is infinite.
 _IMPOSSIBLE = tl.constexpr(1 << 50)
@@ -26,7 +26,7 @@ _BLOCK = 1024
 
 
 @triton.jit
-def _forward_kernel(  # type: ignore[no-untyped-def]
+def forward_kernel(  # type: ignore[no-untyped-def]
     cost, low, high, start, n, m, mantissa, exponent, up, left,
     scales, row_stride, lane_stride, step_stride, diagonals, width,
     SOFT: tl.constexpr, KEEP: tl.constexpr, BLOCK: tl.constexpr,
@@ -94,7 +94,7 @@ def _forward_kernel(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _backward_kernel(  # type: ignore[no-untyped-def]
+def backward_kernel(  # type: ignore[no-untyped-def]
     up, left, low, high, start, n, m, handed, weight, out,
     row_stride, lane_stride, step_stride, diagonals, width, ROUNDING: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
@@ -157,7 +157,7 @@ def forward(
     tables = _tables(plan, cost.device)
     if batch:
         scales = cost.new_full((1,), -1 / (gamma * math.log(2)) if soft else 0.0)
-        _forward_kernel[(batch,)](
+        forward_kernel[(batch,)](
             cost, *tables, mantissa, exponent, up, left, scales, *cost.stride(),
             lanes + steps - 1, lanes + 2, SOFT=soft, KEEP=keep, BLOCK=_block(lanes, block), num_stages=1,
         )  # fmt: skip
@@ -180,7 +180,7 @@ def backward(
     out = torch.zeros_like(cost)
     if batch:
         handed = cost.new_zeros(batch, 9, lanes + 2)
-        _backward_kernel[(batch,)](
+        backward_kernel[(batch,)](
             up, left, *_tables(plan, cost.device), handed, weight.to(cost.dtype).contiguous(), out, *out.stride(),
             lanes + steps - 1, lanes + 2, ROUNDING=rounding(up.dtype), BLOCK=_block(lanes, block), num_stages=1,
         )  # fmt: skip

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from isotone_opas.kernels._lanes import LANES, add, larger, load, multiply, smaller, splat, store, subtract
+from isotone.kernels.native import compiled
+from isotone.kernels.native.lanes import LANES, add, larger, load, multiply, smaller, splat, store, subtract
 
 _ZERO, _ONE, _TWO = np.float32(0.0), np.float32(1.0), np.float32(2.0)
 # Of a position that is not there. Sums of it stay finite, and are never the larger ones.
 _NEVER = np.float32(-1e30)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def select_blocks(
     task: int,
     run: int,
@@ -46,7 +46,7 @@ def select_blocks(
             store(flat, g * lanes + c, load(best, n * LANES))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _take_row(
     best: np.ndarray, source: np.ndarray, row: int, norms: np.ndarray, here: object, i: int, n: int
 ) -> None:

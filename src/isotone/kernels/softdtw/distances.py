@@ -1,21 +1,44 @@
-"""Squared Euclidean distances with their gradients, and soft-DTW of vector sequences pair by pair on the CPU."""
+"""Squared Euclidean distances of all pairs of elements of two sequences, with gradients."""
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from isotone.kernels._inputs import each_rows
-from isotone.kernels.softdtw._plan import WORK, Plan, rounding
-from isotone.kernels.softdtw._sequences import sequences_rows
+from isotone.kernels.softdtw.inputs import lengths_of, of_one_type
 from isotone.types import mask_rows
 
-#: Vectors that are longer are worth a library's product of matrices.
-MOST_FEATURES = 128
+
+def check_sequences(x: Tensor, y: Tensor) -> None:
+    """Raise ValueError unless x and y are ``(B, n, d)`` and ``(B, m, d)``."""
+    if x.ndim != 3 or y.ndim != 3 or x.shape[::2] != y.shape[::2]:
+        raise ValueError(
+            f"Expected sequences (B, n, d) and (B, m, d); got {tuple(x.shape)} and {tuple(y.shape)}. "
+            "For one pair use x[None] and y[None]."
+        )
+
+
+def squared_distances(x: Tensor, y: Tensor, target_lengths: Tensor | None = None) -> Tensor:
+    """The squared Euclidean distance of every pair of elements.
+
+    Args:
+        x, y: ``(B, n, d)`` and ``(B, m, d)`` floating.
+        target_lengths: ``(B,)`` int64, elements of y that are there: what its mean is taken of. Default: all.
+
+    Returns:
+        ``(B, n, m)``, good to the rounding of the squared norms (of what differs from the mean of y): it may come out
+        below 0 by so much; float32 for half precision. Differentiable as often as one likes.
+
+    Raises:
+        ValueError: shapes that do not fit together.
+    """
+    check_sequences(x, y)
+    x, y = of_one_type(x, y)
+    if target_lengths is not None:
+        lengths_of(target_lengths, len(y), y.shape[1])
+    return SquaredDistances.apply(x, y, centre_of(y, target_lengths))
 
 
 class SquaredDistances(torch.autograd.Function):
@@ -57,28 +80,3 @@ def pulled_back(grad: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """The gradient in x of ``(B, n, m)`` weighted squared distances, sum_j grad_ij 2 (x_i - y_j)."""
     sums = grad @ torch.cat([y, torch.ones_like(y[..., :1])], 2)
     return 2 * (sums[..., -1:] * x - sums[..., :-1])
-
-
-def values_and_gradients(x: Tensor, y: Tensor, gamma: float, plan: Plan, keep: bool) -> tuple[Tensor, ...]:
-    """Values ``(B,)`` of the squared distances, and if they are to be kept their gradients in x and in y.
-
-    Both are float32 or both float64; n is better the smaller.
-    """
-    values = np.zeros(len(x))
-    rows, columns = x.detach().contiguous().numpy(), y.detach().mT.contiguous().numpy()
-    of_x, of_y = (np.zeros_like(z) if keep else np.empty((0, 0, 0), z.dtype) for z in (rows, columns))
-    size = (4 if keep else 1), plan.shape[1] * plan.shape[2]
-    free: deque[np.ndarray] = deque()  # of every thread
-
-    def some(task: int, *arguments: Any) -> None:
-        buffers = free.pop() if free else np.empty(size, rows.dtype)
-        sequences_rows(task, *arguments, buffers, values, of_x, of_y)
-        free.append(buffers)
-
-    cells = plan.cells
-    each_rows(
-        some, WORK * cells, np.zeros(len(x), np.int64), np.ones(len(x)), rows, columns, plan.n, plan.m, plan.low,
-        plan.high, cells, gamma, rounding(x.dtype),
-    )  # fmt: skip
-    gradients = (2 * torch.from_numpy(of_x), 2 * torch.from_numpy(of_y).mT) if keep else ()
-    return torch.from_numpy(values).to(x.dtype), *gradients

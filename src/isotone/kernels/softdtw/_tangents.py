@@ -1,4 +1,4 @@
-"""The compiled second derivative of soft-DTW, by the conventions of :mod:`isotone.kernels.softdtw._cells`.
+"""The compiled second derivative of soft-DTW, by the conventions of :mod:`isotone.kernels.softdtw._forward`.
 
 The tangents of both recursions (Mensch & Blondel, "Differentiable dynamic programming", ICML 2018): with the soft-min
 weights at hand they are sums and products only.
@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from isotone.kernels._vector import read, write
-from isotone.kernels.softdtw._cells import gather, scatter, shares
+from isotone.kernels.native import compiled, read, write
+from isotone.kernels.softdtw._backward import scatter, shares
+from isotone.kernels.softdtw._forward import gather
 
 
-@njit(nogil=True, cache=True)
-def hessian_row(
+@compiled
+def tangent_row(
     b: int,
     direction: np.ndarray,
     strides: tuple[int, int, int],
@@ -46,14 +46,14 @@ def hessian_row(
     _backward_tangent(out, *row, start[b], weight[b], d_up, d_left)
 
 
-@njit(nogil=True, cache=True)
-def hessian_rows(task: int, run: int, order: np.ndarray, *arguments: Any) -> None:
-    """:func:`hessian_row` of the rows that ``each_rows`` gives."""
+@compiled
+def tangent_rows(task: int, run: int, order: np.ndarray, *arguments: Any) -> None:
+    """:func:`tangent_row` of the rows that ``each_rows`` gives."""
     for place in range(task * run, min(len(order), (task + 1) * run)):
-        hessian_row(order[place], *arguments)
+        tangent_row(order[place], *arguments)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _forward_tangent(
     direction: np.ndarray,
     base: int,
@@ -88,7 +88,7 @@ def _forward_tangent(
     return tangent[now + lanes]
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def _forward_diagonal(
     direction: np.ndarray,
     tangent: np.ndarray,
@@ -115,7 +115,7 @@ def _forward_diagonal(
         write(d_left, own + i, sharpness * w_left * (mean - of_left))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _backward_tangent(
     out: np.ndarray,
     base: int,
@@ -154,7 +154,7 @@ def _backward_tangent(
         scatter(buffer, base, lane, step, d, lo, hi, out)
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def _backward_diagonal(
     up: np.ndarray,
     left: np.ndarray,

@@ -1,0 +1,248 @@
+"""The compiled loops of :mod:`isotone_opas.kernels`: plain arrays in and out, nothing is checked here.
+
+Sixteen corpus items are scored at once, one a lane. Arrays of a block are flat: number ``x[i, j]`` of lane l of an
+``(m, n)`` matrix lies at ``(i * n + j) * 16 + l``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from isotone.kernels.native import compiled
+from isotone.kernels.native.lanes import (
+    LANES,
+    add,
+    exponential,
+    larger,
+    largest,
+    load,
+    multiply,
+    smaller,
+    splat,
+    store,
+    subtract,
+)
+from isotone_opas.kernels._network import network, scratch_size
+from isotone_opas.kernels._norms import NEAR, cross, square_of_products, square_of_vectors
+from isotone_opas.kernels._sinkhorn import factors_size, scale
+from isotone_opas.kernels._stabilised import scale_wide, wide_size
+
+# Largest range of reward / tau within a row, and largest reward / tau, that single precision scales without under- or
+# overflow.
+_NARROW = np.float32(40.0)
+_ZERO, _ONE = np.float32(0.0), np.float32(1.0)
+_FAR = np.float32(1e30)
+
+
+class _Scratch(NamedTuple):
+    """Memory that one pair after the other uses; flat float32 arrays of sixteen lanes."""
+
+    similar: np.ndarray  # (m + stagger, stride): similarities, and zeros below and beside them
+    plan: np.ndarray  # (m, n)
+    factors: np.ndarray
+    column_mask: np.ndarray  # (n,)
+    row_mask: np.ndarray  # (m,)
+    lam: np.ndarray  # (m + 1,) penalties, and the 0 that follows the last
+    bonus: np.ndarray  # (n,)
+    network: np.ndarray
+    wide: np.ndarray
+    own: np.ndarray  # (m n + 1,)
+    near: np.ndarray  # (n, 4)
+
+
+@compiled
+def _allocate(m: int, n: int, stride: int, layers: np.ndarray) -> _Scratch:
+    stagger = layers[0, 1] - 1 if len(layers) else 0
+    return _Scratch(
+        np.zeros((m + stagger) * stride * LANES, np.float32),
+        np.empty(m * n * LANES, np.float32),
+        np.empty(factors_size(m, n) * LANES, np.float32),
+        np.empty(n * LANES, np.float32),
+        np.empty(m * LANES, np.float32),
+        np.zeros((m + 1) * LANES, np.float32),
+        np.empty(n * LANES, np.float32),
+        np.empty(scratch_size(layers, stride) * LANES, np.float32),
+        np.empty(wide_size(m, n) * LANES, np.float32),
+        np.empty((m * n + 1) * LANES, np.float32),
+        np.empty(NEAR * n, np.float32),
+    )
+
+
+@compiled
+def score_blocks(
+    task: int,
+    run: int,
+    similarity: np.ndarray,
+    squares: np.ndarray,
+    products: np.ndarray,
+    vectors: np.ndarray,
+    row_lengths: np.ndarray,
+    column_lengths: np.ndarray,
+    positions: np.ndarray,
+    lambdas: np.ndarray,
+    layers: np.ndarray,
+    weights: np.ndarray,
+    net_columns: int,
+    tau: float,
+    iterations: int,
+    margin: float,
+    hinge: bool,
+    fit: np.ndarray,
+    order: np.ndarray,
+) -> None:
+    """Score the pairs of a task, which has ``run`` blocks; s_F without the query's norm."""
+    groups, m, blocks, n, _ = similarity.shape
+    lanes, stride = blocks * LANES, max(n, net_columns)
+    room = _allocate(m, n, stride, layers)
+    source, flat_lambdas = similarity.reshape(-1), lambdas.reshape(-1)
+    flat_fit, flat_order = fit.reshape(-1), order.reshape(-1)
+    # an item's own numbers stay in the first cache while every query reads them
+    for block in range(task * run, min((task + 1) * run, blocks)):
+        c = block * LANES
+        _fill_bonus(room.bonus, squares[block].reshape(-1), n)
+        columns = _fill_mask(room.column_mask, column_lengths, c, n)
+        for g in range(groups):
+            for i in range(m):
+                _copy(source, ((g * m + i) * blocks + block) * n, room.similar, i * stride, n)
+            slack = larger(subtract(columns, _fill_mask(room.row_mask, row_lengths[g], c, m)), splat(_ZERO))
+            _fill_penalties(room, stride, m, layers, weights, flat_lambdas, g * m * lanes + c, lanes)
+            _fill_plan(room, stride, positions, slack, m, n, tau, iterations)
+            value = cross(room.plan, room.similar, stride, m, n)
+            store(flat_order, g * lanes + c, _order(room.plan, positions, room.lam, m, n, margin, hinge))
+            # the last reader of the plan: what it computes takes the plan's memory
+            if len(products):
+                value = subtract(value, square_of_products(room.plan, products[block].reshape(-1), m, n))
+            else:
+                value = subtract(
+                    value, square_of_vectors(room.plan, vectors[block], room.own, room.near, m, n)
+                )
+            store(flat_fit, g * lanes + c, value)
+
+
+@compiled
+def _fill_penalties(
+    room: _Scratch,
+    stride: int,
+    m: int,
+    layers: np.ndarray,
+    weights: np.ndarray,
+    lambdas: np.ndarray,
+    first: int,
+    step: int,
+) -> None:
+    """Fill the penalties: from the network, which writes them to ``lambdas`` too, or from there."""
+    if len(layers):
+        network(room.similar, stride, room.row_mask, m, layers, weights, room.network, room.lam)
+        for i in range(m):
+            store(lambdas, first + i * step, load(room.lam, i * LANES))
+    else:
+        for i in range(m):
+            store(room.lam, i * LANES, load(lambdas, first + i * step))
+
+
+@compiled
+def _fill_plan(
+    room: _Scratch,
+    stride: int,
+    positions: np.ndarray,
+    slack: object,
+    m: int,
+    n: int,
+    tau: float,
+    iterations: int,
+) -> None:
+    """Fill the plan, by plain scaling where single precision holds what it multiplies."""
+    ranges = _fill_kernel(
+        room.plan, room.factors, room.similar, stride, room.bonus, positions, room.lam, room.row_mask,
+        room.column_mask, m, n, tau,
+    )  # fmt: skip
+    if largest(ranges) <= _NARROW:
+        scale(room.plan, room.factors, room.row_mask, room.column_mask, slack, m, n, iterations)
+    else:
+        scale_wide(
+            room.plan, room.factors, room.similar, stride, room.bonus, positions, room.lam, room.row_mask,
+            room.column_mask, slack, m, n, tau, iterations, room.wide,
+        )  # fmt: skip
+
+
+@compiled
+def _copy(source: np.ndarray, first: int, target: np.ndarray, place: int, count: int) -> None:
+    for x in range(count):
+        store(target, (place + x) * LANES, load(source, (first + x) * LANES))
+
+
+@compiled
+def _fill_bonus(bonus: np.ndarray, squares: np.ndarray, n: int) -> None:
+    """1 less the squared norms: what a reward has beside the similarity."""
+    for j in range(n):
+        store(bonus, j * LANES, subtract(splat(_ONE), load(squares, j * LANES)))
+
+
+@compiled
+def _fill_mask(mask: np.ndarray, lengths: np.ndarray, c: int, size: int) -> object:
+    """1 where a position is, 0 beyond the lengths; the lengths themselves."""
+    zero, one, length = splat(_ZERO), splat(_ONE), load(lengths, c)
+    for i in range(size):
+        store(mask, i * LANES, smaller(larger(subtract(length, splat(np.float32(i))), zero), one))
+    return length
+
+
+@compiled
+def _fill_kernel(
+    plan: np.ndarray,
+    factors: np.ndarray,
+    similar: np.ndarray,
+    stride: int,
+    bonus: np.ndarray,
+    positions: np.ndarray,
+    lam: np.ndarray,
+    row_mask: np.ndarray,
+    column_mask: np.ndarray,
+    m: int,
+    n: int,
+    tau: float,
+) -> object:
+    """exp((reward - largest of the row) / tau), 0 beyond the lengths, the rows' factors, and what _NARROW bounds."""
+    per_tau = splat(np.float32(1 / tau))
+    two, far, ranges = splat(np.float32(2.0)), splat(_FAR), splat(_ZERO)
+    for i in range(m):
+        push = subtract(load(lam, i * LANES), load(lam, (i + 1) * LANES))
+        high, low = splat(-_FAR), far
+        for j in range(n):
+            reward = add(multiply(two, load(similar, (i * stride + j) * LANES)), load(bonus, j * LANES))
+            reward = multiply(add(reward, multiply(push, splat(positions[j]))), per_tau)
+            there = multiply(load(column_mask, j * LANES), far)
+            # -1e30 and 1e30 where there is no column
+            high = larger(high, smaller(reward, subtract(there, subtract(far, there))))
+            low = smaller(low, larger(reward, subtract(subtract(far, there), there)))
+            store(plan, (i * n + j) * LANES, reward)
+        row = load(row_mask, i * LANES)
+        ranges = larger(ranges, multiply(subtract(high, low), row))
+        ranges = larger(ranges, multiply(larger(high, subtract(splat(_ZERO), high)), row))
+        store(factors, i * LANES, exponential(multiply(high, row)))
+        for j in range(n):
+            mask = multiply(row, load(column_mask, j * LANES))
+            value = exponential(smaller(subtract(load(plan, (i * n + j) * LANES), high), splat(_ZERO)))
+            store(plan, (i * n + j) * LANES, multiply(value, mask))
+    return ranges
+
+
+@compiled
+def _order(
+    plan: np.ndarray, positions: np.ndarray, lam: np.ndarray, m: int, n: int, margin: float, hinge: bool
+) -> object:
+    """-<lambda, b - A P a>, or with its positive part only."""
+    out, before, least = splat(_ZERO), splat(_ZERO), splat(np.float32(margin))
+    for i in range(m):
+        place = splat(_ZERO)
+        for j in range(n):
+            place = add(place, multiply(load(plan, (i * n + j) * LANES), splat(positions[j])))
+        violation = subtract(least, subtract(place, before))
+        if hinge:
+            violation = larger(violation, splat(_ZERO))
+        # lambda of the first row and beyond the last is 0
+        out = subtract(out, multiply(load(lam, i * LANES), violation))
+        before = place
+    return out
