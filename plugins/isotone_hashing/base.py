@@ -21,12 +21,12 @@ _IDS = "ids.json"
 
 
 class VectorIndex(Index):
-    """What all indexes here share. A subclass says what its engines are, and what they are given.
+    """The base of all indexes: ids and a folder around FAISS. A subclass makes its engines and the data for them.
 
     Args:
         size: D, numbers of a vector.
         fingerprint: What made the vectors.
-        options: The other options of the class, for the folder.
+        options: The other options of the class, which the folder keeps.
     """
 
     def __init__(self, size: int, *, fingerprint: str, options: dict[str, Any]) -> None:
@@ -53,11 +53,11 @@ class VectorIndex(Index):
         positives: Tensor | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """Learn codes, where there are any to learn, then the lists of an index that has lists.
+        """Learn codes, where a class learns codes, then the lists of an index that has lists.
 
         Args:
             corpus, queries, positives: As in :meth:`isotone.interfaces.Index.fit`.
-            progress: Told of every step of training.
+            progress: Called after every step of training.
 
         Raises:
             ValueError: the index has items, or the vectors do not fit.
@@ -148,9 +148,9 @@ class VectorIndex(Index):
         """Read a folder; arguments and errors as in :meth:`isotone.interfaces.Index.load`.
 
         Args:
-            folder, fingerprint, memory_map: As there.
-            verify: Read every file once and compare its SHA-256, so that damage is found here and not in a
-                search. Sizes are compared in any case.
+            folder, fingerprint, memory_map: As in :meth:`isotone.interfaces.Index.load`.
+            verify: Read every file once and compare its SHA-256, so that damage is found here and not in a search. Sizes
+                are always compared.
         """
         folder = Path(folder)
         about = read_metadata(folder, cls.name, fingerprint, verify=verify)
@@ -171,20 +171,20 @@ class VectorIndex(Index):
     def _learn(
         self, corpus: Tensor, queries: Tensor, positives: Tensor | None, progress: Progress | None
     ) -> None:
-        """Learn what turns vectors into the engines' data; by default nothing."""
+        """Learn how vectors become the engines' data; by default nothing."""
 
     def _data(self, vectors: Tensor) -> list[np.ndarray]:
-        """What each engine is given for vectors ``(N, size)``."""
+        """Return the data of vectors ``(N, size)`` for each engine."""
         return [self._vectors(vectors)]
 
     def _search(self, data: list[np.ndarray], top: int) -> tuple[np.ndarray, np.ndarray]:
         return self._engines[0].search(data[0], top)
 
     def _write(self, folder: Path) -> None:
-        """Write what a subclass has beside its engines."""
+        """Write the parts of a subclass beside its engines."""
 
     def _read(self, folder: Path) -> None:
-        """Read it."""
+        """Read what :meth:`_write` wrote."""
 
     def _vectors(self, vectors: Tensor) -> np.ndarray:
         if vectors.ndim != 2 or vectors.shape[1] != self.size:

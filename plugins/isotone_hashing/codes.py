@@ -23,16 +23,16 @@ class HashIndex(VectorIndex):
 
     Args:
         size: D, numbers of a vector.
-        head: Gives the L K bits.
+        head: Makes the L K bits.
         tables: L.
         min_shared: Bits that an item must share with the query in some table to be found at all (soft-indexing
-            search; K is the buckets of classical LSH). Default: all items are ranked, by all bits.
+            search; K bits are the buckets of classical LSH). Default: all items are ranked, by all bits.
         layout: A kind of :class:`~isotone_hashing.engine.Layout`, or a mapping with ``kind`` and its options.
         fingerprint: What made the vectors.
-        options: The other options of the class, for the folder.
+        options: The other options of the class, which the folder keeps.
 
     Raises:
-        ValueError: bits that cannot be shared out evenly, or options outside their range.
+        ValueError: bits that cannot be divided evenly among the tables, or options outside their range.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class HashIndex(VectorIndex):
         self._engines = [binary_engine(self.table_bits, how) for _ in range(tables)]
 
     def codes(self, vectors: Tensor) -> np.ndarray:
-        """The codes of vectors ``(N, D)``: ``(N, L K)`` bool."""
+        """Return the codes of vectors ``(N, D)``: ``(N, L K)`` bool."""
         return self.head.codes(torch.from_numpy(self._vectors(vectors)))
 
     def candidates(self, queries: Tensor) -> list[list[str]]:
-        """Everything that soft-indexing search finds, however much it is; best first.
+        """Return all items that soft-indexing search finds, best first.
 
         Raises:
             ValueError: the index was made without ``min_shared``.
@@ -97,9 +97,10 @@ class HashIndex(VectorIndex):
         return scores, rows
 
     def _shared(self, data: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Of every query the items that share enough bits in some table: the most bits shared in one, and rows."""
+        """Find each query's items that share enough bits in some table: the most bits shared in one, and rows."""
         radius = self.table_bits - (self.min_shared or 0)
         found = [engine.within(of_table, radius) for engine, of_table in zip(self._engines, data)]
+        # a code is filled up to whole bytes, and the filling bits are always equal: they are taken off the score
         filling = self._engines[0].size - self.table_bits
         out = []
         for q in range(len(data[0])):
@@ -117,5 +118,5 @@ class HashIndex(VectorIndex):
     def _read(self, folder: Path) -> None:
         try:
             self.head.load_state_dict(load_file(folder / _HEAD))
-        except Exception as error:  # safetensors' own error is no subclass of anything
+        except Exception as error:  # safetensors' own error is a subclass of nothing narrower
             raise ValueError(f"{_HEAD} does not hold the hyperplanes ({error}).") from error

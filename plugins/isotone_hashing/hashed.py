@@ -18,7 +18,7 @@ from isotone_hashing.training import Pairs, Progress, fit_hyperplanes, fit_talr
 
 
 class LSHRandom(HashIndex):
-    """Random hyperplanes: two codes differ in a share of their bits that is the angle of the vectors over pi.
+    """Random hyperplanes: the fraction of bits in which two codes differ is the vectors' angle over pi, on average.
 
     Args:
         size: D, numbers of a vector.
@@ -54,7 +54,7 @@ class _Learned(HashIndex):
         super().__init__(size, head, options=training, **shared)
         self.training = training
         self._fitted = False
-        #: The loss of every step of the last fit.
+        #: Losses of the last fit's steps.
         self.losses: list[float] = []
 
     def _data(self, vectors: Tensor) -> list[np.ndarray]:
@@ -65,7 +65,7 @@ class _Learned(HashIndex):
     def _learn(
         self, corpus: Tensor, queries: Tensor, positives: Tensor | None, progress: Progress | None
     ) -> None:
-        # the scale of a tanh is meant for vectors of length 1
+        # the tanh's scale is meant for vectors of length 1
         length = corpus.detach().float().norm(dim=1).mean().clamp(min=1e-12).cpu()
         pairs = Pairs(
             corpus.detach().float().cpu() / length,
@@ -76,7 +76,7 @@ class _Learned(HashIndex):
             seed=self.training["seed"],
         )
         weight = self.head.weight.data
-        if self._fitted:  # a second fit goes on where the first ended
+        if self._fitted:  # a second fit continues from the first
             weight.mul_(length)
         self.losses = self._fit(pairs, progress)
         weight.div_(length)
@@ -84,7 +84,7 @@ class _Learned(HashIndex):
 
     @abstractmethod
     def _fit(self, pairs: Pairs, progress: Progress | None) -> list[float]:
-        """Train the head; the loss of every step."""
+        """Train the head; return the loss of every step."""
 
     def _write(self, folder: Path) -> None:
         if not self._fitted:
@@ -97,17 +97,17 @@ class _Learned(HashIndex):
 
 
 class LSHTrained(_Learned):
-    """Trained hyperplanes (OPAS): few collisions with what is not wanted, decided and balanced bits.
+    """Trained hyperplanes (OPAS): few collisions with irrelevant items, decided and balanced bits.
 
-    ``fit(corpus, queries, positives)`` trains them; without positives the labels are silver, as in the paper.
+    ``fit(corpus, queries, positives)`` trains them. Without positives the labels are silver, as in the paper.
 
     Args:
-        size, bits, tables, min_shared, layout, fingerprint: As in :class:`LSHRandom`, where training begins.
+        size, bits, tables, min_shared, layout, fingerprint: As in :class:`LSHRandom`, from whose planes training starts.
         collision, fence, balance, pairs_of_bits, silver, reduction: As in
             :class:`~isotone_hashing.loss.HyperplaneLoss`.
-        scale: Of the tanh that stands for the sign, for vectors whose mean length is 1 (they are scaled).
+        scale: Of the tanh in place of the sign, for vectors scaled to a mean length of 1.
         steps, lr: Of Adam.
-        batch_queries, batch_items: Of a batch.
+        batch_queries, batch_items: Queries and items per batch.
         seed: Of the first hyperplanes and the batches.
     """
 
@@ -165,7 +165,7 @@ class LSHTALR(_Learned):
         size, bits, tables, min_shared, layout, fingerprint: As in :class:`LSHRandom`.
         metric, relaxation, width: As in :class:`~isotone_hashing.loss.TALRLoss`. For ``"ndcg"`` positives
             may be ``(P, 3)``, with affinities.
-        scale, first_scale: Of the tanh that stands for the sign, as in :class:`~isotone_hashing.head.HashHead`.
+        scale, first_scale: Of the tanh in place of the sign, as in :class:`~isotone_hashing.head.HashHead`.
         steps, lr, batch_queries, batch_items, seed: As in :class:`LSHTrained`.
     """
 

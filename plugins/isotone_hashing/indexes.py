@@ -28,7 +28,7 @@ class FaissFlat(_FloatIndex):
 
     Args:
         size: D, numbers of a vector.
-        metric: ``"ip"``, the inner product, or ``"l2"``, whose scores are squared distances with a minus.
+        metric: ``"ip"``, the inner product, or ``"l2"``, whose scores are minus squared distances.
         fingerprint: What made the vectors.
     """
 
@@ -62,7 +62,7 @@ class FaissIVF(_FloatIndex):
 
 
 class FaissHNSW(_FloatIndex):
-    """FAISS HNSW: a walk through a graph of neighbours.
+    """FAISS HNSW: search along a graph of neighbours.
 
     Args:
         size, metric, fingerprint: As in :class:`FaissFlat`.
@@ -86,7 +86,7 @@ class FaissHNSW(_FloatIndex):
 
 
 class _BinaryIndex(VectorIndex):
-    """Codes that are given: a bit is 1 where a number of the vector is above 0."""
+    """Codes that are given: a bit is 1 where the vector's number is above 0."""
 
     def __init__(self, size: int, layout: Layout, fingerprint: str, options: dict[str, Any]) -> None:
         super().__init__(size, fingerprint=fingerprint, options=options)

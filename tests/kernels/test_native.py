@@ -147,6 +147,7 @@ def _suite(*files: str) -> None:
         "-q",
         "-p",
         "no:cacheprovider",
+        "--hypothesis-seed=0",
         "--ignore",
         "tests/kernels/test_native.py",
         *files,

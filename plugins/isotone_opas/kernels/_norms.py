@@ -16,13 +16,13 @@ from isotone.kernels.native.lanes import (
 )
 
 _ZERO, _HALF = np.float32(0.0), np.float32(0.5)
-#: Of an item's d numbers, those that are worked on together.
+#: Numbers of an item's d that are computed together.
 NEAR = 4 * LANES
 
 
 @compiled
 def cross(plan: np.ndarray, similar: np.ndarray, stride: int, m: int, n: int) -> object:
-    """2 <P, X_q X_c'>."""
+    """Return 2 <P, X_q X_c'>."""
     out, two = splat(_ZERO), splat(np.float32(2.0))
     for i in range(m):
         for j in range(n):
@@ -33,13 +33,13 @@ def cross(plan: np.ndarray, similar: np.ndarray, stride: int, m: int, n: int) ->
 
 @compiled
 def square_of_products(plan: np.ndarray, products: np.ndarray, m: int, n: int) -> object:
-    """||P X_c||^2 from the inner products of an item's own vectors."""
+    """Return ||P X_c||^2 from the inner products of an item's own vectors."""
     out, two, half = splat(_ZERO), splat(np.float32(2.0)), splat(np.float32(0.5))
     for k in range(n):
         for i in range(m):
             row = i * n * LANES
             total = splat(_ZERO)
-            # they are symmetric: half of the square
+            # products are symmetric: half of the square
             for j in range(k):
                 total = add(total, multiply(load(plan, row + j * LANES), load(products, (k * n + j) * LANES)))
             mass = load(plan, row + k * LANES)
@@ -52,7 +52,7 @@ def square_of_products(plan: np.ndarray, products: np.ndarray, m: int, n: int) -
 def square_of_vectors(
     plan: np.ndarray, vectors: np.ndarray, own: np.ndarray, near: np.ndarray, m: int, n: int
 ) -> object:
-    """||P X_c||^2 from the vectors ``(n, 16, d)``.
+    """Return ||P X_c||^2 from the vectors ``(n, 16, d)``; the plan is overwritten.
 
     ``own`` is scratch for sixteen plans, item by item, and sixteen numbers more; ``near`` for sixty-four numbers of
     each of an item's vectors.
@@ -65,9 +65,9 @@ def square_of_vectors(
     for lane in range(LANES):
         first = lane * m * n
         squares, tail, k = splat(_ZERO), _ZERO, 0
-        # sixteen of the d numbers are a vector; four of them, of two rows, wait less for each other
+        # vectors hold sixteen of the d numbers; sums in four vectors, of two rows, wait less for each other
         while k + NEAR <= size:
-            # an item's rows lie so far apart that they push each other out of the cache
+            # an item's rows are so far apart in memory that they would evict each other from the cache
             for j in range(n):
                 for x in range(0, NEAR, LANES):
                     store(near, j * NEAR + x, load(flat, lane * size + k + x + j * step))
@@ -88,23 +88,23 @@ def square_of_vectors(
                     total += own[first + i * n + j] * flat[j * step + lane * size + rest]
                 tail += total * total
         store(own, sums, squares)
-        # the plan itself is read no more
+        # the plan is not needed any more: its memory takes the sixteen results
         plan[lane] = tail + own[sums : sums + LANES].sum()
     return load(plan, 0)
 
 
 @compiled
-def _one(own: np.ndarray, row: int, flat: np.ndarray, place: int, step: int, n: int) -> object:
-    """Squares of sixteen numbers of P_i X_c."""
+def _one(own: np.ndarray, row: int, flat: np.ndarray, start: int, step: int, n: int) -> object:
+    """Return the squares of sixteen numbers of P_i X_c."""
     total = splat(_ZERO)
     for j in range(n):
-        total = add(total, multiply(repeat(own, row + j), load(flat, place + j * step)))
+        total = add(total, multiply(repeat(own, row + j), load(flat, start + j * step)))
     return multiply(total, total)
 
 
 @compiled
 def _four(own: np.ndarray, first: int, second: int, near: np.ndarray, n: int) -> object:
-    """Sums of four such squares each, of two rows."""
+    """Return sums of squares of sixty-four numbers of P_i X_c, of two rows together."""
     a, b, c, d = splat(_ZERO), splat(_ZERO), splat(_ZERO), splat(_ZERO)
     e, f, g, h = a, b, c, d
     for j in range(n):

@@ -29,8 +29,8 @@ from isotone_opas.kernels._norms import NEAR, cross, square_of_products, square_
 from isotone_opas.kernels._sinkhorn import factors_size, scale
 from isotone_opas.kernels._stabilised import scale_wide, wide_size
 
-# Largest range of reward / tau within a row, and largest reward / tau, that single precision scales without under- or
-# overflow.
+# Largest range of reward / tau within a row, and largest |reward| / tau in it, that single precision scales without
+# under- or overflow.
 _NARROW = np.float32(40.0)
 _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
 _FAR = np.float32(1e30)
@@ -111,7 +111,7 @@ def score_blocks(
             _fill_plan(room, stride, positions, slack, m, n, tau, iterations)
             value = cross(room.plan, room.similar, stride, m, n)
             store(flat_order, g * lanes + c, _order(room.plan, positions, room.lam, m, n, margin, hinge))
-            # the last reader of the plan: what it computes takes the plan's memory
+            # last, for one of the two writes over the plan
             if len(products):
                 value = subtract(value, square_of_products(room.plan, products[block].reshape(-1), m, n))
             else:
@@ -168,21 +168,21 @@ def _fill_plan(
 
 
 @compiled
-def _copy(source: np.ndarray, first: int, target: np.ndarray, place: int, count: int) -> None:
+def _copy(source: np.ndarray, first: int, target: np.ndarray, index: int, count: int) -> None:
     for x in range(count):
-        store(target, (place + x) * LANES, load(source, (first + x) * LANES))
+        store(target, (index + x) * LANES, load(source, (first + x) * LANES))
 
 
 @compiled
 def _fill_bonus(bonus: np.ndarray, squares: np.ndarray, n: int) -> None:
-    """1 less the squared norms: what a reward has beside the similarity."""
+    """Fill 1 less the squared norms, which rewards have beside the similarities."""
     for j in range(n):
         store(bonus, j * LANES, subtract(splat(_ONE), load(squares, j * LANES)))
 
 
 @compiled
 def _fill_mask(mask: np.ndarray, lengths: np.ndarray, c: int, size: int) -> object:
-    """1 where a position is, 0 beyond the lengths; the lengths themselves."""
+    """Fill 1 up to the lengths and 0 beyond; return the lengths."""
     zero, one, length = splat(_ZERO), splat(_ONE), load(lengths, c)
     for i in range(size):
         store(mask, i * LANES, smaller(larger(subtract(length, splat(np.float32(i))), zero), one))
@@ -204,7 +204,10 @@ def _fill_kernel(
     n: int,
     tau: float,
 ) -> object:
-    """exp((reward - largest of the row) / tau), 0 beyond the lengths, the rows' factors, and what _NARROW bounds."""
+    """Fill exp((reward - largest of the row) / tau), 0 beyond the lengths, and the rows' factors.
+
+    Returns the largest range of reward / tau within a row, or the largest of their absolute values if that is more.
+    """
     per_tau = splat(np.float32(1 / tau))
     two, far, ranges = splat(np.float32(2.0)), splat(_FAR), splat(_ZERO)
     for i in range(m):
@@ -214,7 +217,7 @@ def _fill_kernel(
             reward = add(multiply(two, load(similar, (i * stride + j) * LANES)), load(bonus, j * LANES))
             reward = multiply(add(reward, multiply(push, splat(positions[j]))), per_tau)
             there = multiply(load(column_mask, j * LANES), far)
-            # -1e30 and 1e30 where there is no column
+            # bounds of no effect up to the item's end; past it -1e30 for the largest and 1e30 for the least
             high = larger(high, smaller(reward, subtract(there, subtract(far, there))))
             low = smaller(low, larger(reward, subtract(subtract(far, there), there)))
             store(plan, (i * n + j) * LANES, reward)
@@ -233,16 +236,16 @@ def _fill_kernel(
 def _order(
     plan: np.ndarray, positions: np.ndarray, lam: np.ndarray, m: int, n: int, margin: float, hinge: bool
 ) -> object:
-    """-<lambda, b - A P a>, or with its positive part only."""
+    """Return -<lambda, b - A P a>, or that with the positive part of the bracket only."""
     out, before, least = splat(_ZERO), splat(_ZERO), splat(np.float32(margin))
     for i in range(m):
-        place = splat(_ZERO)
+        position = splat(_ZERO)
         for j in range(n):
-            place = add(place, multiply(load(plan, (i * n + j) * LANES), splat(positions[j])))
-        violation = subtract(least, subtract(place, before))
+            position = add(position, multiply(load(plan, (i * n + j) * LANES), splat(positions[j])))
+        violation = subtract(least, subtract(position, before))
         if hinge:
             violation = larger(violation, splat(_ZERO))
         # lambda of the first row and beyond the last is 0
         out = subtract(out, multiply(load(lam, i * LANES), violation))
-        before = place
+        before = position
     return out

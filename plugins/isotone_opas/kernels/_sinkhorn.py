@@ -26,7 +26,7 @@ _ZERO, _ONE, _TINY = np.float32(0.0), np.float32(1.0), np.float32(1e-30)
 
 @compiled
 def factors_size(m: int, n: int) -> int:
-    """Vectors of the factors: of rows, of columns, of the slack, then sums of rows and of the slack."""
+    """Return the number of factors' vectors: of rows, columns and slack, then the sums of rows and slack."""
     return 2 * m + n + 2
 
 
@@ -41,7 +41,10 @@ def scale(
     n: int,
     iterations: int,
 ) -> None:
-    """The iterations, columns then rows, in place; the rows' factors are given, kernels of the slack are 1."""
+    """Iterate, columns then rows, in place. The rows' factors are given; the slack's kernel is 1.
+
+    The kernel is not touched before the end: only factors of rows and columns change.
+    """
     store(factors, (m + n) * LANES, splat(_ONE))
     for _ in range(iterations):
         scale_columns(plan, factors, column_mask, 0, column_mask, slack, m, n)
@@ -60,7 +63,7 @@ def scale_columns(
     m: int,
     n: int,
 ) -> object:
-    """New factors of the columns, and with them the rows' sums; the largest of the factors and of their inverses."""
+    """Find new factors of the columns, and with them the rows' sums; return the largest factor or inverse."""
     sums = (m + n + 1) * LANES
     for i in range(m):
         store(factors, sums + i * LANES, splat(_ZERO))
@@ -76,7 +79,7 @@ def scale_columns(
         worst = larger(worst, larger(total, factor))
         store(factors, (m + j) * LANES, factor)
         spare = add(spare, multiply(free, factor))
-        # while the column is in the first cache
+        # now, while the column is in the first-level cache
         for i in range(m):
             value = add(load(factors, sums + i * LANES), multiply(load(plan, (i * n + j) * LANES), factor))
             store(factors, sums + i * LANES, value)
@@ -86,11 +89,11 @@ def scale_columns(
 
 @compiled
 def scale_rows(factors: np.ndarray, row_mask: np.ndarray, slack: object, m: int, n: int) -> object:
-    """New factors of the rows and of the slack from their sums; the largest of them and of their inverses."""
+    """Find new factors of the rows and the slack from their sums; return the largest factor or inverse."""
     sums, worst, one = (m + n + 1) * LANES, splat(_ONE), splat(_ONE)
     for i in range(m + 1):
         mask = load(row_mask, i * LANES) if i < m else smaller(slack, one)
-        # a row that is not there sums to 1
+        # a row past the query's end gets the sum 1
         total = add(multiply(mask, load(factors, sums + i * LANES)), subtract(one, mask))
         total = larger(total, splat(_TINY))
         factor = reciprocal(total)
@@ -101,10 +104,10 @@ def scale_rows(factors: np.ndarray, row_mask: np.ndarray, slack: object, m: int,
 
 @compiled
 def apply_factors(plan: np.ndarray, factors: np.ndarray, m: int, n: int) -> None:
-    """The plan from its kernel."""
+    """Turn the kernel into the plan: multiply by the factors of rows and columns."""
     for i in range(m):
         row = load(factors, i * LANES)
         for j in range(n):
             value = multiply(row, load(plan, (i * n + j) * LANES))
-            # in this order 0 stays 0 where a factor has no bound
+            # the kernel first: its 0 stays 0 also where a product of factors would overflow
             store(plan, (i * n + j) * LANES, multiply(value, load(factors, (m + j) * LANES)))

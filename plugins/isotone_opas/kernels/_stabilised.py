@@ -1,9 +1,9 @@
-"""Sinkhorn's iterations on ``(m, n)`` and slack rows, which are carried as one, sixteen corpus items at once.
+"""Sinkhorn's iterations for rewards whose range single precision cannot hold, sixteen corpus items at once.
 
-Where rewards range too far for single precision the scaling is split: whole-numbered potentials inside the exponential,
-and factors outside that stay near 1. What underflows beside them is nothing beside its row and column (stabilised
-scaling: Schmitzer, "Stabilized sparse scaling algorithms for entropy regularized transport problems", 2019). Potentials
-move only where a factor would leave its bounds, so that most iterations are products and sums.
+The scaling is split: whole-numbered potentials inside the exponential, and factors outside that stay near 1. Numbers
+that underflow then are negligible in their row and column (stabilised scaling: Schmitzer, "Stabilized sparse scaling
+algorithms for entropy regularized transport problems", 2019). Potentials move only where a factor would leave its
+bounds, so that most iterations are products and sums.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from isotone.kernels.native.lanes import (
 )
 from isotone_opas.kernels._sinkhorn import apply_factors, scale_columns, scale_rows
 
-# A factor or its inverse beyond this moves the potentials.
+# Potentials move where a factor or its inverse is beyond this.
 _BOUND = np.float32(1e13)
-# Kernels below this are 0 (of a sum they would be 1e-10 at most): subnormal numbers would cost a hundred times as much.
+# Kernels below this are set to 0 (in a sum they would be 1e-10 at most): subnormal numbers are a hundred times slower.
 _LEAST = np.float32(1e-36)
 _ZERO, _ONE, _TWO = np.float32(0.0), np.float32(1.0), np.float32(2.0)
 _TINY, _FAR = np.float32(1e-30), np.float32(1e30)
@@ -40,7 +40,7 @@ _TINY, _FAR = np.float32(1e-30), np.float32(1e30)
 
 @compiled
 def wide_size(m: int, n: int) -> int:
-    """Vectors of scratch that :func:`scale_wide` needs."""
+    """Return the number of scratch vectors of :func:`scale_wide`."""
     return 2 * m * n + m + 2 * n + 1
 
 
@@ -62,7 +62,7 @@ def scale_wide(
     iterations: int,
     scratch: np.ndarray,
 ) -> None:
-    """Fill the plan: rewards as a product of penalties and positions and a small rest, then the iterations.
+    """Fill the plan: split rewards into products of penalties and positions and small rests, then iterate.
 
     ``scratch`` holds, in vectors: the products (m n), the rests (m n), the potentials of rows (m), of columns (n) and
     of the slack, and the slack's kernel (n).
@@ -98,7 +98,7 @@ def scale_wide(
 def _sum_rows(
     plan: np.ndarray, factors: np.ndarray, kernels: np.ndarray, kernel: int, m: int, n: int
 ) -> None:
-    """The sums of the rows and of the slack, for the columns' factors as they are."""
+    """Fill the sums of the rows and the slack, for the present factors of the columns."""
     sums, spare = (m + n + 1) * LANES, splat(_ZERO)
     for j in range(n):
         spare = add(spare, multiply(load(kernels, kernel + j * LANES), load(factors, (m + j) * LANES)))
@@ -125,7 +125,10 @@ def _split_reward(
     n: int,
     tau: float,
 ) -> None:
-    """Reward / tau as ``scratch[i, j] + scratch[rests + i, j]``, the first without rounding; far below 0 where not."""
+    """Fill reward / tau as two numbers to be added, the first without rounding; -1e30 beyond the lengths.
+
+    They are ``scratch[(i, j)]`` and ``scratch[rests + (i, j)]``.
+    """
     two, per_tau, far, one = splat(_TWO), splat(np.float32(1 / tau)), splat(_FAR), splat(_ONE)
     push, fine = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
     for i in range(m):
@@ -135,11 +138,12 @@ def _split_reward(
             fine[lane] = exact - np.float64(push[lane])
         coarse, rest, row = load(push, 0), load(fine, 0), load(row_mask, i * LANES)
         for j in range(n):
-            place, at = splat(positions[j]), (i * n + j) * LANES
-            product = multiply(coarse, place)
+            position, at = splat(positions[j]), (i * n + j) * LANES
+            product = multiply(coarse, position)
             near = add(multiply(two, load(similar, (i * stride + j) * LANES)), load(bonus, j * LANES))
-            near = add(multiply(near, per_tau), multiply(rest, place))
-            near = add(near, fused(coarse, place, subtract(splat(_ZERO), product)))
+            near = add(multiply(near, per_tau), multiply(rest, position))
+            # the product's own rounding error
+            near = add(near, fused(coarse, position, subtract(splat(_ZERO), product)))
             there = multiply(row, load(column_mask, j * LANES))
             store(scratch, at, subtract(multiply(product, there), multiply(far, subtract(one, there))))
             store(scratch, rests + at, multiply(near, there))
@@ -159,7 +163,7 @@ def _absorb(scratch: np.ndarray, potentials: int, factors: np.ndarray, first: in
 def _center_columns(
     scratch: np.ndarray, rests: int, column_mask: np.ndarray, slack: object, m: int, n: int
 ) -> None:
-    """Potentials of the columns with which the largest number of each is near 1."""
+    """Fill the potentials of the columns with which the largest number of each is near 1."""
     rows = 2 * m * n * LANES
     columns = rows + m * LANES
     absent = multiply(splat(_FAR), subtract(splat(_ONE), smaller(slack, splat(_ONE))))
@@ -178,7 +182,7 @@ def _center_columns(
 def _center_rows(
     scratch: np.ndarray, rests: int, row_mask: np.ndarray, column_mask: np.ndarray, m: int, n: int
 ) -> None:
-    """Potentials of the rows and of the slack with which the largest number of each is near 1."""
+    """Fill the potentials of the rows and the slack with which the largest number of each is near 1."""
     rows = 2 * m * n * LANES
     columns = rows + m * LANES
     zero, one, far = splat(_ZERO), splat(_ONE), splat(_FAR)
@@ -207,7 +211,7 @@ def _fill(
     m: int,
     n: int,
 ) -> None:
-    """The kernel, and that of the slack, for the potentials as they are; 0 beyond the lengths."""
+    """Fill the kernel, and that of the slack, for the present potentials; 0 beyond the lengths."""
     rows = 2 * m * n * LANES
     columns = rows + m * LANES
     kernel = columns + (n + 1) * LANES
@@ -215,13 +219,13 @@ def _fill(
         row, mask = load(scratch, rows + i * LANES), load(row_mask, i * LANES)
         for j in range(n):
             at = (i * n + j) * LANES
-            # whole numbers, and what they cancel: no rounding but in numbers that are far below 0
+            # products and potentials cancel before the rest is added: only numbers far below 0 are rounded
             value = add(load(scratch, at), add(row, load(scratch, columns + j * LANES)))
             value = at_least(exponential(add(value, load(scratch, rests + at))), splat(_LEAST))
             store(plan, at, multiply(value, multiply(mask, load(column_mask, j * LANES))))
     free = load(scratch, columns + n * LANES)
     for j in range(n):
         mask = load(column_mask, j * LANES)
-        # a column that is not there has no potential to keep the exponential finite
+        # past the item's end no potential keeps the exponential finite: the mask inside does
         value = exponential(multiply(mask, add(free, load(scratch, columns + j * LANES))))
         store(scratch, kernel + j * LANES, multiply(at_least(value, splat(_LEAST)), mask))

@@ -13,13 +13,12 @@ from isotone.types import mask_rows
 
 @dataclass(frozen=True)
 class Items:
-    """Corpus items laid out for scoring: B blocks of sixteen, one a lane.
+    """Corpus items laid out for scoring: B blocks of sixteen, one per lane.
 
     Attributes:
         vectors: ``(B, n, 16, d)`` float32, zero beyond the lengths.
-        squares: ``(B, n, 16)``, the squared norm of every vector.
-        products: ``(B, n, n, 16)``: inner products of an item's own vectors; ``(0, n, n, 16)`` where they are not
-            worth it.
+        squares: ``(B, n, 16)``, squared norms of the vectors.
+        products: ``(B, n, n, 16)``, inner products of each item's own vectors; ``(0, n, n, 16)`` where they do not pay.
         lengths: ``(16 B,)`` float32.
         count: C, the number of items.
     """
@@ -36,9 +35,8 @@ class Items:
 
         Args:
             corpus: ``(C, n, d)`` embeddings.
-            lengths: ``(C,)`` int64; what is beyond them is not read. Default: all.
-            rows: About how many elements they will be scored with, of all queries: for few, inner products are not
-                made.
+            lengths: ``(C,)`` int64; nothing beyond is read. Default: all.
+            rows: About how many query elements they will be scored with: for few, inner products are not computed.
         """
         clean, lengths = masked(corpus, lengths)
         count, n, d = clean.shape
@@ -51,7 +49,7 @@ class Items:
             by_item[whole, :-padded] = clean[whole * LANES :]
             by_item[whole, -padded:] = 0
         squares = torch.linalg.vector_norm(vectors, dim=-1).square_()
-        # n d products of plan and vectors a row; or n n of plan and inner products, which took n n d once
+        # a row takes n d products of plan and vectors, or n n of plan and inner products, which take n n d once
         shared = rows * (d - n) > n * d
         own = clean @ clean.mT if shared else clean.new_empty(0, n, n)
         products = _lanes_last(torch.nn.functional.pad(own, (0, 0, 0, 0, 0, padded)) if shared else own)
@@ -59,12 +57,12 @@ class Items:
 
 
 def _lanes_last(values: Tensor) -> Tensor:
-    """``(16 B, r, n)`` to ``(B, r, n, 16)``."""
+    """Turn ``(16 B, r, n)`` into ``(B, r, n, 16)``."""
     return values.reshape(-1, LANES, *values.shape[1:]).permute(0, 2, 3, 1).contiguous()
 
 
 def masked(vectors: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
-    """float32 with zeros beyond the lengths, and the lengths."""
+    """Return the vectors as float32 with zeros beyond the lengths, and the lengths."""
     vectors = vectors.detach().float()
     size = vectors.shape[1]
     if lengths is None:

@@ -21,7 +21,7 @@ class PenaltyNetwork:
         layers: ``(L, 4)`` int64: (outputs, inputs, taps, pooled) of each convolution, and in the last row (hidden,
             bins, 0, 0). The first has ``stagger + 1`` inputs: the row and those below it.
         weights: float32, in the order of the layers: weights, biases.
-        columns: Similarities are continued with zeros to so many columns.
+        columns: Similarities are padded with zeros to so many columns.
     """
 
     layers: NDArray[np.int64]
@@ -30,11 +30,11 @@ class PenaltyNetwork:
 
     @property
     def rows(self) -> int:
-        """Most rows that it gives penalties for."""
+        """Largest number of rows that it gives penalties for."""
         return int(self.layers[-2, 0])
 
     def work(self, m: int) -> int:
-        """Multiplications of its convolutions for a pair, about."""
+        """Return about how many multiplications its convolutions take for a pair."""
         out, width = 0, self.columns
         for outputs, inputs, taps, pooled in self.layers[:-1].tolist():
             width -= taps - 1
@@ -45,14 +45,14 @@ class PenaltyNetwork:
 
 @dataclass(frozen=True)
 class Sinkhorn:
-    """What is done with the similarities of a pair.
+    """Options of Sinkhorn's normalisation and the scores of a plan.
 
     Attributes:
         positions: ``(n,)`` float32, the a of the order's constraint: increasing.
         tau: Temperature, > 0.
         iterations: Normalisations of columns, then rows, at least 1.
         margin: b, the least increase of the expected position from one row to the next.
-        hinge: Whether an increase beyond the margin earns nothing.
+        hinge: True where an increase beyond the margin earns nothing.
 
     Raises:
         ValueError: an option outside its range.

@@ -13,7 +13,7 @@ from isotone_opas.kernels._selection import select_blocks
 from isotone_opas.kernels.items import Items, masked
 from isotone_opas.kernels.options import PenaltyNetwork, Sinkhorn
 
-# Work of a multiplication in sixteen lanes, in the half nanoseconds of each_run.
+# Work per multiplication in sixteen lanes, in the half nanoseconds of each_run.
 _CELLS = 0.06
 
 
@@ -24,7 +24,7 @@ def score_all(
     options: Sinkhorn,
     query_lengths: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    r"""How well an ordered selection of each item fits each query.
+    r"""Score how well an ordered selection of each item fits each query.
 
     The plan P is ``iterations`` of Sinkhorn's normalisation on ``exp(Z / tau)`` with n - m rows of ones below,
     :math:`Z_{ij} = 2 x_i \cdot c_j + 1 - \|c_j\|^2 + (\lambda_i - \lambda_{i+1}) a_j`.
@@ -43,7 +43,7 @@ def score_all(
 
     Numerics: single precision on ``exp(Z / tau)`` where Z / tau ranges over at most 40 within every row, whose largest
     is at most 40 from 0. Beyond, the scaling is split into potentials and factors (stabilised scaling), and Z / tau is
-    held as a sum of two numbers, so that what is left are the similarities' own 1e-7 / tau.
+    held as a sum of two numbers: the error left is that of the similarities, 1e-7 / tau.
     """
     similarity, rows, norms = _against_all(queries, items, query_lengths)
     if isinstance(penalties, Tensor):
@@ -60,7 +60,7 @@ def score_pairs(
     query_lengths: Tensor | None = None,
     corpus_lengths: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The same as :func:`score_all` for pairs: ``(B, m, d)`` and ``(B, n, d)``, penalties ``(B, m)``, to ``(B,)``."""
+    """Score pairs as :func:`score_all`: ``(B, m, d)`` and ``(B, n, d)``, penalties ``(B, m)``, to ``(B,)``."""
     items = Items.prepare(corpus, corpus_lengths)
     similarity, rows, norms = _against_own(queries, items, query_lengths)
     if isinstance(penalties, Tensor):
@@ -70,13 +70,13 @@ def score_pairs(
 
 
 def fit_all(queries: Tensor, items: Items, query_lengths: Tensor | None = None) -> Tensor:
-    r"""How well the best ordered selection of each item fits each query: the exact limit of :func:`score_all`.
+    r"""Score how well the best ordered selection of each item fits each query: the exact limit of :func:`score_all`.
 
     Args:
         queries, items, query_lengths: As for :func:`score_all`.
 
     Returns:
-        :math:`s_F = -\min_{j_1 < .. < j_m} \sum_i \|x_i - c_{j_i}\|^2`, ``(Q, C)`` float32, O(m n) a pair beside
+        :math:`s_F = -\min_{j_1 < .. < j_m} \sum_i \|x_i - c_{j_i}\|^2`, ``(Q, C)`` float32, O(m n) per pair beside
         the similarities. A pair of a query that is longer than the item scores NaN.
     """
     similarity, rows, norms = _against_all(queries, items, query_lengths)
@@ -89,14 +89,14 @@ def fit_pairs(
     query_lengths: Tensor | None = None,
     corpus_lengths: Tensor | None = None,
 ) -> Tensor:
-    """The same as :func:`fit_all` for pairs: ``(B, m, d)`` and ``(B, n, d)`` to ``(B,)``."""
+    """Score pairs as :func:`fit_all`: ``(B, m, d)`` and ``(B, n, d)`` to ``(B,)``."""
     items = Items.prepare(corpus, corpus_lengths, rows=0)
     similarity, rows, norms = _against_own(queries, items, query_lengths)
     return _select(similarity, items, rows)[0, : items.count] - norms
 
 
 def _against_all(queries: Tensor, items: Items, lengths: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """Similarities ``(Q, m, B, n, 16)``, lengths ``(Q, 16 B)`` and squared norms ``(Q,)`` of queries with all items."""
+    """Return similarities ``(Q, m, B, n, 16)``, lengths ``(Q, 16 B)`` and squared norms ``(Q,)`` for all items."""
     clean, lengths = masked(queries, lengths)
     blocks, n, _, d = items.vectors.shape
     groups, m = clean.shape[:2]
@@ -107,7 +107,7 @@ def _against_all(queries: Tensor, items: Items, lengths: Tensor | None) -> tuple
 
 
 def _against_own(queries: Tensor, items: Items, lengths: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """The same of each query with its own item: ``(1, m, B, n, 16)``, ``(1, 16 B)`` and ``(B,)``."""
+    """Return the same of each query with its own item: ``(1, m, B, n, 16)``, ``(1, 16 B)`` and ``(B,)``."""
     clean, lengths = masked(queries, lengths)
     norms = clean.square().sum((1, 2))
     padded = len(items.lengths) - items.count
@@ -119,7 +119,7 @@ def _against_own(queries: Tensor, items: Items, lengths: Tensor | None) -> tuple
 
 
 def _select(similarity: Tensor, items: Items, rows: Tensor) -> Tensor:
-    """Exact fits ``(G, 16 B)`` of similarities ``(G, m, B, n, 16)``, without the queries' norms."""
+    """Return exact fits ``(G, 16 B)`` for similarities ``(G, m, B, n, 16)``, without the queries' norms."""
     groups, _, blocks, _, _ = similarity.shape
     fit = torch.empty(groups, blocks * LANES)
     arrays = [x.detach().numpy() for x in (similarity, items.squares, rows, items.lengths, fit)]
@@ -130,7 +130,7 @@ def _select(similarity: Tensor, items: Items, rows: Tensor) -> Tensor:
 def _run(
     similarity: Tensor, items: Items, rows: Tensor, penalties: Tensor | PenaltyNetwork, options: Sinkhorn
 ) -> tuple[Tensor, Tensor]:
-    """Scores ``(G, 16 B)`` of similarities ``(G, m, B, n, 16)``; those of s_F without the queries' norms."""
+    """Return both scores ``(G, 16 B)`` for similarities ``(G, m, B, n, 16)``; s_F without the queries' norms."""
     groups, m, blocks, n, _ = similarity.shape
     lanes = blocks * LANES
     positions = np.ascontiguousarray(options.positions[:n].detach().cpu().numpy(), np.float32)

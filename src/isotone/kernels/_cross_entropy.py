@@ -1,7 +1,7 @@
 """The compiled loops of :mod:`isotone.kernels.cross_entropy`: plain float32 arrays in and out.
 
-Frames come in blocks, task ``b * blocks + i`` being block i of row b, and a block's partial sums have their
-own place: results do not depend on the number of threads.
+Frames come in blocks: task ``b * blocks + i`` is block i of row b. Each block has its own partial sum, so results do
+not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _ZERO = np.float32(0.0)
 
 @compiled
 def _ordered(bits: np.int32) -> np.int32:
-    """A float's bits to an integer of the same order, and back: negative numbers have all but the sign flipped."""
+    """Map a float's bits to an integer of the same order, and back: of negative numbers all bits but the sign flip."""
     return np.int32(bits ^ np.int32(np.int32(bits >> 31) & np.int32(0x7FFFFFFF)))
 
 
 @compiled
 def _peak(row: np.ndarray) -> np.float32:
-    """The largest value; or NaN, or what is not NaN, where there are NaN.
+    """Return the largest value; where there are NaN, NaN or the largest number.
 
     The maximum of integers becomes vector code; that of floats does not.
     """
@@ -55,8 +55,8 @@ def block_losses(
 ) -> None:
     """Fill the norms of a block's frames, and their float64 sum of mass times -log p in ``parts``.
 
-    A norm is two numbers, the largest score and the log-sum-exp of what the scores lie below it: their sum would round
-    as the largest score does.
+    A norm is two numbers: the largest score, and the log-sum-exp of the scores less the largest. As one number, their
+    sum, it would round as coarsely as the largest score.
     """
     b, i = task // parts.shape[1], task % parts.shape[1]
     begin, end = i * size, min((i + 1) * size, lengths[b])
@@ -72,7 +72,7 @@ def block_losses(
         while k < entries and source[b, k] == t:
             if not 0 <= label[b, k] < vocab_size:
                 raise IndexError("A label is not in the vocabulary: expected 0 to V - 1.")
-            # where no mass goes, an impossible label costs nothing
+            # without mass, an impossible label costs nothing
             if mass[b, k] != 0:
                 total += np.float64(mass[b, k]) * np.float64(norms[b, t, 1] - (row[label[b, k]] - peak))
             k += 1
@@ -93,7 +93,7 @@ def block_gradients(
     grad_logits: np.ndarray,
     grad_mass: np.ndarray,
 ) -> None:
-    """Fill the gradients of a block, those of the masses zeroed before; an empty array is left out."""
+    """Fill the gradients of a block; those of the masses come in zeroed. An empty array is skipped."""
     blocks = (logits.shape[1] + size - 1) // size
     b, i = task // blocks, task % blocks
     entries = source.shape[1]
@@ -103,15 +103,15 @@ def block_gradients(
             if len(grad_logits):
                 grad_logits[b, t] = _ZERO
             continue
-        row, first, pulled = logits[b, t], k, _ZERO
+        row, first, weighted = logits[b, t], k, _ZERO
         peak, rest = norms[b, t, 0], norms[b, t, 1]
         while k < entries and source[b, k] == t:
-            pulled += grad[b] * mass[b, k]
+            weighted += grad[b] * mass[b, k]
             if len(grad_mass):
                 grad_mass[b, k] = grad[b] * (rest - (row[label[b, k]] - peak))
             k += 1
         if len(grad_logits):
-            _scaled_softmax(row, peak, rest, pulled, grad_logits[b, t])
+            _scaled_softmax(row, peak, rest, weighted, grad_logits[b, t])
             for pair in range(first, k):
                 grad_logits[b, t, label[b, pair]] -= grad[b] * mass[b, pair]
 

@@ -27,7 +27,7 @@ class Row(NamedTuple):
 
     log_probs: np.ndarray  # (T, V)
     symbols: np.ndarray  # (K,) distinct labels, the blank first if there is one
-    symbol_of: np.ndarray  # (cells,) index of each cell's label among them; the cell without a token reads the blank
+    symbol_of: np.ndarray  # (cells,) index of each cell's label among them, the blank for CTC's last cell
     labels: np.ndarray  # (U,)
     free: np.ndarray  # (U,) bool, optional tokens
     after_free: np.ndarray  # tokens that follow an optional one, ascending

@@ -21,7 +21,7 @@ _PER_LN2 = np.float32(1.4426950408889634)
 _ROUND32 = np.float32(12582912.0)
 _LN2_HIGH = np.float32(0.693359375)  # ln 2 in two parts: k times the first is exact
 _LN2_LOW = np.float32(-2.12194440e-4)
-# below, results are subnormal: 0
+# below it results would be subnormal: they are 0
 _UNDERFLOW = np.float32(-87.3)
 # minimax polynomial of (exp(r) - 1 - r) / r^2 on |r| <= ln 2 / 2 (Moshier's Cephes, expf)
 _C5, _C4, _C3 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.float32(8.3334519073e-3)
@@ -70,9 +70,9 @@ def split(x: float) -> tuple[float, float]:
 
 @njit(nogil=True, fastmath={"contract"})
 def exp32(x: np.float32) -> np.float32:
-    """exp(x) for x <= 88, to a relative 1e-7; 0 below -87.3, NaN for NaN. Loops over it become vector code.
+    """Find exp(x) for x <= 88, with a relative error of 1e-7; 0 below -87.3, NaN for NaN.
 
-    (math.exp is a call for each value, four times as slow as all the rest.)
+    Loops over it become vector code. (math.exp is a call for each value, four times as slow as all else in them.)
     """
     shifted = np.float32(x * _PER_LN2 + _ROUND32)
     k = shifted - _ROUND32

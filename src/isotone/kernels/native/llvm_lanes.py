@@ -65,7 +65,7 @@ def load(typing_context: Any, array: Any, start: Any) -> Any:
 
 @intrinsic
 def store(typing_context: Any, array: Any, start: Any, lanes: Any) -> Any:
-    """Set ``array[start : start + 16]``."""
+    """Set ``array[start : start + 16]`` of a contiguous float32 vector."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _pointer(context, builder, signature.args[0], *arguments[:2])

@@ -137,7 +137,8 @@ def fused(a: Any, b: Any, c: Any) -> Any:
         _fused(a[0], b[0], c[0]), _fused(a[1], b[1], c[1]), _fused(a[2], b[2], c[2]), _fused(a[3], b[3], c[3]),
         _fused(a[4], b[4], c[4]), _fused(a[5], b[5], c[5]), _fused(a[6], b[6], c[6]), _fused(a[7], b[7], c[7]),
         _fused(a[8], b[8], c[8]), _fused(a[9], b[9], c[9]), _fused(a[10], b[10], c[10]), _fused(a[11], b[11], c[11]),
-        _fused(a[12], b[12], c[12]), _fused(a[13], b[13], c[13]), _fused(a[14], b[14], c[14]), _fused(a[15], b[15], c[15]),
+        _fused(a[12], b[12], c[12]), _fused(a[13], b[13], c[13]), _fused(a[14], b[14], c[14]), _fused(a[15], b[15],
+        c[15]),
     )  # fmt: skip
 
 

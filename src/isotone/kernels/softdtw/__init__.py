@@ -9,9 +9,12 @@ Of all alignments A of n and m positions (paths from (1, 1) to (n, m) by steps (
 best alignment and that alignment.
 
 On the CPU the loops are compiled, run in float64 whatever the costs are, and deal the rows of a batch to
-``torch.get_num_threads()`` threads. The forward pass keeps two numbers a cell, the weights of its soft minimum, and
-the backward pass only adds and multiplies. On CUDA a Triton kernel does the same, one programme a row, in the type of
-the costs. Elsewhere it is tensor operations. Entries beyond the lengths are never read and have no gradient.
+``torch.get_num_threads()`` threads. The forward pass keeps two numbers per cell, the weights of its soft minimum, and
+the backward pass only adds and multiplies. On CUDA a Triton kernel does the same in the type of the costs, one
+programme per row. Elsewhere tensor operations do. Entries beyond the lengths are never read and have no gradient.
+
+Modules: ``soft`` and ``hard`` (of costs), ``sequences`` and ``distances`` (of vectors); ``cpu``, ``cuda`` and
+``tensors`` (the implementations, chosen by ``backends``); ``inputs`` and ``plan`` (checks, and the order of cells).
 """
 
 from __future__ import annotations

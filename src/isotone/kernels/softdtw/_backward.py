@@ -15,18 +15,18 @@ def scatter(
     values: np.ndarray, base: int, lane: int, step: int, d: int, lo: int, hi: int, out: np.ndarray
 ) -> None:
     """Write a diagonal of a matrix."""
-    place = base + lo * lane + (d - lo) * step
+    index = base + lo * lane + (d - lo) * step
     for i in range(lo, hi + 1):
-        out[place] = values[i]
-        place += lane - step
+        out[index] = values[i]
+        index += lane - step
 
 
 @njit(nogil=True)
 def shares(up: float, left: float, least: float) -> tuple[float, float, float]:
-    """The three weights of a cell's soft minimum, which sum to 1, from the two that are kept.
+    """Return the three weights of a cell's soft minimum, which sum to 1, from the two that are kept.
 
-    What is missing to 1 counts from ``least`` on: less is their rounding. It then belongs to the larger of the two,
-    or a path would lose as much at every step.
+    The rest up to 1 is the third weight if it is at least ``least``. Less is the rounding of the two, and goes to the
+    larger one: otherwise a path would lose as much at every step.
     """
     rest = 1.0 - up - left
     rounding = rest if rest < least else 0.0
@@ -48,20 +48,21 @@ def path_row(
     steps: np.ndarray,
     count: np.ndarray,
 ) -> None:
-    """Fill the cells of a row's best path, which exists, and their number, from the weights at gamma = 0.
+    """Fill the cells of a row's best path and their number, from the weights at gamma = 0. There must be a path.
 
     ``lanes`` and ``steps`` are ``(B, N + M - 1)``; after the path they repeat its last cell.
     """
-    i, d, place, at = n[b] - 1, n[b] + m[b] - 2, start[b + 1], lanes.shape[1]
+    i, d, packed, at = n[b] - 1, n[b] + m[b] - 2, start[b + 1], lanes.shape[1]
     while d >= 0:
         at -= 1
         lanes[b, at], steps[b, at] = i, d - i
-        place -= high[b, d] - low[b, d] + 1
-        cell = place + i - low[b, d]
+        packed -= high[b, d] - low[b, d] + 1
+        cell = packed + i - low[b, d]
+        # not to the left: up or diagonally, one lane back in either case
         i -= left[cell] == 0.0
         d -= 1
-        if d >= 0 and up[cell] == left[cell]:  # both 0: the diagonal step
-            place -= high[b, d] - low[b, d] + 1
+        if d >= 0 and up[cell] == left[cell]:  # both 0: the diagonal step, over one more diagonal
+            packed -= high[b, d] - low[b, d] + 1
             d -= 1
     count[b] = lanes.shape[1] - at
     for k in range(lanes.shape[1]):
@@ -72,8 +73,8 @@ def path_row(
 @compiled
 def path_rows(task: int, run: int, order: np.ndarray, *arguments: Any) -> None:
     """:func:`path_row` of the rows that ``each_rows`` gives."""
-    for place in range(task * run, min(len(order), (task + 1) * run)):
-        path_row(order[place], *arguments)
+    for index in range(task * run, min(len(order), (task + 1) * run)):
+        path_row(order[index], *arguments)
 
 
 @compiled
@@ -98,17 +99,17 @@ def backward_row(
     """
     lanes, count = n[b], n[b] + m[b] - 1
     width = lanes + 2
-    # what diagonals hand back to (i - 1, j), (i, j - 1) and (i - 1, j - 1)
+    # visits that diagonals pass back to (i - 1, j), (i, j - 1) and (i - 1, j - 1)
     to_up, to_left, to_both = np.zeros(3 * width), np.zeros(3 * width), np.zeros(3 * width)
-    to_both[(count + 1) % 3 * width + lanes + 1] = weight[b]  # what follows the last cell
+    to_both[(count + 1) % 3 * width + lanes + 1] = weight[b]  # as if from a cell after the last one
     visits = np.empty(lanes)
-    place = start[b] + cells[b]
+    packed = start[b] + cells[b]
     for d in range(count - 1, -1, -1):
         lo, hi = low[b, d], high[b, d]
-        place -= hi - lo + 1
+        packed -= hi - lo + 1
         now, one, two = d % 3 * width, (d + 1) % 3 * width, (d + 2) % 3 * width
         _backward_diagonal(
-            up, left, place - lo, to_up, to_left, to_both, now, one, two, lo, hi, least, visits
+            up, left, packed - lo, to_up, to_left, to_both, now, one, two, lo, hi, least, visits
         )
         to_up[now + lo] = to_left[now + lo] = to_both[now + lo] = 0.0
         to_up[now + hi + 2] = to_left[now + hi + 2] = to_both[now + hi + 2] = 0.0
@@ -118,15 +119,15 @@ def backward_row(
 @compiled
 def backward_rows(task: int, run: int, order: np.ndarray, *arguments: Any) -> None:
     """:func:`backward_row` of the rows that ``each_rows`` gives."""
-    for place in range(task * run, min(len(order), (task + 1) * run)):
-        backward_row(order[place], *arguments)
+    for index in range(task * run, min(len(order), (task + 1) * run)):
+        backward_row(order[index], *arguments)
 
 
 @compiled(fastmath={"contract"})
 def _backward_diagonal(
     up: np.ndarray,
     left: np.ndarray,
-    place: int,
+    packed: int,
     to_up: np.ndarray,
     to_left: np.ndarray,
     to_both: np.ndarray,
@@ -138,10 +139,10 @@ def _backward_diagonal(
     least: float,
     visits: np.ndarray,
 ) -> None:
-    """The expected visits of a diagonal's cells, from what the cells after them hand back; and what they hand back."""
+    """Fill the expected visits of a diagonal's cells from those that later cells pass back, and pass them on."""
     for i in range(lo, hi + 1):
         visit = read(to_up, one + i + 2) + read(to_left, one + i + 1) + read(to_both, two + i + 2)
-        w_up, w_left, rest = shares(read(up, place + i), read(left, place + i), least)
+        w_up, w_left, rest = shares(read(up, packed + i), read(left, packed + i), least)
         write(visits, i, visit)
         write(to_up, now + i + 1, visit * w_up)
         write(to_left, now + i + 1, visit * w_left)

@@ -10,7 +10,7 @@ from isotone.kernels.softdtw import cpu
 
 
 def backend_of(device: torch.device) -> ModuleType | None:
-    """The module that computes on a device; None for tensor operations."""
+    """Return the module that computes on a device; None for tensor operations."""
     if device.type == "cpu":
         return cpu
     if device.type == "cuda":

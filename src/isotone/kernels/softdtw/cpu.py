@@ -14,7 +14,7 @@ from isotone.kernels.softdtw.plan import WORK, Plan, dense, rounding
 
 
 def forward(cost: Tensor, plan: Plan, gamma: float, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Values ``(B,)`` float64, and the packed soft-min weights of all cells, or empty tensors."""
+    """Return values ``(B,)`` float64, and if ``keep`` the packed soft-min weights of all cells, else empty tensors."""
     values = np.zeros(len(cost))
     up, left = (cost.new_empty(int(plan.start[-1]) if keep else 0) for _ in range(2))
     flat, strides = _flat(cost)
@@ -26,10 +26,10 @@ def forward(cost: Tensor, plan: Plan, gamma: float, keep: bool) -> tuple[Tensor,
 
 
 def best_paths(up: Tensor, left: Tensor, plan: Plan) -> tuple[Tensor, Tensor, Tensor]:
-    """Lanes and steps ``(B, K)`` of the best paths, padded with their last cells, and their lengths ``(B,)``.
+    """Return lanes and steps ``(B, K)`` of the best paths, padded with their last cells, and their lengths ``(B,)``.
 
     Args:
-        up, left: What :func:`forward` keeps at gamma = 0, of rows whose values are finite.
+        up, left: Weights that :func:`forward` keeps at gamma = 0, of rows whose values are finite.
         plan: Its plan.
     """
     batch, n, m = plan.shape
@@ -44,7 +44,7 @@ def best_paths(up: Tensor, left: Tensor, plan: Plan) -> tuple[Tensor, Tensor, Te
 
 
 def backward(cost: Tensor, up: Tensor, left: Tensor, plan: Plan, weight: Tensor) -> Tensor:
-    """Expected alignments times their weights, of the shape and layout of the cost."""
+    """Return expected alignments times their weights, of the shape and layout of the cost."""
     full = int(plan.start[-1]) == cost.numel()
     out = torch.empty_like(cost) if full else torch.zeros_like(cost)
     flat, strides = _flat(out)
@@ -58,7 +58,7 @@ def backward(cost: Tensor, up: Tensor, left: Tensor, plan: Plan, weight: Tensor)
 def hessian(
     direction: Tensor, up: Tensor, left: Tensor, plan: Plan, gamma: float, weight: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Hessians times a direction, times their weights; and the gradients' inner products with it ``(B,)`` float64."""
+    """Return Hessians times a direction and weights, and the gradients' inner products with it ``(B,)`` float64."""
     direction = dense(direction)
     out, inner = torch.zeros_like(direction), np.zeros(len(direction))
     (flat_in, strides), (flat_out, _) = _flat(direction), _flat(out)

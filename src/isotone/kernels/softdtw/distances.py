@@ -25,11 +25,11 @@ def squared_distances(x: Tensor, y: Tensor, target_lengths: Tensor | None = None
 
     Args:
         x, y: ``(B, n, d)`` and ``(B, m, d)`` floating.
-        target_lengths: ``(B,)`` int64, elements of y that are there: what its mean is taken of. Default: all.
+        target_lengths: ``(B,)`` int64, valid elements of y, of which its mean is taken. Default: all.
 
     Returns:
-        ``(B, n, m)``, good to the rounding of the squared norms (of what differs from the mean of y): it may come out
-        below 0 by so much; float32 for half precision. Differentiable as often as one likes.
+        ``(B, n, m)``, with the rounding error of the squared norms of differences from the mean of y: a distance may
+        be below 0 by so much. float32 for half precision. Differentiable any number of times.
 
     Raises:
         ValueError: shapes that do not fit together.
@@ -42,13 +42,14 @@ def squared_distances(x: Tensor, y: Tensor, target_lengths: Tensor | None = None
 
 
 class SquaredDistances(torch.autograd.Function):
-    """|x|^2 + |y|^2 - 2 x.y as one product of matrices, and its gradient as one a side: nothing else is (B, n, m).
+    """|x|^2 + |y|^2 - 2 x.y as one matrix product, and its gradient as one per side: nothing else is (B, n, m).
 
-    Numbers cancel less without what the sequences have in common, the ``centre (B, 1, d)`` of y.
+    The ``centre (B, 1, d)`` of y is subtracted from both first: fewer digits cancel.
     """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor, centre: Tensor) -> Tensor:
+        """Find the distances."""
         ctx.save_for_backward(x, y, centre)
         x, y = x - centre, y - centre
         one_x, one_y = torch.ones_like(x[..., :1]), torch.ones_like(y[..., :1])
@@ -58,25 +59,24 @@ class SquaredDistances(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        """Find the gradients in x and y."""
         x, y, centre = ctx.saved_tensors
         x, y = x - centre, y - centre
-        wanted = ctx.needs_input_grad
-        return (
-            pulled_back(grad, x, y) if wanted[0] else None,
-            pulled_back(grad.mT, y, x) if wanted[1] else None,
-            None,
-        )
+        for_x, for_y = ctx.needs_input_grad[:2]
+        of_x = gradient_in_first(grad, x, y) if for_x else None
+        of_y = gradient_in_first(grad.mT, y, x) if for_y else None
+        return of_x, of_y, None
 
 
 def centre_of(y: Tensor, lengths: Tensor | None) -> Tensor:
-    """The mean ``(B, 1, d)`` of the elements of ``(B, m, d)`` that are there; without gradient."""
+    """Return the mean ``(B, 1, d)`` of the valid elements of ``(B, m, d)``; without gradient."""
     y = y.detach()
     if lengths is None:
         return y.mean(1, keepdim=True)
     return mask_rows(y, lengths).sum(1, keepdim=True) / lengths.clamp(min=1)[:, None, None]
 
 
-def pulled_back(grad: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """The gradient in x of ``(B, n, m)`` weighted squared distances, sum_j grad_ij 2 (x_i - y_j)."""
+def gradient_in_first(grad: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """Return the gradient in x of squared distances with weights ``(B, n, m)``: sum_j grad_ij 2 (x_i - y_j)."""
     sums = grad @ torch.cat([y, torch.ones_like(y[..., :1])], 2)
     return 2 * (sums[..., -1:] * x - sums[..., :-1])

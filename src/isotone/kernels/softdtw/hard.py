@@ -15,11 +15,11 @@ from isotone.types import Coupling, length_mask
 
 
 class SubsequenceMatch(NamedTuple):
-    """Where a query lies in a longer sequence.
+    """The part of a longer sequence that a query matches.
 
     Attributes:
         coupling: Query positions to sequence positions, hard; its score is minus the cost.
-        spans: ``(B, 2)`` int64, first position of the sequence that is matched, and one past the last.
+        spans: ``(B, 2)`` int64, the first matched position of the sequence, and one past the last.
     """
 
     coupling: Coupling
@@ -40,8 +40,8 @@ def dtw(
         cost, source_lengths, target_lengths, band: As in :func:`soft_dtw`.
 
     Returns:
-        A hard coupling, mass 1 for every pair of the path; ``score`` is minus the path's cost. On ties the diagonal
-        step goes first.
+        A hard coupling, mass 1 for each pair of the path; ``score`` is minus the path's cost. On ties the diagonal step
+        goes first.
 
     Raises:
         AlignmentError: a row holds NaN, or every path in it is forbidden; the message names it.
@@ -68,7 +68,7 @@ def dtw(
 def subsequence_dtw(
     cost: Tensor, query_lengths: Tensor | None = None, sequence_lengths: Tensor | None = None
 ) -> SubsequenceMatch:
-    """The part of a sequence that warps best onto a query: the ends of the query are fixed, the sequence's are free.
+    """The part of a sequence that warps best onto a query: the query's ends are fixed, the sequence's free.
 
     Args:
         cost: ``(B, n, m)`` floating, of query positions (n) against sequence positions (m).
@@ -104,11 +104,15 @@ def _check_values(values: Tensor) -> None:
 
 
 def _visited(cells: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Rows and columns ``(B, K)`` of the cells that ``cells (B, n, m)`` marks, one path a row, and their number."""
+    """Return rows and columns ``(B, K)`` of the cells that ``cells (B, n, m)`` marks, one path per row, and their
+    number.
+
+    Padding repeats a row's last cell.
+    """
     _, row, column = cells.nonzero().unbind(1)
     count = cells.flatten(1).sum(1)
     begin = torch.cumsum(count, 0) - count
     size = max(1, int(count.max()) if len(count) else 1)
-    place = torch.arange(size, device=cells.device)
-    index = begin[:, None] + torch.minimum(place, count[:, None] - 1)
+    step = torch.arange(size, device=cells.device)
+    index = begin[:, None] + torch.minimum(step, count[:, None] - 1)
     return row[index], column[index], count

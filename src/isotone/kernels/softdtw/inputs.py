@@ -14,7 +14,11 @@ from isotone.kernels.softdtw.plan import Plan, dense
 def prepare(
     cost: Tensor, gamma: float, source_lengths: Tensor | None, target_lengths: Tensor | None, band: int | None
 ) -> tuple[Tensor, Plan]:
-    """Costs with the shorter axis first, without gaps in memory, and the order of their cells."""
+    """Return costs with the shorter axis first, without gaps in memory, and the order of their cells.
+
+    Raises:
+        ValueError: as :func:`isotone.kernels.softdtw.soft_dtw`.
+    """
     if cost.ndim != 3 or not cost.is_floating_point() or (len(cost) and 0 in cost.shape):
         raise ValueError(
             f"Expected floating costs (B, n, m) with n, m >= 1; got {tuple(cost.shape)}, {cost.dtype}. "
@@ -30,6 +34,7 @@ def prepare(
 
 
 def check_options(gamma: float, band: int | None) -> None:
+    """Raise ValueError for a gamma or a band outside its range."""
     if not (math.isfinite(gamma) and gamma >= 0):
         raise ValueError(f"Expected gamma >= 0, in the unit of the costs; got {gamma}.")
     if band is not None and (band < 0 or band != int(band)):
@@ -37,15 +42,18 @@ def check_options(gamma: float, band: int | None) -> None:
 
 
 def of_one_type(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Convert both to the wider of their types, float32 at least."""
     wide = torch.promote_types(torch.promote_types(x.dtype, y.dtype), torch.float32)
     return x.to(wide), y.to(wide)
 
 
 def by_columns(cost: Tensor) -> bool:
+    """Return whether lanes run along the second axis, the shorter one."""
     return cost.shape[1] > cost.shape[2]
 
 
 def lengths_of(lengths: Tensor | None, batch: int, size: int) -> np.ndarray:
+    """Return the lengths as an array, ``size`` where none are given; ValueError for those outside 1 to ``size``."""
     if lengths is None:
         return np.full(batch, size)
     values = lengths.detach().cpu().numpy().astype(np.int64)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from isotone.kernels.native import compiled
 
-#: A cell takes as long as so many cells of the kernels that threads are shared out by.
+#: Work per cell, in the half nanoseconds of each_task.
 WORK = 8
 
 
@@ -20,11 +20,11 @@ class Plan:
     """The anti-diagonals of a batch of (n, m) matrices.
 
     Attributes:
-        shape: ``(B, N, M)`` of the padded batch; N is better the smaller.
+        shape: ``(B, N, M)`` of the padded batch; loops are faster where N is not above M.
         n, m: ``(B,)`` int64, lanes and steps of every row.
         low, high: ``(B, N + M - 1)`` int64, first and last lane of every diagonal.
-        start: ``(B + 1,)`` int64, where the cells of every row begin among all that are visited.
-        band: The half width of the band, -1 without one.
+        start: ``(B + 1,)`` int64, index of each row's first cell among all that are visited.
+        band: Half width of the band, -1 without one.
     """
 
     shape: tuple[int, int, int]
@@ -46,7 +46,7 @@ class Plan:
 
     @property
     def cells(self) -> np.ndarray:
-        """``(B,)`` int64, cells of every row."""
+        """Cells of every row, ``(B,)`` int64."""
         return self.start[1:] - self.start[:-1]
 
 
@@ -54,7 +54,7 @@ class Plan:
 def _plan_rows(
     n: np.ndarray, m: np.ndarray, band: int, low: np.ndarray, high: np.ndarray, cells: np.ndarray
 ) -> None:
-    """Fill the lanes of every diagonal ``(B, D)`` and the number of cells ``(B,)``; a band below 0 is none.
+    """Fill the lanes of every diagonal ``(B, D)`` and the number of cells ``(B,)``; a band below 0 means none.
 
     Within a band, lane i has the steps j with ``2 |i (m - 1) - j (n - 1)| <= max(2 band, 1) (max(n, m) - 1)``.
     """
@@ -67,6 +67,7 @@ def _plan_rows(
                 middle = 2 * i * (steps - 1)
                 first[i] = max(0, -((reach - middle) // (2 * (lanes - 1))))
                 last[i] = min(steps - 1, (middle + reach) // (2 * (lanes - 1)))
+        # first and last lane never decrease from one diagonal to the next: one pass for all diagonals
         lo, hi, count = 0, -1, 0
         for d in range(lanes + steps - 1):
             while hi + 1 < lanes and hi + 1 + first[hi + 1] <= d:
@@ -79,10 +80,10 @@ def _plan_rows(
 
 
 def rounding(dtype: torch.dtype) -> float:
-    """By how much the weights of a soft minimum may be wrong: what is missing to 1 is nothing below."""
+    """Return the rounding error of a soft minimum's two weights: below it, the third counts as 0."""
     return 8 * torch.finfo(dtype).eps
 
 
 def dense(matrix: Tensor) -> Tensor:
-    """The batch of matrices without gaps in memory, each by rows or by columns."""
+    """Return the batch of matrices without gaps in memory, each by rows or by columns."""
     return matrix if matrix.mT.is_contiguous() else matrix.contiguous()

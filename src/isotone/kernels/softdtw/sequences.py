@@ -16,14 +16,14 @@ from isotone.kernels.softdtw.distances import (
     SquaredDistances,
     centre_of,
     check_sequences,
-    pulled_back,
+    gradient_in_first,
     squared_distances,
 )
 from isotone.kernels.softdtw.inputs import check_options, lengths_of, of_one_type
 from isotone.kernels.softdtw.plan import WORK, Plan, rounding
 from isotone.kernels.softdtw.soft import Alignment, soft_dtw
 
-# Products of longer vectors are worth a library's product of matrices.
+# Distances of longer vectors are worth a library's matrix product.
 _MOST_FEATURES = 128
 
 
@@ -36,15 +36,15 @@ def soft_dtw_sqeuclidean(
     *,
     band: int | None = None,
 ) -> Tensor:
-    """:func:`soft_dtw` of the :func:`squared_distances`, which on the CPU are not stored.
+    """The soft minimum :func:`soft_dtw` of the :func:`squared_distances`, which on the CPU are not stored.
 
     Args:
         x, y: ``(B, n, d)`` and ``(B, m, d)`` floating; finite also beyond the lengths.
         gamma, source_lengths, target_lengths, band: As in :func:`soft_dtw`.
 
     Returns:
-        ``(B,)``. Up to 128 features the CPU finds the gradient along with the value, a pair a thread at a time, in
-        memory of 4 n m numbers a thread; a second derivative computes the costs anew.
+        ``(B,)``. Up to 128 features the CPU finds the gradient along with the value, one pair per thread at a time, in
+        memory of 4 n m numbers per thread. A second derivative computes the costs again.
 
     Raises:
         ValueError: as in :func:`soft_dtw`.
@@ -69,7 +69,7 @@ def soft_dtw_sqeuclidean(
 
 
 class _FromSequences(torch.autograd.Function):
-    """Values of sequences, of which the first is the shorter, with their gradients at hand."""
+    """Values of sequences, the first the shorter one, whose gradients come with them."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor, gamma: float, plan: Plan) -> Tensor:
@@ -85,29 +85,29 @@ class _FromSequences(torch.autograd.Function):
         rest = (None,) * 2
         if not torch.is_grad_enabled():
             of_x, of_y = (
-                grad[:, None, None] * gradient if wanted else None
-                for gradient, wanted in zip(gradients, ctx.needs_input_grad)
+                grad[:, None, None] * gradient if needed else None
+                for gradient, needed in zip(gradients, ctx.needs_input_grad)
             )
             return of_x, of_y, *rest
         centre = centre_of(y, torch.from_numpy(plan.m))
         cost = SquaredDistances.apply(x, y, centre)
         _, up, left = cpu.forward(cost.detach(), plan, gamma, True)
         visits = Alignment.apply(cost, grad, up, left, gamma, plan, cpu)
-        # the products that SquaredDistances.backward makes, to be differentiated in turn
+        # the products of SquaredDistances.backward, to be differentiated in turn
         x, y = x - centre, y - centre
-        return pulled_back(visits, x, y), pulled_back(visits.mT, y, x), *rest
+        return gradient_in_first(visits, x, y), gradient_in_first(visits.mT, y, x), *rest
 
 
 def _values_and_gradients(x: Tensor, y: Tensor, gamma: float, plan: Plan, keep: bool) -> tuple[Tensor, ...]:
-    """Values ``(B,)`` of the squared distances, and if they are to be kept their gradients in x and in y.
+    """Return the values ``(B,)``, and if ``keep`` their gradients in x and in y.
 
-    Both are float32 or both float64; n is better the smaller.
+    Both are float32 or both float64; it is faster where n is not above m.
     """
     values = np.zeros(len(x))
     rows, columns = x.detach().contiguous().numpy(), y.detach().mT.contiguous().numpy()
     of_x, of_y = (np.zeros_like(z) if keep else np.empty((0, 0, 0), z.dtype) for z in (rows, columns))
     size = (4 if keep else 1), plan.shape[1] * plan.shape[2]
-    free: deque[np.ndarray] = deque()  # of every thread
+    free: deque[np.ndarray] = deque()  # buffers that no task uses: at most one per thread
 
     def some(task: int, *arguments: Any) -> None:
         buffers = free.pop() if free else np.empty(size, rows.dtype)

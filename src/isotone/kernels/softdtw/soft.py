@@ -36,11 +36,11 @@ def soft_dtw(
         differentiated twice.
 
     Raises:
-        ValueError: shapes, lengths, gamma or band outside what is said above.
+        ValueError: shapes, lengths, gamma or band other than these.
 
-    Numerics: a relative error of about 1e-15 in exp(-value / gamma) a step of the path, plus the rounding of the
-    result; gradients of float32 costs are good to about 1e-6. Sums beyond 5e14 gamma are taken as at gamma = 0
-    (on CUDA: as infinite). Time O(n m) a row; memory two numbers a cell within the band (none without a gradient).
+    Numerics: exp(-value / gamma) has a relative error of about 1e-15 per step of the path, and the result is rounded.
+    Gradients of float32 costs have an error of about 1e-6. Sums beyond 5e14 gamma are taken as at gamma = 0 (on CUDA:
+    as infinite). Time O(n m) per row; memory two numbers per cell within the band (none without a gradient).
     """
     cost, plan = prepare(cost, gamma, source_lengths, target_lengths, band)
     backend = backends.backend_of(cost.device)
@@ -59,7 +59,7 @@ def expected_alignment(
     *,
     band: int | None = None,
 ) -> Tensor:
-    r"""The mean :math:`E_\gamma(C)` of the alignments, each weighted by :math:`\exp(-\langle A, C \rangle / \gamma)`.
+    r"""The mean :math:`E_\gamma(C)` of the alignments, weighted by :math:`\exp(-\langle A, C \rangle / \gamma)`.
 
     Args:
         cost, gamma, source_lengths, target_lengths, band: As in :func:`soft_dtw`.
@@ -73,7 +73,7 @@ def expected_alignment(
 
 
 class _SoftDTW(torch.autograd.Function):
-    """Values of costs whose lanes are the shorter axis."""
+    """Values of costs whose first axis, the lanes, is the shorter one."""
 
     @staticmethod
     def forward(ctx: Any, cost: Tensor, gamma: float, plan: Plan, backend: ModuleType) -> Tensor:
@@ -90,7 +90,7 @@ class _SoftDTW(torch.autograd.Function):
 
 
 class Alignment(torch.autograd.Function):
-    """Expected alignments times weights: the gradient of the values, and what is differentiated a second time."""
+    """Expected alignments times weights: the gradient of the values, which can be differentiated in turn."""
 
     @staticmethod
     def forward(
@@ -103,24 +103,27 @@ class Alignment(torch.autograd.Function):
         plan: Plan,
         backend: ModuleType,
     ) -> Tensor:
+        """Find the expected alignments."""
         ctx.save_for_backward(cost, weight, up, left)
         ctx.setting = gamma, plan, backend
         return backend.backward(cost, up, left, plan, weight)
 
     @staticmethod
     def backward(ctx: Any, direction: Tensor) -> tuple[Tensor | None, ...]:
+        """Find the Hessian times a direction, and its gradient in the weights."""
         cost, weight, up, left = ctx.saved_tensors
         gamma, plan, backend = ctx.setting
         if hasattr(backend, "hessian"):
             change, inner = backend.hessian(direction.detach(), up, left, plan, gamma, weight.detach())
         else:
             change, inner = _hessian_by_autograd(cost, direction.detach(), plan, gamma, weight.detach())
+        # cost, weight and direction as inputs: a third derivative in any of them is refused and not taken for 0
         change, inner = _Last.apply(change, inner.to(weight.dtype), cost, weight, direction)
         return change, inner, None, None, None, None, None
 
 
 class _Last(torch.autograd.Function):
-    """Second derivatives, which say so when they are asked for a third."""
+    """Second derivatives, which refuse to be differentiated."""
 
     @staticmethod
     def forward(ctx: Any, change: Tensor, inner: Tensor, *_: Tensor) -> tuple[Tensor, Tensor]:
@@ -148,7 +151,7 @@ def _hessian_by_autograd(
 
 
 def values_and_visits(laned: Tensor, plan: Plan, gamma: float) -> tuple[Tensor, Tensor]:
-    """Values ``(B,)``, without a gradient, and expected alignments of the shape of the costs."""
+    """Return values ``(B,)``, without a gradient, and expected alignments of the shape of the costs."""
     backend = backends.backend_of(laned.device)
     if backend is None:
         values = tensors.soft_dtw(laned.detach(), plan, gamma)

@@ -1,24 +1,25 @@
 """Best paths through a lattice of label scores, on the CPU.
 
-The loops are compiled by numba and release the GIL; the rows of a batch run on ``torch.get_num_threads()``
-Python threads. Scores are summed in float64 whatever the input is, so that an hour of frames keeps its decimals.
+The loops are compiled by numba and release Python's lock; the rows of a batch run on ``torch.get_num_threads()``
+threads. Scores are summed in float64 whatever the input is, so that an hour of frames keeps its decimals.
 
-Ties: of paths of equal score the one wins that is further along in the last frame in which they differ. Later tokens
-are further along than earlier ones, and a blank further than the token before it. Where all scores are alike, tokens
-come as early as they can. Scores are equal where their sums in float64, frame by frame, are.
+Ties: of two paths with equal scores, the one that is further along in the last frame in which they differ wins. Later
+tokens are further along than earlier ones, and a blank further than the token before it. Where all scores are equal,
+tokens come as early as they can. Scores are equal if their float64 sums, frame by frame, are.
 
-Inputs are arrays or tensors; what comes back is of the same kind, tensors on the device of ``log_probs``.
-Frames and labels past their lengths are never read. In a path, frame t has the number (0 .. U - 1) of the
-token that it carries, -1 for blank, and -2 past the end.
+Inputs are arrays or tensors. Results are of the same kind, tensors on the device of ``log_probs``. Frames and labels
+past their lengths are never read. In a path, frame t has the number (0 .. U - 1) of the token that it carries, -1 for
+blank, and -2 past the end.
 
-Memory: no trellis is kept, but a row of scores every so many frames, from which the back-trace computes again what
-it crosses; decisions are those of a whole trellis. Beyond inputs and paths a row of a batch takes at most about
-40 MiB while T U < 2e9 or so (an hour of 20 ms frames and 15,000 tokens: 2.7e9, 27 MiB), and O(T^0.5 U) bytes above.
+Memory: instead of a trellis, one row of scores is kept every so many frames. From these the back-trace computes again
+the cells that it needs; decisions are those of a whole trellis. Beyond inputs and paths a row of a batch takes at most
+about 40 MiB while T U < 2e9 or so (an hour of 20 ms frames and 15,000 tokens: 2.7e9, 27 MiB), and O(T^0.5 U) bytes
+above.
 
 Where tokens are optional, time grows with the length of their runs as well.
 
 For speech that a transcript leaves out, a star, give ``log_probs`` one column more, as
-:func:`isotone.pipeline.stars.star_scores` makes it; its number is the star's label, which like others may be optional.
+:func:`isotone.pipeline.stars.star_scores` makes it. Its number is the star's label, which may be optional like others.
 """
 
 from __future__ import annotations

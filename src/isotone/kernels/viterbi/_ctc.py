@@ -1,10 +1,10 @@
 """The compiled loops of :func:`isotone.kernels.viterbi.ctc_path`: plain arrays in and out, nothing is checked here.
 
-Token u and the blank before it make one cell, so a frame is one pass over U + 1 cells; the last cell has a blank
-only. The forward pass keeps no back-pointers: it stores its two rows of scores every so many frames. The
-back-trace then computes one block of frames after the other again, from the stored row before it, and of it only
-the cone of cells that the path's cell at the end of the block can come from: a small share of the cells, with the
-same sums in the same order, so that every decision is the one that a whole trellis would have recorded.
+Token u and the blank before it make one cell, so a frame is one pass over U + 1 cells; the last cell has a blank only.
+The forward pass keeps no back-pointers: it stores its two rows of scores every so many frames. The back-trace then
+computes the frames again, block by block, from the stored row before each block. Of a block it computes only the cone
+of cells that the path's cell at its end can come from: a small share. The sums are the same in the same order, so every
+decision is the one that a whole trellis would have recorded.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def ctc_row(
 ) -> None:
     """Fill the path and score of row ``order[task]``, and whether the path touches its band's edge.
 
-    A band below 0 is none. The score is NaN where the input was NaN or +inf, -inf where there is no path.
+    A band below 0 means none. The score is NaN where the input was NaN or +inf, -inf where there is no path.
     """
     b = order[task]
     n, m = frames[b], tokens[b]
@@ -63,10 +63,10 @@ def ctc_row(
 
 @compiled
 def _forward(row: Row, block: int, stored: np.ndarray) -> tuple[float, int, bool]:
-    """Fill the stored rows; the best score, and the cell it ends in: number, and whether in its blank.
+    """Fill the stored rows; return the best score, the number of the cell it ends in, and true if in the blank.
 
-    Frames are computed in place: what token u gets from its cell and the one before it is written where that one's
-    was, so that all tokens move down by one a frame. Token u lies at ``u + 1 + shift``.
+    Frames are computed in place. The new score of token u, from its cell and the one before, is written over that of
+    token u - 1, which is no longer needed: all tokens move down by one per frame. Token u lies at ``u + 1 + shift``.
     """
     frames, cells = len(row.log_probs), len(row.symbol_of)
     low, high, log_probs, symbols = row.low, row.high, row.log_probs, row.symbols
@@ -82,7 +82,8 @@ def _forward(row: Row, block: int, stored: np.ndarray) -> tuple[float, int, bool
         if t % block == 0 and t > 0:
             end = high[t - 1] + 1
             kept = stored[t // block, :, : end - was_low]
-            copy(token[was_low + 1 : end + 1], kept[0])  # shift is 0
+            # shift is 0: there is no room left to move down, so the tokens go back to the top
+            copy(token[was_low + 1 : end + 1], kept[0])
             copy(blanks[was_low:end], kept[1])
             fill(token, -np.inf)
             shift = block
@@ -101,9 +102,10 @@ def _forward(row: Row, block: int, stored: np.ndarray) -> tuple[float, int, bool
                 score[:n],
                 emitted[0],
             )
-        token[end + shift] = -np.inf  # no token yet
+        token[end + shift] = -np.inf  # no path is in this token yet
         shift -= 1
-        token[lo + shift] = -np.inf  # no token any more, should the next frame begin here as well
+        # nor in the one before the first, should the next frame begin here as well
+        token[lo + shift] = -np.inf
         if len(entry) > 0:
             enter_past_free(row, lo, end, emitted, entry, token[shift:], skips)
     if not ok:

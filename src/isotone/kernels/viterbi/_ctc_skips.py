@@ -21,8 +21,8 @@ def past_free(
 ) -> None:
     """Fill the best scores that enter tokens past optional ones: from the blank before those, or the token before it.
 
-    Token u comes with index u + 1. ``skips[u - lo]``, unless empty, becomes 2 j - 1 where the best is the blank of cell
-    u - j, 2 j where it is the token before that.
+    Token u has index u + 1. ``skips[u - lo]``, unless the array is empty, becomes 2 j - 1 where the best is the blank
+    of cell u - j, and 2 j where it is the token before that blank.
     """
     fill(skips[: end - lo], 0)
     for i in range(np.searchsorted(row.after_free, lo), len(row.after_free)):
@@ -52,7 +52,7 @@ def enter_past_free(
     token: np.ndarray,
     skips: np.ndarray,
 ) -> None:
-    """Take the entries of :func:`past_free` where they are better, and where not, their skips back."""
+    """Take the entries of :func:`past_free` where they are better, and clear their skips where they are not."""
     for i in range(np.searchsorted(row.after_free, lo), len(row.after_free)):
         u = row.after_free[i]
         if u >= end:

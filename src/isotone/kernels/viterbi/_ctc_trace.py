@@ -30,9 +30,9 @@ def trace(row: Row, block: int, stored: np.ndarray, u: int, in_blank: bool, path
             came = back[t - start, at]
             skip = skips[t - start, at] if skipping and not in_blank else 0
             if in_blank:
-                in_blank = came < 4
+                in_blank = came < 4  # bit 2: from the token before
                 u -= not in_blank
-            elif skip > 0:
+            elif skip > 0:  # past optional tokens: see past_free for its code
                 in_blank = skip % 2 == 1
                 u -= (skip + 1) // 2 if in_blank else skip // 2 + 1
             else:
@@ -43,7 +43,7 @@ def trace(row: Row, block: int, stored: np.ndarray, u: int, in_blank: bool, path
 
 @compiled
 def _load(row: Row, start: int, stored: np.ndarray, base: int, top: int, state: np.ndarray) -> None:
-    """The scores before frame ``start`` of the cells from base to top; token u has index u + 1, its blank u."""
+    """Load the scores before frame ``start`` of the cells from base to top; token u has index u + 1, its blank u."""
     for i in range(4):
         fill(state[i, base : top + 2], -np.inf)
     if start == 0:
@@ -70,7 +70,7 @@ def _recompute(
 ) -> None:
     """Fill the back-pointers of the frames from start to end, of cells ``first[t - start]`` to ``top``.
 
-    One byte a cell: bits 0-1 for the token (0 itself, 1 its blank, 2 the token before), bit 2 for the blank (0
+    One byte per cell: bits 0-1 for the token (0 itself, 1 its blank, 2 the token before), bit 2 for the blank (0
     itself, 1 the token before).
     """
     token, new_token, blanks, new_blanks = state[0], state[1], state[2], state[3]
@@ -105,7 +105,10 @@ def _step_back(
     new_blanks: np.ndarray,
     back: np.ndarray,
 ) -> None:
-    """:func:`_step` into other arrays, and where each came from."""
+    """Step as in the forward pass, into other arrays, and fill where each score came from.
+
+    On ties a score comes from what is furthest along: from itself, then from the blank, then from the token before.
+    """
     for u in range(len(score)):
         before, stay, resting = token[u], token[u + 1], blanks[u]
         left = before > resting

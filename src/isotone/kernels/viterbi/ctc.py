@@ -17,10 +17,10 @@ def ctc_path(
     """The best CTC path of known label sequences: blanks allowed anywhere, required between equal neighbours.
 
     Maximises ``sum_t log p_t(s_t)`` over the sequences s of T labels that become the target when repeats
-    are merged and blanks removed (Graves et al. 2006, section 4). Time O(T U), less what no path can reach.
+    are merged and blanks removed (Graves et al. 2006, section 4). Time O(T U), less the cells that no path can reach.
 
-    On ties, the path wins that is further along in the last frame in which they differ: at a later token, or in the
-    blank after the token that another is still in.
+    On ties, the path that is further along in the last frame in which they differ wins: it is at a later token, or in
+    the blank after the token that the other is still in.
 
     Args:
         log_probs: ``(B, T, V)`` float32 or float64 (other types are converted), nats; -inf is allowed.
@@ -34,8 +34,8 @@ def ctc_path(
         Paths ``(B, T)`` int64 and their scores ``(B,)`` in nats, of the type of ``log_probs``.
 
     Raises:
-        AlignmentError: a row has too few frames, holds NaN or +inf in a label that its target has, or has no path
-            of probability above zero; the message names the row.
+        AlignmentError: a row has too few frames, holds NaN or +inf in a label of its target, or has no path of
+            probability above zero; the message names the row.
         ValueError: shapes, lengths or labels that do not fit together.
     """
     return best_paths(log_probs, labels, frame_lengths, label_lengths, blank, optional, 1, None)[:2]

@@ -16,31 +16,31 @@ def monotone_path(
     near: Array | None = None,
     far_cost: float = 0.0,
 ) -> tuple[Array, Array]:
-    """The best path without blanks: every frame has a token, every token in turn takes consecutive frames.
+    """The best path without blanks: each frame has a token, and each token in turn takes consecutive frames.
 
-    Maximises ``sum_t log p_t(y_{a(t)})`` over the non-decreasing a that visit every token that is not
-    optional and give at least ``min_frames`` frames to each that they visit. Equal neighbours are allowed.
-    Time O(T U min_frames), less what no path can reach. With ``near``, every frame t whose token a(t) is not among
-    ``near[t, 0] .. near[t, 1]`` costs ``far_cost`` nats: what another source says of where the tokens are.
+    Maximises ``sum_t log p_t(y_{a(t)})`` over the non-decreasing a that visit every token that is not optional and give
+    at least ``min_frames`` frames to each that they visit. Equal neighbours are allowed. Time O(T U min_frames), less
+    the cells that no path can reach. With ``near``, every frame t whose token a(t) is not among
+    ``near[t, 0] .. near[t, 1]`` costs ``far_cost`` nats: so another source can tell roughly where tokens are.
 
-    On ties, the path wins that is at the later token in the last frame in which they differ.
+    On ties, the path that is at the later token in the last frame in which they differ wins.
 
     Args:
-        log_probs: ``(B, T, V)`` as in :func:`ctc_path`.
+        log_probs: ``(B, T, V)`` as in :func:`isotone.kernels.viterbi.ctc_path`.
         labels: ``(B, U)`` integers.
         frame_lengths: ``(B,)`` frames.
         label_lengths: ``(B,)`` tokens, at least 1.
         optional: ``(B, U)`` bool, tokens that may be left out (silence between words). Default: none.
-        min_frames: Frames that a token takes at least.
-        near: ``(B, T, 2)`` integers, the first and last token that a frame may have at no cost; beyond the tokens there
-            are is allowed. Default: all.
-        far_cost: Nats a frame with any other token, 0 or more.
+        min_frames: Least frames per token.
+        near: ``(B, T, 2)`` integers, the first and last token that a frame may have at no cost; they may lie outside
+            0 to U - 1. Default: all.
+        far_cost: Nats per frame with any other token, 0 or more.
 
     Returns:
         Paths ``(B, T)`` int64, without -1, and their scores ``(B,)`` in nats, less those costs.
 
     Raises:
-        AlignmentError: as in :func:`ctc_path`; also for a row without tokens.
+        AlignmentError: as in :func:`isotone.kernels.viterbi.ctc_path`; also for a row without tokens.
         ValueError: shapes, lengths or labels that do not fit together.
     """
     ranges = near, far_cost

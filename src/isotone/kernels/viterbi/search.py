@@ -18,7 +18,7 @@ from isotone.kernels._lattice import PADDING
 from isotone.kernels.viterbi._ctc import ctc_row
 from isotone.kernels.viterbi._monotone import monotone_row
 
-# Frames between stored rows, unless those would take more bytes than this a row of the batch.
+#: Frames between stored rows, unless these would take more bytes than this for a row of the batch.
 LEAST_BLOCK = 64
 STORED_BYTES = 32 << 20
 
@@ -34,7 +34,10 @@ def best_paths(
     band: int | None,
     ranges: tuple[Array | None, float] = (None, 0.0),
 ) -> tuple[Array, Array, Array]:
-    """Paths, scores and touched bands of either lattice; of that without blanks, tokens near and the cost of others."""
+    """Find paths, scores and touched bands in CTC's lattice or, with no blank, in that without.
+
+    ``ranges`` are ``near`` and ``far_cost`` of :func:`isotone.kernels.viterbi.monotone_path`.
+    """
     scores_in, labels_in, frames, tokens = as_arrays(log_probs, labels, frame_lengths, label_lengths)
     free = optional_tokens(optional, labels_in)
     check_targets(labels_in, frames, tokens, scores_in.shape[2], blank, free, min_frames)

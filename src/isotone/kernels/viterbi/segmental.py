@@ -16,7 +16,7 @@ def segmental_decode(
     blank: int | None = None,
     min_frames: int = 1,
 ) -> tuple[list[list[int]], Array]:
-    """The best label sequence where each change of label costs ``change_penalty``: Viterbi, free segments.
+    """The best label sequence where each change of label costs ``change_penalty``: Viterbi over free segments.
 
     Maximises ``sum_t log p_t(v_t) - change_penalty * #{t > 0: v_t != v_{t-1}}`` over label sequences v
     whose runs last at least ``min_frames`` frames. A penalty of 0 is the most likely label of every frame.
@@ -25,12 +25,11 @@ def segmental_decode(
     On ties, the last segment has the lowest label, then the greatest length; then the segment before it, and so on.
 
     Args:
-        log_probs: ``(B, T, V)`` as in :func:`ctc_path`.
+        log_probs: ``(B, T, V)`` as in :func:`isotone.kernels.viterbi.ctc_path`.
         frame_lengths: ``(B,)`` frames.
-        change_penalty: Nats a change, at least 0.
-        blank: A label whose segments are not tokens; they separate equal labels. Default: every segment is
-            a token.
-        min_frames: Frames that a segment takes at least; rows that are shorter are one segment.
+        change_penalty: Nats per change, at least 0.
+        blank: A label whose segments are not tokens; they separate equal labels. Default: every segment is a token.
+        min_frames: Least frames per segment; rows that are shorter are one segment.
 
     Returns:
         The label sequence of every row, and paths ``(B, T)`` int64 with the numbers of the tokens in it.
