@@ -149,8 +149,8 @@ class VectorIndex(Index):
 
         Args:
             folder, fingerprint, memory_map: As in :meth:`isotone.interfaces.Index.load`.
-            verify: Read every file once and compare its SHA-256, so that damage is found here and not in a search. Sizes
-                are always compared.
+            verify: Read every file once and compare its SHA-256, so that damage is found here and not in a search.
+                Sizes are always compared.
         """
         folder = Path(folder)
         about = read_metadata(folder, cls.name, fingerprint, verify=verify)

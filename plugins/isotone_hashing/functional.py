@@ -70,7 +70,7 @@ def relaxed_ap(counts: Tensor, relevant_items: Tensor) -> Tensor:
     .. math:: \frac{c_d^+}{c_d N^+} \Bigl[ \rho\, c_d + \bigl(C_{d-1}^+ + 1 - \rho (C_{d-1} + 1)\bigr)
         (\psi(C_d + 1) - \psi(C_{d-1} + 1)) \Bigr], \quad \rho = \frac{c_d^+ - 1}{c_d - 1}
 
-    The paper has :math:`\ln(C_d / C_{d-1})`, infinite for the first distance with items, in index of the difference of
+    The paper has :math:`\ln(C_d / C_{d-1})`, infinite for the first distance with items, in place of the difference of
     digammas. This difference continues the harmonic numbers that the logarithm approximates. :math:`\rho` is held
     between 0 and 1, and is 0 where a distance has at most one item, near which it is singular.
 
@@ -92,7 +92,7 @@ def relaxed_ap(counts: Tensor, relevant_items: Tensor) -> Tensor:
 
 
 def simplified_ap(counts: Tensor, relevant_items: Tensor) -> Tensor:
-    r"""AP_s: average precision with the midpoint of each distance's ranks in index of all of them (TALR, Eq. 62).
+    r"""AP_s: average precision with the midpoint of each distance's ranks in place of all of them (TALR, Eq. 62).
 
     .. math:: AP_s = \sum_d \frac{c_d^+}{N^+} \frac{C_{d-1}^+ + C_d^+ + 1}{C_{d-1} + C_d + 1}
 

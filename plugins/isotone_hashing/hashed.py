@@ -102,7 +102,7 @@ class LSHTrained(_Learned):
     ``fit(corpus, queries, positives)`` trains them. Without positives the labels are silver, as in the paper.
 
     Args:
-        size, bits, tables, min_shared, layout, fingerprint: As in :class:`LSHRandom`, from whose planes training starts.
+        size, bits, tables, min_shared, layout, fingerprint: As in :class:`LSHRandom`, where training starts.
         collision, fence, balance, pairs_of_bits, silver, reduction: As in
             :class:`~isotone_hashing.loss.HyperplaneLoss`.
         scale: Of the tanh in place of the sign, for vectors scaled to a mean length of 1.

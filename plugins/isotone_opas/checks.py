@@ -1,4 +1,4 @@
-"""Checks of embeddings and their lengths, and what is the same for all of them."""
+"""Checks of embeddings and their lengths."""
 
 from __future__ import annotations
 

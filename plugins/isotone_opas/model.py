@@ -29,7 +29,7 @@ Spec = str | Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Selection:
-    """What scoring finds out about pairs.
+    """Results of scoring pairs.
 
     Attributes:
         plan: ``(B, m, n)`` soft assignment of query elements to corpus elements, 0 beyond the lengths.
@@ -51,18 +51,18 @@ class Selection:
 class OPAS(nn.Module):
     r"""Learned search for ordered subsequences.
 
-    A query of m elements is scored against a corpus item of n >= m by the best soft choice P of m of its elements, in
-    order: :math:`s = \sigma(\beta_1 s_F + \beta_2 s_\lambda)`, equations 6 to 8.
+    A query of m elements is scored against a corpus item of n >= m elements by the best soft, ordered choice P of m of
+    them: :math:`s = \sigma(\beta_1 s_F + \beta_2 s_\lambda)`, equations 6 to 8.
 
     Args:
         embed: Windows to unit vectors: a name of ``isotone_opas.embed.embeds`` with options, or a module.
-        penalty: lambda of each pair: a name of ``isotone_opas.penalty.penalties`` with options, or a module.
+        penalty: Model of lambda for each pair: a name of ``isotone_opas.penalty.penalties`` with options, or a module.
         relaxation: Reward to plan: a name of ``isotone.relaxations`` with options, or a callable. The default is
             the paper's: 20 iterations of Sinkhorn at tau = 1.
         columns: Longest corpus item, for the positions a.
         growth: Of the positions, see :func:`isotone_opas.functional.positions`; None for ``0 .. n - 1``.
         margin: b, the least increase of the expected position.
-        hinge: Whether an increase beyond b earns nothing (table 3; the authors' code has it so by default).
+        hinge: True where an increase beyond b earns nothing (table 3; the default of the authors' code).
         reward: ``"theorem1"``, or ``"hinge"`` for the paper's PHS.
         beta: Initial weights of s_F and s_lambda, > 0; trained on a log scale.
 
@@ -104,7 +104,7 @@ class OPAS(nn.Module):
 
     @property
     def beta(self) -> Tensor:
-        """Weights of s_F and s_lambda ``(2,)``."""
+        """Weights of s_F and s_lambda, ``(2,)``."""
         return self.log_beta.exp()
 
     def select(
@@ -114,12 +114,12 @@ class OPAS(nn.Module):
         query_lengths: Tensor | None = None,
         corpus_lengths: Tensor | None = None,
     ) -> Selection:
-        """Plan, penalties and scores of pairs, differentiable.
+        """Find plan, penalties and scores of pairs, differentiable.
 
         Args:
             queries: ``(B, m, d)`` embeddings, from :attr:`embed`.
             corpus: ``(B, n, d)`` embeddings, the item of each query.
-            query_lengths, corpus_lengths: ``(B,)`` int64; nothing beyond is read. Default: all.
+            query_lengths, corpus_lengths: ``(B,)`` int64; nothing beyond them is read. Default: all.
 
         Raises:
             ValueError: shapes or lengths that do not fit, a query longer than its item, or values that are not finite.
@@ -128,14 +128,14 @@ class OPAS(nn.Module):
         queries, corpus = mask_rows(queries, query_lengths), mask_rows(corpus, corpus_lengths)
         similarity = F.similarities(queries, corpus)
         lam = self.penalty(similarity, queries, corpus, query_lengths, corpus_lengths)
-        places = self.positions_of(corpus.shape[1])
+        positions = self.positions_of(corpus.shape[1])
         if self.reward == "theorem1":
-            reward = F.theorem1_reward(similarity, corpus, lam, places)
+            reward = F.theorem1_reward(similarity, corpus, lam, positions)
         else:
             reward = F.hinge_reward(queries, corpus)
         plan = self.relaxation(reward, query_lengths, corpus_lengths)
         fit = F.fit_score(queries, corpus, plan)
-        order = F.order_score(plan, lam, places, self.margin, self.hinge)
+        order = F.order_score(plan, lam, positions, self.margin, self.hinge)
         return Selection(plan, lam, reward, fit, order, self.combine(fit, order))
 
     def score(
@@ -145,10 +145,10 @@ class OPAS(nn.Module):
         query_lengths: Tensor | None = None,
         corpus_lengths: Tensor | None = None,
     ) -> Tensor:
-        """Scores ``(B,)`` of pairs, in (0, 1). Arguments and errors as in :meth:`select`.
+        """Return scores ``(B,)`` of pairs, in (0, 1). Arguments and errors as in :meth:`select`.
 
-        Compiled where no gradient is asked for (``torch.no_grad``), on the CPU, with Sinkhorn as relaxation, or the
-        exact selection and no penalties.
+        Compiled loops run where no gradient is requested (``torch.no_grad``), on the CPU, with Sinkhorn as relaxation,
+        or with the exact selection and no penalties.
         """
         if not scoring.compilable(self, queries):
             return self.select(queries, corpus, query_lengths, corpus_lengths).score
@@ -164,14 +164,14 @@ class OPAS(nn.Module):
         *,
         memory_mib: float = 64.0,
     ) -> Tensor:
-        """Scores ``(Q, C)`` of every query with every item.
+        """Return scores ``(Q, C)`` of every query with every item.
 
         Args:
             queries: ``(Q, m, d)`` embeddings.
             corpus: ``(C, n, d)`` embeddings.
             query_lengths, corpus_lengths: ``(Q,)``, ``(C,)`` int64. Default: all.
-            memory_mib: Bound on temporary tensors, beside the result; the scores do not depend on it. (With
-                gradients, what they need is kept for all pairs.)
+            memory_mib: Bound on temporary tensors, beside the result; the scores do not depend on it. (With gradients,
+                the tensors of all pairs are kept.)
 
         Raises:
             ValueError: as :meth:`select`; a query that is longer than any of the items.
@@ -190,7 +190,7 @@ class OPAS(nn.Module):
         *,
         soft: bool = False,
     ) -> Coupling:
-        """Which corpus windows carry which query elements, for pairs.
+        """Align pairs: find the corpus windows that carry the query elements.
 
         The windows are those of the exact best ordered selection (``i_1 < .. < i_m`` that minimise
         ``||X_q - X_c[i]||``). A coupling is monotone, which a soft plan need not be: the whole plan is
@@ -198,7 +198,7 @@ class OPAS(nn.Module):
 
         Args:
             queries, corpus, query_lengths, corpus_lengths: As in :meth:`select`.
-            soft: Mass is what the plan puts on each of these windows, instead of 1.
+            soft: Use the plan's value at each of these windows as mass, instead of 1.
 
         Returns:
             Sources are the corpus windows, targets the query elements, K = m; ``score`` is the pair's score.
@@ -208,16 +208,16 @@ class OPAS(nn.Module):
         reward = 2 * F.similarities(queries, corpus) - corpus.square().sum(-1)[:, None]
         path, _ = ordered_assignment(reward, query_lengths, corpus_lengths)
         m = path.shape[1]
-        there = path >= 0
+        inside = path >= 0
         # padding repeats the last entry
-        target = torch.cummax(torch.where(there, torch.arange(m, device=path.device), 0), 1).values
+        target = torch.cummax(torch.where(inside, torch.arange(m, device=path.device), 0), 1).values
         source = path.gather(1, target).clamp(min=0)
         mass = (
             found.plan.gather(2, path.clamp(min=0)[..., None])[..., 0]
             if soft
             else torch.ones_like(found.fit)[:, None]
         )
-        mass = torch.where(there, mass, 0.0)
+        mass = torch.where(inside, mass, 0.0)
         n_lengths = all_lengths(corpus, corpus_lengths)
         return Coupling(source, target, mass, n_lengths, all_lengths(queries, query_lengths), found.score)
 
@@ -261,7 +261,7 @@ class OPAS(nn.Module):
 
 
 def _plain(spec: Any) -> dict[str, Any] | None:
-    """A configuration as a dictionary; None for an object."""
+    """Return a configuration as a dictionary; None for an object."""
     if isinstance(spec, str):
         return {"name": spec}
     return {str(k): v for k, v in spec.items()} if isinstance(spec, Mapping) else None

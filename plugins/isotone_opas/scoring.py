@@ -1,4 +1,4 @@
-"""Scores of many pairs without gradients: by the compiled loops where these do what a model does, else by tensors."""
+"""Scores of pairs: by the compiled loops for the models that these can score, else by tensor operations."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from isotone_opas import kernels as kernel
 if TYPE_CHECKING:
     from isotone_opas.model import OPAS
 
-# Queries that are scored together; with the items of a block their similarities fit the second cache.
+# Queries scored together, and similarities of these with a block of items: they fit the second-level cache.
 _QUERIES, _BLOCK_SIMILARITIES = 32, 1 << 19
-# A relaxation that stops earlier than by this much is not what the compiled loops do.
+# The compiled loops never stop early: relaxations with a larger tolerance do not run on them.
 _TOLERANCE = 1e-5
 
 
@@ -71,7 +71,7 @@ def all_compiled(
     block = _block_items(group * m, n, d, memory_mib)
     out = queries.new_empty(count, items)
     for c in range(0, items, block):
-        # inner products of an item's own vectors are for soft plans
+        # only soft plans use inner products of an item's own vectors
         shared = 0 if without_plan else count * m
         some, of_some = corpus[c : c + block], _cut(corpus_lengths, c, block)
         part = kernel.Items.prepare(some, of_some, shared)
@@ -93,10 +93,10 @@ def all_compiled(
 
 
 def _block_items(rows: int, n: int, d: int, memory_mib: float) -> int:
-    """Items per block for queries of so many elements together: as memory allows and the second cache holds."""
-    # an item's share: its similarities, its vectors twice, and its inner products
+    """Return the items per block for so many query elements: bounded by memory and by the second-level cache."""
+    # numbers per item: its similarities, its vectors twice, and its inner products
     each = rows * (n + 2) + n * (2 * d + 2 * min(n, d))
-    # sixteen items are the least that a thread works on
+    # a thread takes at least sixteen items
     cached = max(torch.get_num_threads(), _BLOCK_SIMILARITIES // max(1, rows * n) // 16) * 16
     return int(max(1, min(memory_mib * 2**18 // each, cached)))
 
@@ -111,7 +111,7 @@ def all_by_tensors(
 ) -> Tensor:
     """Score all queries with all items by tensor operations, so many pairs at a time: ``(Q, C)``."""
     (count, m, d), (items, n, _) = queries.shape, corpus.shape
-    # of a pair: both sequences, and what is made of its m x n matrix
+    # numbers per pair: both sequences, and the tensors of its m x n matrix
     each = d * (n + 3 * m) + 12 * m * n + 4 * n * n
     pairs = int(max(1, memory_mib * 2**18 // each))
     scores = []
@@ -129,7 +129,10 @@ def _options(model: OPAS, n: int) -> kernel.Sinkhorn:
 
 
 def _sinkhorn(relaxation: Any) -> tuple[float, int] | None:
-    """Temperature and iterations of a relaxation that is Sinkhorn's normalisation with slack; None for others."""
+    """Return temperature and iterations of a relaxation that is Sinkhorn's with slack; None for others.
+
+    Relaxations come from other plugins, which this one does not import: they are known by their class's name.
+    """
     if type(relaxation).__name__ != "Sinkhorn" or getattr(relaxation, "tolerance", 0) > _TOLERANCE:
         return None
     return float(relaxation.temperature), int(relaxation.iterations)
@@ -138,7 +141,7 @@ def _sinkhorn(relaxation: Any) -> tuple[float, int] | None:
 def _all_penalties(
     model: OPAS, queries: Tensor, corpus: Tensor, query_lengths: Tensor | None, corpus_lengths: Tensor | None
 ) -> Tensor:
-    """Penalties ``(Q, m, C)`` of all pairs, a query at a time."""
+    """Return the penalties ``(Q, m, C)`` of all pairs, one query at a time."""
     rows = []
     corpus = mask_rows(corpus, corpus_lengths)
     for q in range(len(queries)):

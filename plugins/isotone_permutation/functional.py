@@ -129,7 +129,7 @@ def row_softmax(reward: Tensor, row_lengths: Tensor, column_lengths: Tensor, tem
 def row_share(reward: Tensor, row_lengths: Tensor, column_lengths: Tensor) -> Tensor:
     r"""Each row's :math:`Z_{ij}` divided by their sum (OPAS, equation 26).
 
-    It is meant for rewards that are not negative. A row whose sum is not above 0, or too small to be told from rounding,
+    It is meant for rewards that are not negative. A row whose sum is not above 0, or as small as rounding errors,
     becomes even, without gradient: the quotient would change sign there.
     """
     inside = _inside(reward, row_lengths, column_lengths)

@@ -79,7 +79,7 @@ def _plan(second: Tensor, fourth: Tensor, dtype: torch.dtype) -> tuple[int, int]
 
 
 def straightened(rotation: Tensor) -> Tensor:
-    """Take a step of Newton and Schulz on ``(B, n, n)``: matrices off by a rounding error e become orthogonal to e^2."""
+    """Take a step of Newton and Schulz on ``(B, n, n)``: an error e in orthogonality becomes about e^2."""
     return torch.baddbmm(rotation, rotation, rotation.mT @ rotation, beta=1.5, alpha=-0.5)
 
 
@@ -140,7 +140,7 @@ def _power(matrix: Tensor, exponent: float, first: int) -> Tensor:
 
 
 def _schur_power(rotation: np.ndarray, exponent: float, row: int) -> np.ndarray:
-    """The power of one rotation ``(n, n)``: the Schur form of an orthogonal matrix is rotations of planes, 1 and -1."""
+    """Find the power of one rotation ``(n, n)``; its Schur form consists of rotations of planes, 1 and -1."""
     form, basis = scipy.linalg.schur(rotation, output="real")
     size = len(form)
     power = np.eye(size)
@@ -172,14 +172,14 @@ def _turn(angle: float) -> np.ndarray:
 
 
 def random_rotation(size: int, rng: np.random.Generator) -> Tensor:
-    """A rotation that moves permutations off the eigenvalue -1: planes (1, 2), (3, 4) ... turned at random.
+    """Draw a rotation that moves permutations off the eigenvalue -1: planes (1, 2), (3, 4) ... turned at random.
 
     Args:
         size: n.
         rng: Draws the angles, uniform from pi/8 to 3 pi/8 as in the OT4P paper's code.
 
     Returns:
-        ``(n, n)`` float64; the last axis of an odd n stays. Leading blocks of even size are rotations too.
+        ``(n, n)`` float64; for odd n the last axis is fixed. Leading blocks of even size are rotations too.
     """
     angles = torch.from_numpy(rng.uniform(np.pi / 8, 3 * np.pi / 8, size // 2))
     base = torch.eye(size, dtype=torch.float64)
@@ -192,10 +192,10 @@ def random_rotation(size: int, rng: np.random.Generator) -> Tensor:
 
 
 def permutation_sign(columns: Tensor) -> Tensor:
-    """Signs of permutations from the number of their cycles, ``(-1)^(n - cycles)``.
+    """Find the signs of permutations from the number of their cycles, ``(-1)^(n - cycles)``.
 
     Args:
-        columns: ``(B, n)`` int64, the column of every row.
+        columns: ``(B, n)`` int64, the column of each row.
 
     Returns:
         ``(B,)`` int64, 1 for even permutations and -1 for odd ones.
@@ -203,7 +203,8 @@ def permutation_sign(columns: Tensor) -> Tensor:
     size = columns.shape[1]
     number = torch.arange(size, device=columns.device).expand_as(columns)
     least, jump = number, columns
-    for _ in range(max(size - 1, 0).bit_length()):  # the smallest number within 2^k steps, k = 1, 2 ...
+    # by doubling: the smallest number of a cycle within 2^k steps, k = 1, 2 ...
+    for _ in range(max(size - 1, 0).bit_length()):
         least = torch.minimum(least, least.gather(1, jump))
         jump = jump.gather(1, jump)
     cycles = (least == number).sum(1)

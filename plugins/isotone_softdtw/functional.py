@@ -214,7 +214,7 @@ def _costs(
 
 
 def _inner(expected: Tensor, costs: Tensor) -> Tensor:
-    # a pair that is forbidden, or padding, costs nothing where no path goes
+    # forbidden pairs and padding have no mass: they cost nothing, not 0 times infinity
     return (expected * torch.where(expected > 0, costs, 0.0)).sum((1, 2))
 
 

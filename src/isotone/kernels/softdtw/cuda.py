@@ -27,7 +27,7 @@ _BLOCK = 1024
 
 @triton.jit
 def soft_cells(power, m_up, m_left, m_both, e_up, e_left, e_both):  # type: ignore[no-untyped-def]
-    """Return mantissas, exponents and weights of cells, from their neighbours' and minus their costs as powers of 2."""
+    """Return mantissas, exponents and weights of cells, from their neighbours' and minus the cost as a power of 2."""
     # NaN stays what it is
     power = tl.where(power > _IMPOSSIBLE, 1.0 * _IMPOSSIBLE, power)
     power = tl.where(power < -_IMPOSSIBLE, -1.0 * _IMPOSSIBLE, power)
@@ -51,6 +51,13 @@ def hard_cells(cost, up, left, both):  # type: ignore[no-untyped-def]
     w_up = ((up <= left) & (up < both)).to(cost.dtype)
     w_left = ((left < up) & (left < both)).to(cost.dtype)
     return cost + least, w_up, w_left
+
+
+@triton.jit
+def fill_edges(diagonal, first, last, value):  # type: ignore[no-untyped-def]
+    """Fill the elements beside the first and the last lane of a diagonal."""
+    tl.store(diagonal + first, value)
+    tl.store(diagonal + last + 2, value)
 
 
 @triton.jit
@@ -99,11 +106,9 @@ def forward_kernel(  # type: ignore[no-untyped-def]
             begin += BLOCK
         # no paths beside the diagonal
         if SOFT:
-            tl.store(exponent + now + first, -_IMPOSSIBLE)
-            tl.store(exponent + now + last + 2, -_IMPOSSIBLE)
+            fill_edges(exponent + now, first, last, -_IMPOSSIBLE)
         else:
-            tl.store(mantissa + now + first, float("inf"))
-            tl.store(mantissa + now + last + 2, float("inf"))
+            fill_edges(mantissa + now, first, last, float("inf"))
         cells += last - first + 1
         d += 1
         tl.debug_barrier()
@@ -151,11 +156,9 @@ def backward_kernel(  # type: ignore[no-untyped-def]
             tl.store(to_left + now + i + 1, visit * w_left, mask=real)
             tl.store(to_both + now + i + 1, visit * rest, mask=real)
             begin += BLOCK
-        for edge in tl.static_range(2):
-            edge_lane = now + (first if edge == 0 else last + 2)
-            tl.store(to_up + edge_lane, 0.0)
-            tl.store(to_left + edge_lane, 0.0)
-            tl.store(to_both + edge_lane, 0.0)
+        fill_edges(to_up + now, first, last, 0.0)
+        fill_edges(to_left + now, first, last, 0.0)
+        fill_edges(to_both + now, first, last, 0.0)
         d -= 1
         tl.debug_barrier()
 
