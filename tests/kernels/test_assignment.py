@@ -37,7 +37,7 @@ def ragged(seed: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 def on_tensors(
     monkeypatch: pytest.MonkeyPatch, solve: Callable[[], tuple[Tensor, ...]]
 ) -> tuple[Tensor, ...]:
-    """What the tensor operations that serve other devices give: they stand in for the compiled loops."""
+    """Solve by the tensor operations for other devices, put in place of the compiled loops."""
 
     def instead(_: Any, rows: int, cells: int, *arrays: Any) -> None:
         *inputs, path, value = map(torch.from_numpy, arrays)

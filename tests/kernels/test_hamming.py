@@ -39,15 +39,15 @@ def test_histogram_counts_the_distances(bits, items, queries, seed):
 def test_histogram_of_many_blocks_and_threads(items, queries):
     rng = np.random.default_rng(0)
     words = rng.integers(0, 1 << 64, (items, 1), np.uint64)
-    asked, affinity = words[:queries], rng.choice([-1, 0, 1], (queries, items), p=[0.1, 0.8, 0.1])
+    chosen, affinity = words[:queries], rng.choice([-1, 0, 1], (queries, items), p=[0.1, 0.8, 0.1])
     threads = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        counts = hamming.histogram(asked, words, affinity, 64)
+        counts = hamming.histogram(chosen, words, affinity, 64)
     finally:
         torch.set_num_threads(threads)
     for q in range(queries):
-        distance = np.bitwise_count(words[:, 0] ^ asked[q, 0])
+        distance = np.bitwise_count(words[:, 0] ^ chosen[q, 0])
         for value in (0, 1):
             expected = np.bincount(distance[affinity[q] == value], minlength=65)
             assert (counts[q, :, value] == expected).all()
@@ -68,6 +68,6 @@ def test_histogram_of_many_blocks_and_threads(items, queries):
         ),
     ],
 )
-def test_what_is_wrong_is_said(call, message):
+def test_wrong_arguments_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()

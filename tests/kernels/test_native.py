@@ -56,7 +56,7 @@ def unindented(code: str) -> str:
         ("", "1.0.0", True),
     ],
 )
-def test_kernels_are_plain_where_asked_or_with_another_numba(setting: str, version: str, plain: bool) -> None:
+def test_kernels_are_plain_on_request_or_with_another_numba(setting: str, version: str, plain: bool) -> None:
     assert prefers_plain(setting, version) == plain
 
 

@@ -161,7 +161,7 @@ def test_half_precision_is_summed_in_float32(dtype: torch.dtype) -> None:
     assert torch.autograd.grad(value.sum(), cost)[0].dtype == dtype
 
 
-def test_what_does_not_fit_is_said() -> None:
+def test_wrong_arguments_are_named() -> None:
     cost = matrix(3, 4)
     for wrong, match in (
         (lambda: soft_dtw(cost[0]), r"\(B, n, m\)"),

@@ -18,7 +18,7 @@ from tests.kernels.viterbi_parts import (
 
 
 def spoil(log_probs: np.ndarray, labels: np.ndarray, n: np.ndarray, m: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The same batch with padding that nobody may read."""
+    """The same batch with padding that must not be read."""
     log_probs, labels = log_probs.copy(), labels.copy()
     for b in range(len(n)):
         log_probs[b, n[b] :] = np.nan
@@ -112,7 +112,7 @@ def test_infeasible_rows_are_named() -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_what_is_not_a_number_is_named(value: float) -> None:
+def test_rows_with_nan_are_named(value: float) -> None:
     log_probs, labels, n, m = ragged(np.random.default_rng(6), 3, 40, 9, 5)
     spoilt = log_probs.copy()
     spoilt[1, n[1] - 1] = value

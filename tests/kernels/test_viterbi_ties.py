@@ -1,4 +1,4 @@
-"""Which of several best paths is found: scores of a few whole numbers, against enumeration of all paths."""
+"""The choice among several best paths: scores of a few whole numbers, against enumeration of all paths."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def level(rng: np.random.Generator, rows: int, frames: int, values: int) -> np.n
 
 
 def places(path: Path) -> list[int]:
-    """How far along every frame is: a blank is further than the token before it, and not so far as the next."""
+    """Return how far along each frame is: a blank is further than the token before it, and less far than the next."""
     out, last = [], -1
     for u in path:
         last = max(last, u)
@@ -37,13 +37,13 @@ def total(log_probs: np.ndarray, path: Path, labels: np.ndarray) -> float:
 
 
 def chosen(log_probs: np.ndarray, labels: np.ndarray, allowed: list[Path]) -> Path:
-    """The rule: the best score; then whoever is further along in the last frame that differs."""
+    """The rule: the best score, then the path that is further along in the last frame that differs."""
     return max(allowed, key=lambda path: (total(log_probs, path, labels), places(path)[::-1]))
 
 
 def is_ctc(path: Path, labels: np.ndarray, optional: np.ndarray) -> bool:
-    spoken = [u for u, _ in itertools.groupby(path) if u >= 0]
-    if spoken != sorted(set(spoken)) or not set(np.flatnonzero(~optional)) <= set(spoken):
+    visited = [u for u, _ in itertools.groupby(path) if u >= 0]
+    if visited != sorted(set(visited)) or not set(np.flatnonzero(~optional)) <= set(visited):
         return False
     return all(a < 0 or b < 0 or a == b or labels[a] != labels[b] for a, b in itertools.pairwise(path))
 

@@ -134,7 +134,7 @@ def test_recall_counts_each_item_once():
         (lambda: ranking.recall_at([[]], [], 1), "all 1 queries"),
     ],
 )
-def test_what_is_wrong_is_said(call, message):
+def test_wrong_arguments_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
