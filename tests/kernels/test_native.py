@@ -33,7 +33,7 @@ def python(*arguments: str, plain: bool, cache: Path | None = None) -> str:
     environment = {**os.environ, VARIABLE: "1" if plain else "0", "NUMBA_CACHE_DIR": str(cache or "")}
     done = subprocess.run(
         [sys.executable, *arguments],
-        capture_output=True, text=True, check=False, env=environment, cwd=ROOT, timeout=580,
+        capture_output=True, text=True, check=False, env=environment, cwd=ROOT, timeout=1700,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
@@ -160,5 +160,7 @@ def test_some_kernel_tests_pass_with_plain_kernels() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # all loops are compiled anew, on machines that may be busy
 def test_all_kernel_tests_pass_with_plain_kernels() -> None:
-    _suite("tests/kernels", "tests/plugins/opas/test_kernels.py", "tests/search/test_scan.py")
+    others = "--ignore=tests/kernels/test_softdtw_triton.py", "--ignore=tests/kernels/test_numba_cache.py"
+    _suite(*others, "tests/kernels", "tests/plugins/opas/test_kernels.py", "tests/search/test_scan.py")
