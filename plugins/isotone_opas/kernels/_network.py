@@ -83,16 +83,9 @@ def network(
 
 @compiled
 def _convolve(
-    source: np.ndarray,
-    base: int,
-    width: int,
-    out: np.ndarray,
-    target: int,
-    weights: np.ndarray,
-    offset: int,
-    layer: np.ndarray,
-    rectify: bool,
-) -> int:
+    source: np.ndarray, base: int, width: int, out: np.ndarray, target: int, weights: np.ndarray, offset: int,
+    layer: np.ndarray, rectify: bool,
+) -> int:  # fmt: skip
     """Convolve along a row, and pool by two where the layer says so; return the new width."""
     outputs, inputs, taps = layer[0], layer[1], layer[2]
     pooled = layer[3] == 1
@@ -124,29 +117,8 @@ def _convolve(
             _keep(out, step + new * LANES, left1, right1, floor, pooled)
             _keep(out, step + 2 * new * LANES, left2, right2, floor, pooled)
             _keep(out, step + 3 * new * LANES, left3, right3, floor, pooled)
-    _convolve_rest(source, base, width, out, target, weights, offset, layer, floor)
-    return new
-
-
-@compiled
-def _convolve_rest(
-    source: np.ndarray,
-    base: int,
-    width: int,
-    out: np.ndarray,
-    target: int,
-    weights: np.ndarray,
-    offset: int,
-    layer: np.ndarray,
-    floor: object,
-) -> None:
-    """Fill the rest after fours of outputs at pairs of positions: an odd last position, and the last outputs."""
-    outputs, inputs, taps = layer[0], layer[1], layer[2]
-    pooled = layer[3] == 1
-    width_before = width - taps + 1
-    new = width_before // 2 if pooled else width_before
-    size, biases, most = inputs * taps, offset + outputs * inputs * taps, outputs // 4 * 4
     for o in range(outputs):
+        # the rest: the last position of an odd number, and all positions of the last outputs
         for t in range(0 if o >= most else new if pooled else width_before // 2 * 2, new):
             best = floor
             for first in range(2 * t if pooled else t, 2 * t + 2 if pooled else t + 1):
@@ -155,11 +127,11 @@ def _convolve_rest(
                     start = base + (channel * width + first) * LANES
                     weight = offset + o * size + channel * taps
                     for k in range(taps):
-                        total = add(
-                            total, multiply(repeat(weights, weight + k), load(source, start + k * LANES))
-                        )
+                        x, y = repeat(weights, weight + k), load(source, start + k * LANES)
+                        total = add(total, multiply(x, y))
                 best = larger(best, total)
             store(out, target + (o * new + t) * LANES, best)
+    return new
 
 
 @compiled
