@@ -6,8 +6,6 @@ Sixteen corpus items are scored at once, one a lane. Arrays of a block are flat:
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from isotone.kernels.native import compiled
@@ -36,135 +34,58 @@ _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
 _FAR = np.float32(1e30)
 
 
-class _Scratch(NamedTuple):
-    """Memory that one pair after the other uses; flat float32 arrays of sixteen lanes."""
-
-    similar: np.ndarray  # (m + stagger, stride): similarities, and zeros below and beside them
-    plan: np.ndarray  # (m, n)
-    factors: np.ndarray
-    column_mask: np.ndarray  # (n,)
-    row_mask: np.ndarray  # (m,)
-    lam: np.ndarray  # (m + 1,) penalties, and the 0 that follows the last
-    bonus: np.ndarray  # (n,)
-    network: np.ndarray
-    wide: np.ndarray
-    own: np.ndarray  # (m n + 1,)
-    near: np.ndarray  # (n, 4)
-
-
-@compiled
-def _allocate(m: int, n: int, stride: int, layers: np.ndarray) -> _Scratch:
-    stagger = layers[0, 1] - 1 if len(layers) else 0
-    return _Scratch(
-        np.zeros((m + stagger) * stride * LANES, np.float32),
-        np.empty(m * n * LANES, np.float32),
-        np.empty(factors_size(m, n) * LANES, np.float32),
-        np.empty(n * LANES, np.float32),
-        np.empty(m * LANES, np.float32),
-        np.zeros((m + 1) * LANES, np.float32),
-        np.empty(n * LANES, np.float32),
-        np.empty(scratch_size(layers, stride) * LANES, np.float32),
-        np.empty(wide_size(m, n) * LANES, np.float32),
-        np.empty((m * n + 1) * LANES, np.float32),
-        np.empty(NEAR * n, np.float32),
-    )
-
-
 @compiled
 def score_blocks(
-    task: int,
-    run: int,
-    similarity: np.ndarray,
-    squares: np.ndarray,
-    products: np.ndarray,
-    vectors: np.ndarray,
-    row_lengths: np.ndarray,
-    column_lengths: np.ndarray,
-    positions: np.ndarray,
-    lambdas: np.ndarray,
-    layers: np.ndarray,
-    weights: np.ndarray,
-    net_columns: int,
-    tau: float,
-    iterations: int,
-    margin: float,
-    hinge: bool,
-    fit: np.ndarray,
-    order: np.ndarray,
-) -> None:
+    task: int, run: int, similarity: np.ndarray, squares: np.ndarray, products: np.ndarray, vectors: np.ndarray,
+    row_lengths: np.ndarray, column_lengths: np.ndarray, positions: np.ndarray, lambdas: np.ndarray,
+    layers: np.ndarray, weights: np.ndarray, net_columns: int, tau: float, iterations: int, margin: float,
+    hinge: bool, fit: np.ndarray, order: np.ndarray,
+) -> None:  # fmt: skip
     """Score the pairs of a task, which has ``run`` blocks; s_F without the query's norm."""
     groups, m, blocks, n, _ = similarity.shape
     lanes, stride = blocks * LANES, max(n, net_columns)
-    room = _allocate(m, n, stride, layers)
+    similar = np.zeros((m + (layers[0, 1] - 1 if len(layers) else 0)) * stride * LANES, np.float32)
+    plan, factors = np.empty(m * n * LANES, np.float32), np.empty(factors_size(m, n) * LANES, np.float32)
+    column_mask, row_mask = np.empty(n * LANES, np.float32), np.empty(m * LANES, np.float32)
+    lam, bonus = np.zeros((m + 1) * LANES, np.float32), np.empty(n * LANES, np.float32)
+    scratch = np.empty(scratch_size(layers, stride) * LANES, np.float32)
+    more = np.empty(wide_size(m, n) * LANES, np.float32)
+    own, near = np.empty((m * n + 1) * LANES, np.float32), np.empty(NEAR * n, np.float32)
     source, flat_lambdas = similarity.reshape(-1), lambdas.reshape(-1)
     flat_fit, flat_order = fit.reshape(-1), order.reshape(-1)
-    # an item's own numbers stay in the first cache while every query reads them
+    # an item's own numbers stay in the first-level cache while every query reads them
     for block in range(task * run, min((task + 1) * run, blocks)):
         c = block * LANES
-        _fill_bonus(room.bonus, squares[block].reshape(-1), n)
-        columns = _fill_mask(room.column_mask, column_lengths, c, n)
+        _fill_bonus(bonus, squares[block].reshape(-1), n)
+        columns = _fill_mask(column_mask, column_lengths, c, n)
         for g in range(groups):
             for i in range(m):
-                _copy(source, ((g * m + i) * blocks + block) * n, room.similar, i * stride, n)
-            slack = larger(subtract(columns, _fill_mask(room.row_mask, row_lengths[g], c, m)), splat(_ZERO))
-            _fill_penalties(room, stride, m, layers, weights, flat_lambdas, g * m * lanes + c, lanes)
-            _fill_plan(room, stride, positions, slack, m, n, tau, iterations)
-            value = cross(room.plan, room.similar, stride, m, n)
-            store(flat_order, g * lanes + c, _order(room.plan, positions, room.lam, m, n, margin, hinge))
-            # last, for one of the two writes over the plan
-            if len(products):
-                value = subtract(value, square_of_products(room.plan, products[block].reshape(-1), m, n))
+                _copy(source, ((g * m + i) * blocks + block) * n, similar, i * stride, n)
+            slack = larger(subtract(columns, _fill_mask(row_mask, row_lengths[g], c, m)), splat(_ZERO))
+            if len(layers):
+                network(similar, stride, row_mask, m, layers, weights, scratch, lam)
+                for i in range(m):
+                    store(flat_lambdas, (g * m + i) * lanes + c, load(lam, i * LANES))
             else:
-                value = subtract(
-                    value, square_of_vectors(room.plan, vectors[block], room.own, room.near, m, n)
-                )
+                for i in range(m):
+                    store(lam, i * LANES, load(flat_lambdas, (g * m + i) * lanes + c))
+            ranges = _fill_kernel(
+                plan, factors, similar, stride, bonus, positions, lam, row_mask, column_mask, m, n, tau
+            )
+            if largest(ranges) <= _NARROW:
+                scale(plan, factors, row_mask, column_mask, slack, m, n, iterations)
+            else:
+                scale_wide(
+                    plan, factors, similar, stride, bonus, positions, lam, row_mask, column_mask, slack, m, n, tau,
+                    iterations, more,
+                )  # fmt: skip
+            value = cross(plan, similar, stride, m, n)
+            store(flat_order, g * lanes + c, _order(plan, positions, lam, m, n, margin, hinge))
+            if len(products):
+                value = subtract(value, square_of_products(plan, products[block].reshape(-1), m, n))
+            else:
+                value = subtract(value, square_of_vectors(plan, vectors[block], own, near, m, n))
             store(flat_fit, g * lanes + c, value)
-
-
-@compiled
-def _fill_penalties(
-    room: _Scratch,
-    stride: int,
-    m: int,
-    layers: np.ndarray,
-    weights: np.ndarray,
-    lambdas: np.ndarray,
-    first: int,
-    step: int,
-) -> None:
-    """Fill the penalties: from the network, which writes them to ``lambdas`` too, or from there."""
-    if len(layers):
-        network(room.similar, stride, room.row_mask, m, layers, weights, room.network, room.lam)
-        for i in range(m):
-            store(lambdas, first + i * step, load(room.lam, i * LANES))
-    else:
-        for i in range(m):
-            store(room.lam, i * LANES, load(lambdas, first + i * step))
-
-
-@compiled
-def _fill_plan(
-    room: _Scratch,
-    stride: int,
-    positions: np.ndarray,
-    slack: object,
-    m: int,
-    n: int,
-    tau: float,
-    iterations: int,
-) -> None:
-    """Fill the plan, by plain scaling where single precision holds what it multiplies."""
-    ranges = _fill_kernel(
-        room.plan, room.factors, room.similar, stride, room.bonus, positions, room.lam, room.row_mask,
-        room.column_mask, m, n, tau,
-    )  # fmt: skip
-    if largest(ranges) <= _NARROW:
-        scale(room.plan, room.factors, room.row_mask, room.column_mask, slack, m, n, iterations)
-    else:
-        scale_wide(
-            room.plan, room.factors, room.similar, stride, room.bonus, positions, room.lam, room.row_mask,
-            room.column_mask, slack, m, n, tau, iterations, room.wide,
-        )  # fmt: skip
 
 
 @compiled
