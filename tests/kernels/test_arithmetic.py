@@ -1,4 +1,4 @@
-"""The arithmetic that vector loops are made of, against numpy."""
+"""Arithmetic of vector loops, against numpy."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from isotone.kernels import _vector
+from isotone.kernels.arithmetic import fractional_power, nearest, split, whole_power
+from isotone.kernels.native import read, write
 
 
 @njit
 def _powers(x: np.ndarray, out: np.ndarray) -> None:
     for i in range(len(x)):
-        whole = _vector.nearest(x[i])
-        out[i] = _vector.fractional_power(x[i] - whole) * _vector.whole_power(whole)
+        power = nearest(x[i])
+        out[i] = fractional_power(x[i] - power) * whole_power(power)
 
 
 @njit
 def _splits(x: np.ndarray, mantissas: np.ndarray, exponents: np.ndarray) -> None:
     for i in range(len(x)):
-        mantissas[i], exponents[i] = _vector.split(x[i])
+        mantissas[i], exponents[i] = split(x[i])
 
 
 @njit
 def _shifted_sums(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
     for i in range(len(x) - 1):
-        _vector.write(out, i, _vector.read(x, i + 1) + _vector.read(y, i))
+        write(out, i, read(x, i + 1) + read(y, i))
 
 
 def test_powers_of_two_are_exact_to_the_last_place() -> None:

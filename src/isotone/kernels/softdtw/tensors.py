@@ -1,17 +1,17 @@
-"""Soft-DTW in plain tensor operations: the reference, and what runs where nothing faster does."""
+"""Soft-DTW in tensor operations: the reference, and the implementation for devices without a faster one."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from isotone.kernels.softdtw._plan import Plan
+from isotone.kernels.softdtw.plan import Plan
 
 
 def soft_dtw(cost: Tensor, plan: Plan, gamma: float) -> Tensor:
-    """Values ``(B,)`` of costs ``(B, N, M)`` on any device, differentiable as often as one likes.
+    """Return values ``(B,)`` of costs ``(B, N, M)`` on any device, differentiable any number of times.
 
-    One tensor operation after the other for each of the N + M - 1 diagonals, in the type of the costs.
+    The N + M - 1 diagonals follow one another, each by a few tensor operations in the type of the costs.
     """
     n, m, low, high = (torch.from_numpy(x).to(cost.device) for x in (plan.n, plan.m, plan.low, plan.high))
     batch, lanes, steps = plan.shape
@@ -32,7 +32,7 @@ def soft_dtw(cost: Tensor, plan: Plan, gamma: float) -> Tensor:
 
 
 def _soft_minimum(values: Tensor, gamma: float) -> Tensor:
-    """Over the first axis; the gradient of a minimum of infinities is 0, and at gamma = 0 that of one minimum is 1."""
+    """Reduce the first axis. Infinite values have gradient 0; at gamma = 0 one minimum has all of the gradient."""
     if gamma == 0:
         return values.min(0).values
     impossible = torch.isposinf(values).all(0)
@@ -41,7 +41,7 @@ def _soft_minimum(values: Tensor, gamma: float) -> Tensor:
 
 
 def expected_alignment(cost: Tensor, plan: Plan, gamma: float) -> Tensor:
-    """The gradient ``(B, N, M)`` of the values in the costs, differentiable itself; 0 in rows of infinite value."""
+    """Return the values' gradient ``(B, N, M)`` in the costs, itself differentiable; 0 in rows of infinite value."""
     with torch.enable_grad():
         leaf = cost if cost.requires_grad else cost.detach().requires_grad_()
         value = soft_dtw(leaf, plan, gamma)

@@ -1,7 +1,7 @@
-"""The compiled second derivative of soft-DTW, by the conventions of :mod:`isotone.kernels.softdtw._cells`.
+"""The compiled second derivative of soft-DTW, by the conventions of :mod:`isotone.kernels.softdtw._forward`.
 
-The tangents of both recursions (Mensch & Blondel, "Differentiable dynamic programming", ICML 2018): with the soft-min
-weights at hand they are sums and products only.
+These are the tangents of both recursions (Mensch & Blondel, "Differentiable dynamic programming", ICML 2018). With the
+soft-min weights known, they consist of sums and products only.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from isotone.kernels._vector import read, write
-from isotone.kernels.softdtw._cells import gather, scatter, shares
+from isotone.kernels.native import compiled, read, write
+from isotone.kernels.softdtw._backward import scatter, shares
+from isotone.kernels.softdtw._forward import gather
 
 
-@njit(nogil=True, cache=True)
-def hessian_row(
+@compiled
+def tangent_row(
     b: int,
     direction: np.ndarray,
     strides: tuple[int, int, int],
@@ -33,10 +33,10 @@ def hessian_row(
     out: np.ndarray,
     inner: np.ndarray,
 ) -> None:
-    """Fill the Hessian of a row times a direction, times the row's weight; and the gradient's inner product with it.
+    """Fill a row's Hessian times a direction and the row's weight, and the gradient's inner product with the direction.
 
     ``sharpness`` is 1 / gamma, 0 for a hard minimum; ``out`` comes in zeroed, its strides are the direction's.
-    ``least`` is as in the backward pass.
+    ``least`` is as in :func:`isotone.kernels.softdtw._backward.shares`.
     """
     count = n[b] + m[b] - 1
     size = start[b + 1] - start[b]
@@ -46,14 +46,14 @@ def hessian_row(
     _backward_tangent(out, *row, start[b], weight[b], d_up, d_left)
 
 
-@njit(nogil=True, cache=True)
-def hessian_rows(task: int, run: int, order: np.ndarray, *arguments: Any) -> None:
-    """:func:`hessian_row` of the rows that ``each_rows`` gives."""
-    for place in range(task * run, min(len(order), (task + 1) * run)):
-        hessian_row(order[place], *arguments)
+@compiled
+def tangent_rows(task: int, run: int, order: np.ndarray, *arguments: Any) -> None:
+    """:func:`tangent_row` of the rows that ``each_rows`` gives."""
+    for index in range(task * run, min(len(order), (task + 1) * run)):
+        tangent_row(order[index], *arguments)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _forward_tangent(
     direction: np.ndarray,
     base: int,
@@ -70,7 +70,7 @@ def _forward_tangent(
     d_up: np.ndarray,
     d_left: np.ndarray,
 ) -> float:
-    """The derivative of a row's value, and those of its weights, along the direction."""
+    """Return the derivative of a row's value along the direction, and fill those of its weights."""
     width = lanes + 2
     tangent = np.zeros(3 * width)
     buffer = np.empty(lanes)
@@ -88,7 +88,7 @@ def _forward_tangent(
     return tangent[now + lanes]
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def _forward_diagonal(
     direction: np.ndarray,
     tangent: np.ndarray,
@@ -97,7 +97,7 @@ def _forward_diagonal(
     two: int,
     up: np.ndarray,
     left: np.ndarray,
-    place: int,
+    packed: int,
     own: int,
     lo: int,
     hi: int,
@@ -107,7 +107,7 @@ def _forward_diagonal(
     d_left: np.ndarray,
 ) -> None:
     for i in range(lo, hi + 1):
-        w_up, w_left, rest = shares(read(up, place + i), read(left, place + i), least)
+        w_up, w_left, rest = shares(read(up, packed + i), read(left, packed + i), least)
         of_up, of_left = read(tangent, one + i), read(tangent, one + i + 1)
         mean = w_up * of_up + w_left * of_left + rest * read(tangent, two + i)
         write(tangent, now + i + 1, mean + read(direction, i))
@@ -115,7 +115,7 @@ def _forward_diagonal(
         write(d_left, own + i, sharpness * w_left * (mean - of_left))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _backward_tangent(
     out: np.ndarray,
     base: int,
@@ -136,7 +136,7 @@ def _backward_tangent(
     width = lanes + 2
     below = 3 * width
     own = len(d_up)
-    # what diagonals hand back to (i - 1, j), (i, j - 1), (i - 1, j - 1): expected visits, and below their tangents
+    # visits that diagonals pass back to (i - 1, j), (i, j - 1) and (i - 1, j - 1), and from `below` on their tangents
     to_up, to_left, to_both = np.zeros(2 * below), np.zeros(2 * below), np.zeros(2 * below)
     to_both[(len(low) + 1) % 3 * width + lanes + 1] = weight
     buffer = np.empty(lanes)
@@ -154,13 +154,13 @@ def _backward_tangent(
         scatter(buffer, base, lane, step, d, lo, hi, out)
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def _backward_diagonal(
     up: np.ndarray,
     left: np.ndarray,
     d_up: np.ndarray,
     d_left: np.ndarray,
-    place: int,
+    packed: int,
     own: int,
     to_up: np.ndarray,
     to_left: np.ndarray,
@@ -178,7 +178,7 @@ def _backward_diagonal(
         at_up, at_left, at_both = one + i + 2, one + i + 1, two + i + 2
         visit = read(to_up, at_up) + read(to_left, at_left) + read(to_both, at_both)
         change = read(to_up, below + at_up) + read(to_left, below + at_left) + read(to_both, below + at_both)
-        w_up, w_left, rest = shares(read(up, place + i), read(left, place + i), least)
+        w_up, w_left, rest = shares(read(up, packed + i), read(left, packed + i), least)
         of_up, of_left = read(d_up, own + i), read(d_left, own + i)
         write(out, i, change)
         write(to_up, now + i + 1, visit * w_up)

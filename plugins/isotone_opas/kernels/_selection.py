@@ -1,18 +1,18 @@
-"""The compiled loops of exact ordered selections in :mod:`isotone_opas.kernels`, laid out as in ``_opas``."""
+"""The compiled loops of exact ordered selections, laid out as in :mod:`isotone_opas.kernels._scores`."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from isotone_opas.kernels._lanes import LANES, add, larger, load, multiply, smaller, splat, store, subtract
+from isotone.kernels.native import compiled
+from isotone.kernels.native.lanes import LANES, add, larger, load, multiply, smaller, splat, store, subtract
 
 _ZERO, _ONE, _TWO = np.float32(0.0), np.float32(1.0), np.float32(2.0)
-# Of a position that is not there. Sums of it stay finite, and are never the larger ones.
+# Reward of a position past an item's end. Its sums stay finite, and are never the larger ones.
 _NEVER = np.float32(-1e30)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def select_blocks(
     task: int,
     run: int,
@@ -22,7 +22,7 @@ def select_blocks(
     column_lengths: np.ndarray,
     fit: np.ndarray,
 ) -> None:
-    """Largest sums of 2 x_i c_j - |c_j|^2 over increasing j, of the pairs of a task, which has ``run`` blocks."""
+    """Fill the largest sums of 2 x_i c_j - |c_j|^2 over increasing j, of the pairs of a task of ``run`` blocks."""
     groups, m, blocks, n, _ = similarity.shape
     lanes = blocks * LANES
     source, flat = similarity.reshape(-1), fit.reshape(-1)
@@ -31,7 +31,7 @@ def select_blocks(
         c = block * LANES
         own, length = squares[block].reshape(-1), load(column_lengths, c)
         for j in range(n):
-            # 0 up to the item's end, and beyond it never
+            # minus the norm up to the item's end, and _NEVER beyond
             there = smaller(larger(subtract(length, splat(np.float32(j))), splat(_ZERO)), splat(_ONE))
             gone = multiply(subtract(splat(_ONE), there), splat(_NEVER))
             store(norms, j * LANES, subtract(gone, load(own, j * LANES)))
@@ -46,13 +46,13 @@ def select_blocks(
             store(flat, g * lanes + c, load(best, n * LANES))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _take_row(
     best: np.ndarray, source: np.ndarray, row: int, norms: np.ndarray, here: object, i: int, n: int
 ) -> None:
-    """From the best sums of i elements within the first j columns ``(n + 1,)`` to those of i + 1, in place.
+    """Turn the best sums of i elements within the first j columns ``(n + 1,)`` into those of i + 1, in place.
 
-    Lanes whose query has ended keep theirs.
+    Lanes whose query has ended keep their sums.
     """
     before, running = load(best, i * LANES), splat(_NEVER)
     skip = subtract(splat(_ONE), here)
