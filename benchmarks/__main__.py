@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -61,26 +61,53 @@ def main(
 ) -> None:
     """Time the kernels of isotone against public peers, side by side in one process.
 
-    Before timing, results are compared: a peer that disagrees, or ours where it is wrong, counts as a failure.
+    Results are compared before timing: a peer that disagrees is a failure, and so is a wrong result of ours.
     Times are medians of calls that take turns, after a warm-up each; a ratio is ours / peer.
     Memory is the peak of one call beyond its inputs, in a fresh process.
 
-    A ratio or a memory bound to hold is shown with the rows, and whether it held; this does not change the exit code,
+    Targets for ratio and memory are shown with the rows, and whether they held. They do not change the exit code,
     which is 1 if something failed to run and 0 otherwise.
 
     Examples: python -m benchmarks coupling ottc; python -m benchmarks coupling --sizes n=5000,m=400 --no-memory
     """
     report = Report()
     benches = _chosen(names or [], report)
-    wanted = [_dims(text) for text in sizes or []]
     if show:
         _list(benches)
-        raise typer.Exit(1 if report.failures else 0)
-    plan = [(bench, _sizes(bench, wanted, quick)) for bench in benches]
-    if wanted and not any(of_one for _, of_one in plan):
-        _fail(f"No benchmark that was named has sizes of {', '.join(sorted(wanted[0]))}; --list shows them.")
+        _finish(report)
+    plan = _plan(benches, sizes or [], quick)
     use_threads(threads)
     of_machine = output.machine(threads, benches)
+    _print_machine(of_machine, threads)
+    _missing(benches)
+    try:
+        for bench, of_bench in plan:
+            _run(bench, of_bench, report, 0.2 if quick else seconds, memory, threads, figures)
+    finally:
+        if json is not None:
+            output.write_json(json, report.rows, of_machine)
+    _finish(report)
+
+
+def _plan(benches: Sequence[Bench], sizes: Sequence[str], quick: bool) -> list[tuple[Bench, list[Size]]]:
+    """List every benchmark with the sizes it is measured at."""
+    requested = [_dims(text) for text in sizes]
+    plan = [(bench, _sizes(bench, requested, quick)) for bench in benches]
+    if requested and not any(of_one for _, of_one in plan):
+        _fail(
+            f"No benchmark that was named has sizes of {', '.join(sorted(requested[0]))}; --list shows them."
+        )
+    return plan
+
+
+def _finish(report: Report) -> NoReturn:
+    """Print what failed, and exit."""
+    for failure in report.failures:
+        err.print(f"[bold red]failed:[/] {escape(failure)}", highlight=False, soft_wrap=True)
+    raise typer.Exit(1 if report.failures else 0)
+
+
+def _print_machine(of_machine: Mapping[str, str], threads: int) -> None:
     out.print(
         *(f"{name}: {text}" for name, text in of_machine.items()), sep="\n", highlight=False, soft_wrap=True
     )
@@ -91,16 +118,6 @@ def main(
             "threads that wait for each other will be far off.[/]",
             highlight=False, soft_wrap=True,
         )  # fmt: skip
-    _missing(benches)
-    try:
-        for bench, of_bench in plan:
-            _run(bench, of_bench, report, 0.2 if quick else seconds, memory, threads, figures)
-    finally:
-        if json is not None:
-            output.write_json(json, report.rows, of_machine)
-    for failure in report.failures:
-        err.print(f"[bold red]failed:[/] {escape(failure)}", highlight=False, soft_wrap=True)
-    raise typer.Exit(1 if report.failures else 0)
 
 
 def _run(
@@ -133,7 +150,7 @@ def _run(
 
 
 def _chosen(names: Sequence[str], report: Report) -> list[Bench]:
-    """The benchmarks named, by their own names or their modules'; all of them for no name."""
+    """Choose benchmarks by their own names or their modules'; all of them for no name."""
     found: list[Bench] = []
     known = set(harness.modules())
     needed = set(names) if names and set(names) <= known else known
@@ -162,12 +179,12 @@ def _dims(text: str) -> dict[str, int]:
     return dims
 
 
-def _sizes(bench: Bench, wanted: Sequence[dict[str, int]], quick: bool) -> list[Size]:
-    """Sizes as declared, with their targets; those of the command line that are not declared have none."""
-    if not wanted:
+def _sizes(bench: Bench, requested: Sequence[dict[str, int]], quick: bool) -> list[Size]:
+    """Choose sizes as declared, with their targets; other sizes of the command line have none."""
+    if not requested:
         return [size for size in bench.sizes if size.quick or not quick]
     order = list(bench.sizes[0].dims)
-    fitting = [{name: dims[name] for name in order} for dims in wanted if set(dims) == set(order)]
+    fitting = [{name: dims[name] for name in order} for dims in requested if set(dims) == set(order)]
     declared = {str(size): size for size in bench.sizes}
     swept = len({dims[bench.axis] for dims in fitting}) == len(fitting)
     return [replace(declared.get(str(Size(dims)), Size(dims)), swept=swept) for dims in fitting]

@@ -1,4 +1,4 @@
-"""Forced alignment of known labels: best paths through CTC's lattice, and through the one without blanks."""
+"""Forced alignment of known labels: best paths through CTC's lattice, and through one without blanks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Batch(NamedTuple):
     labels: Tensor  # (B, S), no two neighbours equal
     frames: Tensor  # (B,), the first row full, the others shorter by up to a half
     tokens: Tensor  # (B,), in proportion
-    said: Tensor  # (B, T), labels of the alignment that was put in
+    truth: Tensor  # (B, T), labels of the true alignment
 
 
 def spoken(dims: Mapping[str, int]) -> Batch:
-    """Noise on which a random alignment stands out as it does in speech: a token every T / S frames or so.
+    """Make noise with a random alignment that stands out as in speech: a token every T / S frames or so.
 
     Nats: the right label or blank has about 6 over the others, whose noise has a deviation of 1.
     """
@@ -34,17 +34,17 @@ def spoken(dims: Mapping[str, int]) -> Batch:
     share = 1 - 0.5 * np.arange(rows) / rows
     frames, tokens = (share * size).astype(np.int64), (share * count).astype(np.int64)
     logits = rng.standard_normal((rows, size, vocab), dtype=np.float32)
-    said = np.zeros((rows, size), np.int64)
+    truth = np.zeros((rows, size), np.int64)
     for row, n, m in zip(range(rows), frames, tokens):
         starts = np.sort(rng.choice(np.arange(1, n), m, replace=False))
-        stays = rng.random(n) < 0.4  # a frame that carries on with the token of the frame before
-        said[row, starts] = labels[row, :m]
+        stays = rng.random(n) < 0.4  # a frame that continues the token of the frame before
+        truth[row, starts] = labels[row, :m]
         follow = np.setdiff1d(starts + 1, starts)
         follow = follow[(follow < n) & stays[np.minimum(follow, n - 1)]]
-        said[row, follow] = said[row, follow - 1]
-        logits[row, np.arange(n), said[row, :n]] += 6
+        truth[row, follow] = truth[row, follow - 1]
+        logits[row, np.arange(n), truth[row, :n]] += 6
     log_probs = torch.log_softmax(torch.from_numpy(logits), -1)
-    return Batch(log_probs, *(torch.from_numpy(x) for x in (labels, frames, tokens, said)))
+    return Batch(log_probs, *(torch.from_numpy(x) for x in (labels, frames, tokens, truth)))
 
 
 def ours_ctc(given: Batch) -> Paths:
@@ -56,7 +56,7 @@ def ours_monotone(given: Batch) -> Paths:
 
 
 def torchaudio_align(given: Batch) -> Tensor:
-    """Row by row, for it takes one at a time; the scores of the paths, ``(B,)``."""
+    """Align row by row (it takes one at a time); return the scores of the paths, ``(B,)``."""
     from torchaudio.functional import forced_align
 
     scores = []
@@ -67,7 +67,7 @@ def torchaudio_align(given: Batch) -> Tensor:
 
 
 def ctc_segmentation(given: Batch) -> list[np.ndarray]:
-    """First frames of the tokens of every row, from the first frame to the last, in one window as all do here."""
+    """Return the first frames of every row's tokens, aligned in one window like the other contenders."""
     import ctc_segmentation as package
 
     config = package.CtcSegmentationParameters(
@@ -87,7 +87,7 @@ def ctc_segmentation(given: Batch) -> list[np.ndarray]:
 
 
 def numpy_monotone(given: Batch) -> Tensor:
-    """The plain dynamic programme, one frame at a time over all tokens; the scores, ``(B,)``."""
+    """Run the plain dynamic programme, one frame at a time over all tokens; return the scores, ``(B,)``."""
     scores = []
     for row, (frames, tokens) in enumerate(zip(given.frames.tolist(), given.tokens.tolist())):
         emitted = given.log_probs[row, :frames].numpy()
@@ -109,7 +109,7 @@ def numpy_monotone(given: Batch) -> Tensor:
 
 
 def check(given: Batch, result: Paths) -> None:
-    """The paths are those of their scores, and visit every token in turn."""
+    """Check that the paths have their scores, and visit every token in turn."""
     for path, score, frames, tokens, labels, log_probs in zip(
         *result, given.frames, given.tokens, given.labels, given.log_probs
     ):
@@ -122,11 +122,11 @@ def check(given: Batch, result: Paths) -> None:
 
 
 def check_ctc(given: Batch, result: Paths) -> None:
-    """Also: no worse than the alignment that was put in."""
+    """Check also that the paths are no worse than the true alignment."""
     check(given, result)
-    for score, frames, log_probs, said in zip(result[1], given.frames, given.log_probs, given.said):
-        put_in = log_probs[:frames].gather(1, said[:frames, None]).sum(dtype=torch.float64)
-        assert score >= put_in - 1e-3, f"{score} is less than {put_in}, which another path has"
+    for score, frames, log_probs, truth in zip(result[1], given.frames, given.log_probs, given.truth):
+        expected = log_probs[:frames].gather(1, truth[:frames, None]).sum(dtype=torch.float64)
+        assert score >= expected - 1e-3, f"{score} is less than {expected}, which the true alignment has"
 
 
 def same_scores(given: Batch, result: Paths, theirs: Tensor) -> None:
@@ -134,12 +134,12 @@ def same_scores(given: Batch, result: Paths, theirs: Tensor) -> None:
 
 
 def no_worse(given: Batch, result: Paths, theirs: Tensor) -> None:
-    """Without equal neighbours every path here is one of CTC's."""
+    """Check that scores are no worse: without equal neighbours every path here is one of CTC's."""
     assert (result[1] <= theirs + 0.01).all(), "it beats the best of more paths"
 
 
 def same_starts(given: Batch, result: Paths, theirs: list[np.ndarray]) -> None:
-    """All but one start in a hundred: it also lets a token end and begin again, so that it is not quite CTC."""
+    """Check 99 of 100 starts: the peer also lets a token end and begin again, so that it is not quite CTC."""
     for path, starts, frames, tokens in zip(result[0], theirs, given.frames, given.tokens):
         first = np.searchsorted(path[:frames].cummax(0).values.numpy(), np.arange(int(tokens)))
         differing = (first != starts).mean()

@@ -1,4 +1,4 @@
-"""Exact order-preserving choices of positions: the cheapest ones that may repeat, the best ones that may not."""
+"""Exact order-preserving choices of positions: the cheapest with repetition, the best without."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Result = tuple[Tensor, Tensor]
 
 
 def costs(dims: Mapping[str, int]) -> Tensor:
-    """``(B, n, m)`` uniform noise, lower along the diagonal."""
+    """Draw uniform noise ``(B, n, m)``, lower along the diagonal."""
     generator = torch.Generator().manual_seed(0)
     n, m = dims["n"], dims["m"]
     noise = torch.rand(dims["B"], n, m, generator=generator, dtype=torch.float64)
@@ -24,7 +24,7 @@ def costs(dims: Mapping[str, int]) -> Tensor:
 
 
 def rewards(dims: Mapping[str, int]) -> Tensor:
-    """``(B, m, n)``, the same with the sign turned."""
+    """Draw the same, ``(B, m, n)``, with the opposite sign."""
     return -costs(dims).mT.contiguous()
 
 
@@ -37,7 +37,7 @@ def ours_assignment(given: Tensor) -> Result:
 
 
 def numpy_minimum(given: Tensor) -> Tensor:
-    """Running minima, one label at a time over all positions; the values."""
+    """Compute running minima, one label at a time over all positions; return the values."""
     return torch.tensor([_least(table)[0] for table in given.numpy()], dtype=torch.float64)
 
 
@@ -57,7 +57,7 @@ def _least(table: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def numpy_assignment(given: Tensor) -> Tensor:
-    """The same on a slanted table: with k_j = i_j - j the positions that differ become ones that may repeat."""
+    """Compute the same on a slanted table: with k_j = i_j - j different positions become ones that may repeat."""
     values = []
     for table in -given.numpy():
         m, n = table.shape
@@ -67,7 +67,7 @@ def numpy_assignment(given: Tensor) -> Tensor:
 
 
 def hungarian(given: Tensor) -> Tensor:
-    """Positions that are all different, in any order; the values of the best."""
+    """Choose different positions in any order; return the values of the best choice."""
     from scipy.optimize import linear_sum_assignment
 
     chosen = [(table, *linear_sum_assignment(table, maximize=True)) for table in given.numpy()]
@@ -83,7 +83,7 @@ def check_assignment(given: Tensor, result: Result) -> None:
 
 
 def _check(given: Tensor, result: Result, least_step: int) -> None:
-    """The values are those of the indices, which are in order."""
+    """Check that the values are those of the indices, which are in order."""
     indices, values = result
     assert (torch.diff(indices, dim=1) >= least_step).all(), "the positions are out of order"
     sums = given.gather(1, indices[:, None])[:, 0].sum(1)
@@ -95,7 +95,7 @@ def same_values(given: Tensor, result: Result, theirs: Tensor) -> None:
 
 
 def no_better(given: Tensor, result: Result, theirs: Tensor) -> None:
-    """It has more to choose from."""
+    """Check that ours is no better than the peer, which has more choices."""
     assert (result[1] <= theirs + 1e-9).all(), "it beats the best of more choices"
 
 

@@ -49,14 +49,14 @@ def torch_sort(pair: tuple[Tensor, Tensor]) -> Triplets:
 
 
 def check(pair: tuple[Tensor, Tensor], result: Coupling) -> None:
-    """Both marginals."""
+    """Check both marginals."""
     for weight, index in zip(pair, (result.source[0], result.target[0])):
         marginal = torch.zeros_like(weight).index_add_(0, index, result.mass[0])
         torch.testing.assert_close(marginal, weight, rtol=0, atol=1e-12)
 
 
 def same_plan(pair: tuple[Tensor, Tensor], result: Coupling, theirs: Triplets) -> None:
-    """Sums round in another order, so that a mass next to a near-tie may lie one place beside it."""
+    """Compare plans: sums round in another order, so that a mass near a tie may be one position off."""
     shape = len(pair[0]), len(pair[1])
     plan = coo_array((result.mass[0].numpy(), (result.source[0].numpy(), result.target[0].numpy())), shape)
     other = coo_array((theirs[2], (theirs[0], theirs[1])), shape)

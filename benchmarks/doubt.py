@@ -1,8 +1,8 @@
-"""How many transcripts are flagged as doubtful, of wrong ones and of right ones.
+"""The shares of wrong and of right transcripts that are flagged as doubtful.
 
 ``python -m benchmarks.doubt MODEL FOLDER...`` prints the table.
 
-A folder holds recordings with transcripts beside them (``.txt``, ``.lab``), or is LJSpeech (``metadata.csv``) or
+A folder contains recordings with transcripts beside them (``.txt``, ``.lab``), or is LJSpeech (``metadata.csv``) or
 LibriSpeech (``*.trans.txt``). Every recording is aligned with its own transcript and with some that are wrong:
 
 shuffled
@@ -38,7 +38,7 @@ from isotone.text.normalize import normalize
 
 
 def transcripts(folder: Path) -> Iterator[tuple[Path, str]]:
-    """The recordings of a folder, with their texts."""
+    """List the recordings of a folder, with their texts."""
     audio = find_audio([folder])
     stems = {path.stem: path for path in audio}
     if (folder / "metadata.csv").is_file():
@@ -58,15 +58,15 @@ def transcripts(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def wrong_texts(texts: dict[Path, str], seed: int = 0) -> dict[str, dict[Path, str]]:
-    """Wrong transcripts by kind and recording."""
+    """Make wrong transcripts by kind and recording."""
     rng = np.random.default_rng(seed)
     others = strangers({path: normalize(text) for path, text in texts.items()}, seed)
     order = list(texts)
     kinds: dict[str, dict[Path, str]] = {"shuffled": {}, "next": {}, "half": {}, "words": {}}
-    for place, (path, text) in enumerate(texts.items()):
+    for number, (path, text) in enumerate(texts.items()):
         other = texts[others[path]]
         kinds["shuffled"][path] = other
-        following = (order[(place + step) % len(order)] for step in range(1, len(order)))
+        following = (order[(number + step) % len(order)] for step in range(1, len(order)))
         kinds["next"][path] = texts[next(p for p in following if normalize(texts[p]) != normalize(text))]
         words, stranger = text.split(), other.split()
         half = len(words) // 2
@@ -79,7 +79,7 @@ def wrong_texts(texts: dict[Path, str], seed: int = 0) -> dict[str, dict[Path, s
 
 
 def measure(model: str, folder: Path, limit: int) -> Iterator[tuple[str, ...]]:
-    """Rows of the table."""
+    """Compute the rows of the table."""
     pipeline = Pipeline(Model.load(model))
     found = dict(transcripts(folder))
     if limit and len(found) > limit:
@@ -92,14 +92,14 @@ def measure(model: str, folder: Path, limit: int) -> Iterator[tuple[str, ...]]:
             try:
                 result = pipeline.align(path.stem, samples, pipeline.encode(texts[path]))
                 scores[kind].append((result.agreement, result.score))
-            except AlignmentError:  # too long for the audio, which is said
+            except AlignmentError:  # too long for the audio, which is an error of its own
                 scores[kind].append((-np.inf, -np.inf))
     check = usable(pipeline.model.check)
-    told = {kind: [a for a, _ in rows if a is not None] for kind, rows in scores.items()}
-    for kind, agreed in told.items():
+    agreements = {kind: [a for a, _ in rows if a is not None] for kind, rows in scores.items()}
+    for kind, agreed in agreements.items():
         if not agreed:
             continue
-        auc = f"{100 * roc(told['right'], agreed).auc:.1f}" if kind != "right" else ""
+        auc = f"{100 * roc(agreements['right'], agreed).auc:.1f}" if kind != "right" else ""
         of_scores = f"{100 * roc([s for _, s in scores['right']], [s for _, s in scores[kind]]).auc:.1f}"
         flagged = f"{100 * np.mean([a < check.threshold for a in agreed]):.1f}"
         yield (

@@ -1,7 +1,7 @@
-"""What an aligner does where a recording begins and ends with something else than its text: music, noise, silence.
+"""Errors of an aligner where a recording begins and ends with other sound than its text: music, noise, silence.
 
 ``python -m benchmarks.edges MODEL SPEECH MUSIC`` puts edges around the recordings of a folder, aligns each with its
-transcript, and prints how far the words are from where they are in the recording alone.
+transcript, and prints the distance of the words from their times in the recording alone.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 
 from isotone import audio as sound
 from isotone.batch.inputs import find_audio, find_transcript, read_text
+from isotone.evaluation import markdown_table
 from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.pipeline.result import Result
 
 Samples = NDArray[np.float32]
 
-#: A word that begins or ends so many seconds from where it should is lost.
+#: A word that begins or ends at least so many seconds from its true time is lost.
 LOST_S = 0.25
 
 _BABBLE = 8  # voices
@@ -41,12 +42,12 @@ class Spoken:
 
 
 def words_of(result: Result) -> NDArray[np.float64]:
-    """Starts and ends of the words in seconds: ``(n, 2)``."""
+    """Return starts and ends of the words in seconds: ``(n, 2)``."""
     return np.array([(word.start, word.end) for word in result.alignment.tier("words")]).reshape(-1, 2)
 
 
 def spoken(pipeline: Pipeline, folder: Path, most: int) -> Iterator[Spoken]:
-    """At most so many recordings of a folder, evenly chosen, each with its transcript beside it."""
+    """Choose at most so many recordings of a folder, evenly spaced, each with its transcript beside it."""
     found = find_audio([folder])
     rate = pipeline.model.encoder.sample_rate
     for path in found[:: max(1, len(found) // most)][:most]:
@@ -58,7 +59,7 @@ def spoken(pipeline: Pipeline, folder: Path, most: int) -> Iterator[Spoken]:
 
 
 def sources(some: Sequence[Spoken], music: Path, rate: int) -> dict[str, Samples]:
-    """What the edges are made of, by name, of any length and level."""
+    """Return the sounds of the edges by name."""
     random = np.random.default_rng(0)
     size = 60 * rate
     clicks = random.normal(size=size) * (random.random(size) < 0.02) * random.random(size)
@@ -75,12 +76,12 @@ def sources(some: Sequence[Spoken], music: Path, rate: int) -> dict[str, Samples
 
 
 def level(samples: Samples) -> float:
-    """The root of the mean square."""
+    """Compute the root mean square."""
     return float(np.sqrt(np.mean(np.square(samples, dtype=np.float64))))
 
 
 def between(speech: Samples, edge: Samples, samples: int, db: float) -> Samples:
-    """Speech with so many samples before and after it, so many decibels louder; the edge is repeated as needed."""
+    """Put so many samples before and after speech, so many decibels louder; the edge is repeated as needed."""
     loud = level(edge)
     gain = 0.0 if loud == 0 else level(speech) / loud * 10 ** (db / 20)
     whole = np.resize(edge, 2 * samples) * gain
@@ -88,7 +89,7 @@ def between(speech: Samples, edge: Samples, samples: int, db: float) -> Samples:
 
 
 def errors(result: Result, one: Spoken, shift_s: float) -> NDArray[np.float64]:
-    """Of every word how far start and end are off, in seconds: ``(n, 2)``; infinite where words are missing."""
+    """Return every word's errors of start and end in seconds: ``(n, 2)``; infinite where words are missing."""
     found = words_of(result) - shift_s
     return np.abs(found - one.words) if found.shape == one.words.shape else np.full(one.words.shape, np.inf)
 
@@ -96,7 +97,7 @@ def errors(result: Result, one: Spoken, shift_s: float) -> NDArray[np.float64]:
 def measure(
     pipeline: Pipeline, some: Sequence[Spoken], edges: Mapping[str, Samples], seconds: float, db: float
 ) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """The errors of all words, by the name of what is around them."""
+    """Measure the errors of all words, by the name of the edge."""
     rate = pipeline.model.encoder.sample_rate
     size = round(seconds * rate)
     others = {one.id: some[i - 1].samples for i, one in enumerate(some)}
@@ -118,18 +119,19 @@ def main(
     db: Annotated[list[float], typer.Option(help="Level beside the speech's, dB.")] = [0.0],  # noqa: B006
     whole: Annotated[bool, typer.Option(help="Align as if the recording were its text alone.")] = False,
 ) -> None:
-    """Put edges around recordings, and print how far their words are from where they are without."""
+    """Put edges around recordings, and print the distance of their words from their times without edges."""
     pipeline = Pipeline(Model.load(model))
     some = list(spoken(pipeline, speech, sentences))
     pipeline.finds_edges &= not whole
     edges = sources(some, music, pipeline.model.encoder.sample_rate)
-    typer.echo("| edges | seconds | dB | median error of starts, ms | of ends, ms | words lost % |")
-    typer.echo("|" + " --- |" * 6)
-    for length, loud in itertools.product(seconds, db):
-        for name, off in measure(pipeline, some, edges, length, loud):
+    head = ["edges", "seconds", "dB", "median error of starts, ms", "of ends, ms", "words lost %"]
+    rows = []
+    for length, level in itertools.product(seconds, db):
+        for name, off in measure(pipeline, some, edges, length, level):
             start, end = np.median(off, 0) * 1000
             lost = 100 * (off.max(1) > LOST_S).mean()
-            typer.echo(f"| {name} | {length:g} | {loud:g} | {start:.0f} | {end:.0f} | {lost:.1f} |")
+            rows.append([name, f"{length:g}", f"{level:g}", f"{start:.0f}", f"{end:.0f}", f"{lost:.1f}"])
+    typer.echo(markdown_table(head, rows), nl=False)
 
 
 if __name__ == "__main__":

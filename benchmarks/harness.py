@@ -1,4 +1,4 @@
-"""What a benchmark declares, and how it is timed: ours and every peer in one process, in turn."""
+"""Declaration and timing of benchmarks: ours and every peer in one process, in turn."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.memory import peak_extra_mib
 
-#: What the kernels of this repository are called among the contenders.
+#: Name of this repository's kernels among the contenders.
 OURS = "isotone"
 # Modules of this package that declare no benchmarks.
 _HARNESS = {"__main__", "doubt", "edges", "harness", "long_audio", "memory", "output", "search_threshold"}
@@ -31,11 +31,11 @@ class Size:
 
     Attributes:
         dims: Its numbers, by the names that every size of a benchmark has.
-        targets: Of peers by name, the ratio ours / theirs to hold.
-        memory_mib: The extra memory that ours may take at most.
-        peers: Names of those that run at this size. Default: all.
-        swept: Whether it is a point of the figure.
-        quick: Whether it is small enough for ``--quick``.
+        targets: Largest ratio ours / theirs, by the peer's name.
+        memory_mib: Largest extra memory of ours.
+        peers: Names of the peers that run at this size. Default: all.
+        swept: True where it is a point of the figure.
+        quick: True where it is small enough for ``--quick``.
     """
 
     dims: Mapping[str, int]
@@ -51,16 +51,16 @@ class Size:
 
 @dataclass(frozen=True)
 class Peer:
-    """Somebody else's code for the same task.
+    """Code from elsewhere for the same task.
 
     Attributes:
-        name: What the tables call it.
+        name: Its name in the tables.
         run: From the inputs to a result; imports its library when it is called.
-        agrees: ``(inputs, ours, theirs)`` raises AssertionError where the two results do not fit together.
+        agrees: ``(inputs, ours, theirs)`` raises AssertionError where the two results do not agree.
             Only a yardstick may have none.
-        yardstick: It computes something else: its time tells something all the same.
+        yardstick: True where it computes something else; its time is a reference all the same.
         package: Its name on PyPI; empty for code of this repository and for dependencies of isotone.
-        module: What is imported from the package, where its name is another.
+        module: Name of the imported module, where it differs from the package's.
     """
 
     name: str
@@ -80,17 +80,17 @@ class Peer:
 class Bench:
     """A kernel, its peers and the sizes they are compared at.
 
-    The functions are those of modules, for they are sent to fresh processes.
+    The functions belong to modules, because they are sent to fresh processes.
 
     Attributes:
-        name: What the command line calls it.
-        about: One line on what is timed.
+        name: Its name on the command line.
+        about: One line about the timed task.
         inputs: From the numbers of a size to the inputs, the same ones every time.
         ours: The kernel, from the inputs to a result.
-        check: ``(inputs, result)`` raises AssertionError where ours is wrong whatever the peers say.
-        peers: Whom it is compared with.
+        check: ``(inputs, result)`` raises AssertionError where ours is wrong.
+        peers: The peers that it is compared with.
         sizes: In the order of the table.
-        axis: The number that the figure's x axis shows.
+        axis: The number on the figure's x axis.
     """
 
     name: str
@@ -107,8 +107,8 @@ class Bench:
 class Row:
     """Ours against one peer at one size; the fields of the JSON file.
 
-    ``peer`` is empty, and what is its own None, where ours ran alone. ``same_result`` is False for a peer
-    that computes something else. Times are medians; the best ones say how noisy the machine was. ``held``
+    ``peer`` is empty, and its own fields are None, where ours ran alone. ``same_result`` is False for a peer
+    that computes something else. Times are medians; the best ones show how noisy the machine was. ``held``
     and ``memory_held`` are None where there is no target.
     """
 
@@ -135,36 +135,36 @@ class Row:
 
 @dataclass
 class Report:
-    """What a benchmark gave: rows, and what did not run (``"where: why"``)."""
+    """Rows of a benchmark, and its failures (``"where: why"``)."""
 
     rows: list[Row] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
 
 def modules() -> list[str]:
-    """Names of the modules of this package that declare benchmarks (in ``BENCHES``)."""
+    """List the modules of this package that declare benchmarks (in ``BENCHES``)."""
     package = importlib.import_module("benchmarks")
     found = sorted(info.name for info in pkgutil.iter_modules(package.__path__))
     return [name for name in found if name not in _HARNESS]
 
 
 def load(module: str) -> Sequence[Bench]:
-    """The benchmarks of one of :func:`modules`."""
+    """Load the benchmarks of one of :func:`modules`."""
     benches: Sequence[Bench] = importlib.import_module(f"benchmarks.{module}").BENCHES
     return benches
 
 
 def interleaved(runs: Mapping[str, Callable[[], object]], seconds: float) -> dict[str, list[float]]:
-    """Milliseconds of the calls of every run, taken in rounds so that a busy machine is busy for all.
+    """Time the calls of every run in milliseconds, in rounds, so that a busy machine is busy for all.
 
-    Every round calls everybody once, in an order that is drawn anew.
+    Every round calls each of them once, in a new random order.
 
     Args:
         runs: By name; each has been run before.
-        seconds: How long to go on for. There are at least 3 rounds, unless one takes long.
+        seconds: Time to continue for. There are at least 3 rounds, unless one takes long.
 
     Returns:
-        As many times a run as there were rounds, by name.
+        One time per round for every run, by name.
     """
     times: dict[str, list[float]] = {name: [] for name in runs}
     least, most = _ROUNDS
@@ -175,7 +175,7 @@ def interleaved(runs: Mapping[str, Callable[[], object]], seconds: float) -> dic
     gc.disable()
     try:
         for done in range(1, most + 1):
-            # who comes after a long call finds cold caches and a spent time slice: everybody does in turn
+            # after a long call caches are cold and the time slice is spent: a random order spreads that over all
             for name in order.sample(list(runs), len(runs)):
                 start = time.perf_counter()
                 result = runs[name]()
@@ -193,21 +193,20 @@ def interleaved(runs: Mapping[str, Callable[[], object]], seconds: float) -> dic
 def measure(
     bench: Bench, sizes: Sequence[Size], *, seconds: float, memory: bool, threads: int, report: Report
 ) -> Iterator[str]:
-    """Measure a benchmark and add what comes out to ``report``.
+    """Measure a benchmark and add rows and failures to ``report``.
 
-    Before anything is timed, ours is checked, and every peer against ours: who is wrong is a failure, and
-    not timed.
+    Before timing, ours is checked, and every peer against ours: a wrong one is a failure, and not timed.
 
     Args:
-        bench: What to measure.
-        sizes: At which sizes.
-        seconds: How long to time at one size.
-        memory: Whether to measure memory as well, in a fresh process each.
+        bench: The benchmark.
+        sizes: Its sizes to measure.
+        seconds: Time per size.
+        memory: Measure memory as well, in a fresh process each.
         threads: Threads of those processes.
-        report: Filled on the way, so that it is there when the rest is interrupted.
+        report: Filled step by step, so that an interruption keeps the finished part.
 
     Yields:
-        What is being done, for a progress line.
+        The current step, for a progress line.
     """
     for size in sizes:
         where = f"{bench.name} ({size})"
@@ -229,7 +228,7 @@ def measure(
 
 
 def _warmed_up(bench: Bench, size: Size) -> tuple[dict[str, partial[Any]], list[str]]:
-    """What can be timed, run once and found right; and what cannot, with the reason."""
+    """Run every contender once; return those that are right, and the reasons against the others."""
     runs: dict[str, partial[Any]] = {}
     wrong: list[str] = []
     try:

@@ -1,6 +1,7 @@
-"""What a finished run does with long recordings, made of its test split: voices one by one or in turn, with silences.
+"""Results of a finished run on long recordings made of its test split: voices one by one or in turn, with silences.
 
-``python -m benchmarks.long_audio RUN...`` recognises and aligns them, and prints a table. Short is the split as it is.
+``python -m benchmarks.long_audio RUN...`` recognises and aligns them, and prints a table.
+"short" is the split as it is.
 """
 
 from __future__ import annotations
@@ -12,15 +13,17 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from omegaconf import OmegaConf
 
 from isotone import audio as sound
-from isotone.corpus import SILENCE, reference
+from isotone.alignment import SILENCE
+from isotone.corpus import reference
 from isotone.corpus.manifest import load_splits
-from isotone.evaluation import score
+from isotone.evaluation import markdown_table, score
 from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.pipeline.windows import Windows
+from isotone.training.config import Recipe
+from isotone.training.loader import load_saved
 
 _SILENCE_S, _EVERY = 15.0, 5
 _NOISE = 1e-4  # of full scale: -80 dB
@@ -31,7 +34,7 @@ Recording = tuple[np.ndarray, dict[str, Any]]
 
 
 def joined(id: str, rows: Sequence[Row], rate: int, silences: bool) -> Recording:
-    """Utterances in a row as one recording under low noise, with a silence after every fifth or without."""
+    """Join utterances to one recording under low noise, with or without a silence after every fifth."""
     parts: list[np.ndarray] = []
     tiers: dict[str, list[tuple[str, float, float]]] = {"words": [], "phones": []}
     now = 0.0
@@ -52,7 +55,7 @@ def joined(id: str, rows: Sequence[Row], rate: int, silences: bool) -> Recording
 
 
 def _columns(spans: Sequence[tuple[str, float, float]]) -> dict[str, list[Any]]:
-    """A row's tier. Silences that follow each other are one, up to what follows."""
+    """Return a row's tier; consecutive silences become one, up to the next segment."""
     kept: list[tuple[str, float, float]] = []
     for label, start, end in spans:
         if kept and label in SILENCE and kept[-1][0] in SILENCE:
@@ -63,7 +66,7 @@ def _columns(spans: Sequence[tuple[str, float, float]]) -> dict[str, list[Any]]:
 
 
 def recordings(rows: Sequence[Row], rate: int) -> Iterator[tuple[str, list[Recording]]]:
-    """Sets of recordings by name."""
+    """Make sets of recordings by name."""
     yield "short", [joined(row["id"], [row], rate, False) for row in rows]
     voices: dict[str, list[Row]] = {}
     for row in rows:
@@ -77,19 +80,19 @@ def recordings(rows: Sequence[Row], rate: int) -> Iterator[tuple[str, list[Recor
 
 
 def measure(pipeline: Pipeline, some: Sequence[Recording]) -> dict[str, float]:
-    """Error rate and forced alignment over recordings."""
+    """Measure error rate and forced alignment over recordings."""
     tokenizer = pipeline.model.tokenizer
     tier = "phones" if tokenizer.unit == "phones" and not tokenizer.has_words else "words"
-    said, placed = [], []
+    recognised, placed = [], []
     for samples, row in some:
         truth = reference(row)
-        said.append((pipeline.transcribe(row["id"], samples).alignment, truth))
+        recognised.append((pipeline.transcribe(row["id"], samples).alignment, truth))
         placed.append((pipeline.align(row["id"], samples, tokenizer.encode_row(row)).alignment, truth))
-    heard, forced = score(said, tier=tier), score(placed, tier=tier)
+    text, forced = score(recognised, tier=tier), score(placed, tier=tier)
     return {
         "seconds each": float(np.mean([len(samples) for samples, _ in some]))
         / pipeline.model.encoder.sample_rate,
-        "error rate %": heard.metrics["per" if tier == "phones" else "wer"].value,
+        "error rate %": text.metrics["per" if tier == "phones" else "wer"].value,
         "forced F1 20 ms": forced.metrics["start_f1@20ms"].value,
         "forced F1 50 ms": forced.metrics["start_f1@50ms"].value,
         "forced median error ms": forced.metrics["error_median"].value,
@@ -102,16 +105,15 @@ def main(
 ) -> None:
     """Recognise and align long recordings made of the test split of each run."""
     for run in runs:
-        recipe: Any = OmegaConf.load(run / "config.yaml")
+        recipe = load_saved(Recipe, run / "config.yaml")
         with tempfile.TemporaryDirectory() as folder:
-            data: Any = OmegaConf.to_container(recipe.data)
-            rows = list(load_splits(data, {"test": recipe.splits.test}, Path(folder))["test"].rows)
+            rows = list(load_splits(recipe.data, {"test": recipe.splits.test}, Path(folder))["test"].rows)
         pipeline = Pipeline(Model.load(run), windows=Windows(window))
-        for number, (name, some) in enumerate(recordings(rows, pipeline.model.encoder.sample_rate)):
-            found = measure(pipeline, some)
-            if number == 0:
-                typer.echo(f"\n| {run.name} | {' | '.join(found)} |\n|{' --- |' * (len(found) + 1)}")
-            typer.echo(f"| {name} | {' | '.join(f'{value:.1f}' for value in found.values())} |")
+        rate = pipeline.model.encoder.sample_rate
+        found = {name: measure(pipeline, some) for name, some in recordings(rows, rate)}
+        head = [run.name, *next(iter(found.values()), {})]
+        lines = ([name, *(f"{value:.1f}" for value in row.values())] for name, row in found.items())
+        typer.echo("\n" + markdown_table(head, lines), nl=False)
 
 
 if __name__ == "__main__":

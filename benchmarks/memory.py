@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-# Blocks from this size on come from the system and go back to it when they are freed, so that what was
-# freed before the call cannot hide what the call takes. (The C library raises the bound as it goes.)
+# Blocks from this size on come from the system and go back to it when they are freed. So memory freed before
+# the call cannot hide memory that the call takes. (By default the C library raises this bound over time.)
 _OWN_MAPPING_BYTES = 65_536
 _NO_HUGE_PAGES = 41  # PR_SET_THP_DISABLE: a touched page counts as 4 KiB, not 2 MiB
 
@@ -26,10 +26,10 @@ def peak_extra_mib(
     dims: Mapping[str, int],
     threads: int,
 ) -> float:
-    """Peak resident memory of one call, less that before it, in MiB: its result and what it took on the way.
+    """Measure the peak resident memory of one call, less that before it, in MiB: result and intermediate values.
 
-    A fresh process builds the inputs and calls once, so that libraries and compiled code are loaded; gives
-    back what that left behind; resets its high-water mark, and calls again.
+    A fresh process builds the inputs and calls once, so that libraries and compiled code are loaded; returns
+    the freed memory to the system; resets its high-water mark, and calls again.
 
     Args:
         inputs, run: Functions of modules, as of :class:`benchmarks.harness.Bench`.
@@ -37,7 +37,7 @@ def peak_extra_mib(
         threads: Threads of torch and numba.
 
     Raises:
-        concurrent.futures.process.BrokenProcessPool: the process was ended, as by lack of memory.
+        concurrent.futures.process.BrokenProcessPool: the process was killed, for lack of memory for instance.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["torch", "numba", "isotone.types"])
@@ -77,7 +77,7 @@ def _measure(
 
 
 def _reset_peak() -> int:
-    """Bytes that the high-water mark stands at from now on: the present ones where the system can reset it."""
+    """Reset the high-water mark where the system can; return its value in bytes."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -102,7 +102,7 @@ def _status(field: str) -> int:
 
 @contextmanager
 def _environment() -> Iterator[None]:
-    """What the server that the processes are forked from is started with (at the first measurement)."""
+    """Set the environment of the server that processes are forked from (it starts at the first measurement)."""
     names = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_")
     before = {name: os.environ.get(name) for name in names}
     os.environ.update(dict.fromkeys(names, str(_OWN_MAPPING_BYTES)))

@@ -1,4 +1,4 @@
-"""Comparisons of queries with corpus items: OPAS, DTW and its kin, and what ColBERT does, on the same embeddings."""
+"""Comparisons of queries with corpus items: OPAS, DTW and its variants, and ColBERT's score, on the same embeddings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.harness import Bench, Peer, Size
 
 
 class Sinkhorn:
-    """What the compiled loops do, in tensor operations: 20 iterations on the n x n matrix, on logarithms."""
+    """The computation of the compiled loops in tensor operations: 20 iterations on the n x n matrix, in logarithms."""
 
     temperature, iterations = 1.0, 20
 
@@ -67,7 +67,7 @@ def exact(inputs: Search) -> Tensor:
 
 
 def tensors(inputs: Search) -> Tensor:
-    """The same scores as training computes them, without the compiled loops and the gradient's second half."""
+    """Compute the same scores as in training, without the compiled loops and the gradient's second half."""
     with torch.enable_grad():
         return inputs.model.score_all(inputs.queries, inputs.corpus).detach()
 

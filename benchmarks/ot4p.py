@@ -30,7 +30,7 @@ class Problem(NamedTuple):
 
 
 def problem(dims: Mapping[str, int]) -> Problem:
-    """Random parameters, but for those next to the eigenvalue -1, where float32 has no digits left to compare."""
+    """Draw random parameters, except near the eigenvalue -1, where float32 has no digits left to compare."""
     batch, size = dims["matrices"], dims["n"]
     generator = torch.Generator().manual_seed(0)
     base = random_rotation(size, np.random.default_rng(0))
@@ -63,13 +63,13 @@ def exponential(given: Problem) -> Tensor:
 
 
 def general_power(matrix: Tensor, exponent: float) -> Tensor:
-    """A general complex eigendecomposition and an inverse, as the reference has it."""
+    """Use a general complex eigendecomposition and an inverse, like the reference."""
     values, vectors = torch.linalg.eig(matrix)
     return torch.real(vectors @ torch.diag_embed(values**exponent) @ torch.linalg.inv(vectors))
 
 
 def reference(given: Problem) -> Tensor:
-    """The public reference's steps, re-implemented: torch.matrix_exp, determinants, a general eigensolver."""
+    """Re-implement the public reference's steps: torch.matrix_exp, determinants, a general eigensolver."""
     rotation = given.base.float() @ torch.matrix_exp(skew(given.parameters))
     columns = [linear_sum_assignment(o, maximize=True)[1] for o in rotation.numpy()]
     permutation = torch.eye(rotation.shape[1])[torch.from_numpy(np.stack(columns))]
@@ -85,7 +85,7 @@ def reference_power(given: Problem) -> Tensor:
 
 
 def hermitian_power(given: Problem) -> Tensor:
-    """One Hermitian eigendecomposition of a generic combination of the symmetric part and i times the skew one."""
+    """Use one Hermitian eigendecomposition of a generic combination of the symmetric part and i times the skew one."""
     matrix = given.turned.double()
     symmetric, skewed = (matrix + matrix.mT) / 2, (matrix - matrix.mT) / 2
     _, vectors = torch.linalg.eigh(np.cos(0.7) * symmetric - 1j * np.sin(0.7) * skewed)
@@ -99,7 +99,7 @@ def matrix_exp(given: Problem) -> Tensor:
 
 
 def hermitian_exp(given: Problem) -> Tensor:
-    """One Hermitian eigendecomposition of i times the skew matrix."""
+    """Use one Hermitian eigendecomposition of i times the skew matrix."""
     values, vectors = torch.linalg.eigh(-1j * skew(given.parameters.double()))
     return torch.real((vectors * torch.exp(1j * values)[:, None]) @ vectors.mH)
 
@@ -109,7 +109,7 @@ def same(given: Problem, result: Tensor, theirs: Tensor) -> None:
 
 
 def check(given: Problem, result: Tensor) -> None:
-    """Orthogonal."""
+    """Check that the result is orthogonal."""
     eye = torch.eye(result.shape[1], dtype=result.dtype).expand_as(result)
     torch.testing.assert_close(result @ result.mT, eye, rtol=0, atol=1e-5)
 
@@ -121,7 +121,7 @@ _FEW = _SWEPT[:-1]
 
 
 def _sizes(peer: str, ratio: float, swept: Sequence[tuple[int, int]] = _SWEPT) -> list[Size]:
-    """Those of the paper's experiments, with a target, and a sweep over n."""
+    """Return the sizes of the paper's experiments, with a target, and a sweep over n."""
     goals = [Size({"n": n, "matrices": batch}, {peer: ratio}) for n, batch in _SIZES]
     return [*goals, *(Size({"n": n, "matrices": batch}, swept=True, quick=n == 15) for n, batch in swept)]
 

@@ -41,7 +41,7 @@ def batch(dims: Mapping[str, int]) -> Batch:
 
 
 def ottc(given: Batch) -> Result:
-    """Forward and backward, the softmax of the OT weights included; label weights are uniform."""
+    """Run forward and backward, with the softmax of the OT weights; label weights are uniform."""
     alpha = frame_weights(given.weight_logits, given.frames)
     beta = length_mask(given.tokens, given.labels.shape[1]) / given.tokens[:, None]
     loss = ottc_loss(given.logits, alpha, given.labels, beta, given.frames, given.tokens)
@@ -55,9 +55,9 @@ def ctc(given: Batch) -> Result:
 
 
 def check(given: Batch, result: Result) -> None:
-    """Value and gradient in logits from a dense log-softmax, and overlaps of intervals, all in float64.
+    """Check value and gradient in logits against a dense log-softmax and overlaps of intervals, in float64.
 
-    The gradient in the weights' logits is held against a step of the loss along it.
+    The gradient in the weights' logits is checked by a step of the loss along it.
     """
     for row, (frames, tokens) in enumerate(zip(given.frames.tolist(), given.tokens.tolist())):
         logits = given.logits[row, :frames].detach().double()
@@ -73,7 +73,7 @@ def check(given: Batch, result: Result) -> None:
 
 
 def _overlaps(weight_logits: Tensor, tokens: int) -> Tensor:
-    """``(T, U)``: how much of each frame's interval lies in each label's, on the line from 0 to 1."""
+    """Compute the overlap of each frame's interval with each label's on the line from 0 to 1: ``(T, U)``."""
     ends = torch.cumsum(torch.softmax(weight_logits, 0), 0)
     begins = F.pad(ends[:-1], (1, 0))
     bounds = torch.arange(tokens + 1, dtype=ends.dtype) / tokens

@@ -1,4 +1,4 @@
-"""What is shown of the measurements: tables, JSON rows, and figures of cost against size."""
+"""Output of the measurements: tables, JSON rows, and figures of cost against size."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from rich.table import Table
 from benchmarks.harness import OURS, Bench, Row, Size
 from isotone.files import atomic_write
 
-# Colours that stay apart for the colour-blind (Okabe & Ito); ours comes first.
+# Colours that the colour-blind can distinguish (Okabe & Ito); ours comes first.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _PACKAGES = ("isotone", "torch", "torchaudio", "numba", "numpy", "scipy")
 
 
 def machine(threads: int, benches: Sequence[Bench]) -> dict[str, str]:
-    """The processor, its cores and load, threads, and the versions of everything that is timed."""
+    """Describe the processor, its cores and load, threads, and the versions of everything that is timed."""
     peers = sorted({peer.package for bench in benches for peer in bench.peers if peer.package})
     versions = {name: _version(name) for name in ("python", *_PACKAGES, *peers)}
     return {
@@ -38,7 +38,7 @@ def machine(threads: int, benches: Sequence[Bench]) -> dict[str, str]:
 
 
 def table(bench: Bench, rows: Sequence[Row]) -> Table:
-    """The rows of one benchmark as a table for the terminal."""
+    """Make a table of one benchmark's rows for the terminal."""
     shown = Table(title=f"{bench.name}: {bench.about}", title_justify="left", title_style="bold")
     shown.add_column("size", no_wrap=True)
     shown.add_column("peer", no_wrap=True)
@@ -66,14 +66,14 @@ def table(bench: Bench, rows: Sequence[Row]) -> Table:
 
 
 def write_json(path: Path, rows: Sequence[Row], of_machine: Mapping[str, str]) -> None:
-    """A list of rows; each names the machine that it was measured on."""
+    """Write a list of rows; each names the machine that it was measured on."""
     with atomic_write(path) as file:
         json.dump([{**asdict(row), "machine": dict(of_machine)} for row in rows], file, indent=1)
         file.write("\n")
 
 
 def curves(rows: Sequence[Row]) -> dict[str, list[tuple[float, float]]]:
-    """Of everybody, ours first, the points (size, milliseconds) of the sweep."""
+    """Return the points (size, milliseconds) of the sweep of every contender, ours first."""
     found: dict[str, dict[float, float]] = {OURS: {}}
     for row in rows:
         if row.swept:
@@ -84,9 +84,9 @@ def curves(rows: Sequence[Row]) -> dict[str, list[tuple[float, float]]]:
 
 
 def exponents(rows: Sequence[Row]) -> dict[str, float]:
-    """The k of cost ~ size^k of everybody that has at least three points: least squares in logarithms.
+    """Fit k of cost ~ size^k for every contender with at least three points: least squares in logarithms.
 
-    Only the larger half of the points (but at least three) counts, for fixed costs bend the curve's foot.
+    Only the larger half of the points (but at least three) counts: fixed costs bend the start of the curve.
     """
     fitted = {}
     for name, points in curves(rows).items():
@@ -105,7 +105,7 @@ def figure(bench: Bench, sizes: Sequence[Size], rows: Sequence[Row], folder: Pat
     drawing = Figure(figsize=(8.2, 4.4), layout="constrained")
     axes = drawing.add_subplot()
     for i, (name, curve) in enumerate(points.items()):
-        # beyond as many curves as there are colours, other markers tell them apart
+        # where colours repeat, markers differ
         colour, marker = _COLOURS[i % len(_COLOURS)], "os^"[i // len(_COLOURS) % 3]
         label = f"{name}: ${bench.axis}^{{{slopes[name]:.2f}}}$" if name in slopes else name
         ours = name == OURS
@@ -133,7 +133,7 @@ def figure(bench: Bench, sizes: Sequence[Size], rows: Sequence[Row], folder: Pat
 
 
 def _in_proportion(axis: str, sizes: Sequence[Size]) -> str:
-    """How the other numbers of the sweep go with the axis."""
+    """Describe the other numbers of the sweep in terms of the axis."""
     swept = [size.dims for size in sizes if size.swept]
     parts = []
     for name in swept[0]:

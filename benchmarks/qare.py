@@ -1,8 +1,8 @@
 """A training step of a Wav2Vec2-tiny encoder under InfoNCE, with and without quadratic assignment regularisation.
 
-The encoder's part of a step is the same for every contender and grows with the batch alone; it is run in slices, as
-large batches are where memory is short, and timed with every contender: gradients reach each slice from the loss of
-all embeddings (Gao et al. 2021, without the first pass, for the slices' embeddings are given).
+The encoder's part of a step is the same for every contender and grows with the batch alone; it runs in slices, as for
+large batches in little memory, and is timed with every contender: gradients reach each slice from the loss of all
+embeddings (Gao et al. 2021, without the first pass, because the slices' embeddings are given).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SLICE = 32
 
 
 class Step(NamedTuple):
-    """What a step reads: an encoder, a slice of audio, how many such slices a batch has, and its embeddings."""
+    """Inputs of a step: an encoder, a slice of audio, the number of such slices in a batch, and its embeddings."""
 
     encoder: nn.Module
     audio: Tensor
@@ -35,7 +35,7 @@ class Step(NamedTuple):
 
 
 def inputs(dims: Mapping[str, int]) -> Step:
-    """Two views of N recordings of half a second, and unit embeddings of D dimensions."""
+    """Make two views of N recordings of half a second, and unit embeddings of D dimensions."""
     torch.manual_seed(0)
     size = min(_SLICE, dims["N"])
     audio = 0.1 * torch.randn(size, round(_SECONDS * 16_000))
@@ -46,7 +46,7 @@ def inputs(dims: Mapping[str, int]) -> Step:
 
 
 def _step(step: Step, loss: nn.Module) -> tuple[Tensor, Tensor]:
-    """Loss and the gradient in the first view, after forward and backward of the encoder over all slices."""
+    """Compute loss and gradient in the first view, after forward and backward of the encoder over all slices."""
     value = loss(step.a, step.b)
     gradient = torch.autograd.grad(value, (step.a, step.b))
     if isinstance(step.encoder, SpeechEncoder):
@@ -74,7 +74,7 @@ def without(step: Step) -> tuple[Tensor, Tensor]:
 
 
 def autograd(step: Step) -> tuple[Tensor, Tensor]:
-    """The same loss by torch's own differentiable eigenvalues."""
+    """Compute the same loss by torch's own differentiable eigenvalues."""
 
     def loss(a: Tensor, b: Tensor) -> Tensor:
         x, y = (torch.linalg.eigvalsh(costs(v, v, "euclidean")) for v in (a, b))
@@ -91,7 +91,7 @@ def same(step: Step, result: tuple[Tensor, Tensor], theirs: tuple[Tensor, Tensor
 
 
 def check(step: Step, result: tuple[Tensor, Tensor]) -> None:
-    """The value by float64 eigenvalues."""
+    """Check the value by float64 eigenvalues."""
     a, b = (v.detach().double() for v in (step.a, step.b))
     x, y = (torch.linalg.eigvalsh(torch.cdist(v, v)) for v in (a, b))
     right = InfoNCE(metric="euclidean")(a, b) - x @ y.flip(0) / len(a) ** 2

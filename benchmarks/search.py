@@ -1,7 +1,7 @@
-"""One query against an index: codes, then OPAS on what they find, next to OPAS on everything.
+"""One query against an index: codes, then OPAS on their candidates, beside OPAS on everything.
 
-``python -m benchmarks.search`` builds an index of a million synthetic sequences (5 GB of disk) and says how fast it is
-built and searched and what it finds; ``--quick`` takes four thousand.
+``python -m benchmarks.search`` builds an index of a million synthetic sequences (5 GB of disk). It prints how fast the
+index is built and searched, and its recall; ``--quick`` takes four thousand.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _BLOCK = 10_000
 
 @dataclass(frozen=True)
 class Search:
-    """An open index, the model, queries ``(Q, m, d)``, and how long the codes took to make, in seconds."""
+    """An open index, the model, queries ``(Q, m, d)``, and the seconds that the codes took."""
 
     index: SearchIndex
     searcher: OPASSearcher
@@ -46,7 +46,9 @@ class Search:
 
 
 def make(folder: Path, items: int, positives: int) -> Search:
-    """Sequences of 20 of 2000 sounds in noise; each query has ``positives`` copies, all but one with silent windows.
+    """Make sequences of 20 of 2000 sounds in noise.
+
+    Each query has ``positives`` copies, all but one with silent windows.
 
     A query is 6 windows of an item, in order. Windows of items and of queries have noise of their own: a window of the
     query and its original have a cosine of 0.8 on average.
@@ -62,8 +64,8 @@ def make(folder: Path, items: int, positives: int) -> Search:
     with (folder / store.VECTORS).open("wb") as file:
         for first in range(0, items, _BLOCK):
             count = min(_BLOCK, items - first)
-            heard = torch.randint(_SOUNDS, (count, _N), generator=generator)
-            block = noisy(sounds[heard], 0.8)
+            chosen = torch.randint(_SOUNDS, (count, _N), generator=generator)
+            block = noisy(sounds[chosen], 0.8)
             for q in range(_QUERIES if first == 0 else 0):
                 own = block[q * positives].clone()
                 chosen = torch.randperm(_N, generator=generator)[:_M].sort().values
@@ -93,7 +95,7 @@ def make(folder: Path, items: int, positives: int) -> Search:
 
 @torch.no_grad()
 def exhaustive(inputs: Search, query: Tensor, top: int = 10) -> list[int]:
-    """OPAS's best items of all."""
+    """Find OPAS's best items among all."""
     scores = [
         inputs.searcher.score(
             query, *inputs.index.take(np.arange(first, min(first + _BLOCK, len(inputs.index))))
@@ -104,7 +106,7 @@ def exhaustive(inputs: Search, query: Tensor, top: int = 10) -> list[int]:
 
 
 def two_stages(inputs: Search, query: Tensor, top: int = 10) -> list[int]:
-    """What a search does: codes, OPAS, and the windows of the best."""
+    """Search in two stages: codes, then OPAS, and the windows of the best."""
     items, _ = rank(inputs.index, inputs.searcher, query)
     best_selection(query, *inputs.index.take(items[:top]))
     return items[:top].tolist()
@@ -172,9 +174,9 @@ def main(
     """Build an index of synthetic sequences, search it, and compare with OPAS on everything."""
     use_threads(threads)
     items = 4_000 if quick else items
-    with tempfile.TemporaryDirectory(dir=folder) as place:
-        made = make(Path(place), items, positives)
-        sizes = {file.name: file.stat().st_size for file in Path(place).iterdir()}
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        made = make(Path(temporary), items, positives)
+        sizes = {file.name: file.stat().st_size for file in Path(temporary).iterdir()}
         typer.echo(f"{items} items, {positives} relevant to a query, {threads} threads")
         typer.echo(f"build: {made.build_s:.1f} s, {items / made.build_s:.0f} items/s (centroids and codes)")
         memory = sum(sizes[name] for name in (store.CODES, store.ITEMS, store.CENTROIDS)) / items

@@ -1,8 +1,8 @@
 """Clips that are in an index, and clips that are not, against the threshold that was measured on the index.
 
 ``python -m benchmarks.search_threshold FOLDER OTHER...`` indexes FOLDER, searches for clips of it and of the others, as
-they are and damaged, and prints a table: of clips of FOLDER the share whose first match is their own place, of the
-others' the share that matches anything.
+they are and damaged, and prints a table: for clips of FOLDER the share whose first match is the clip's own position,
+for clips of the others the share that matches anything.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from scipy.signal import butter, sosfilt
 
 from isotone import audio
 from isotone.batch.inputs import find_audio
+from isotone.evaluation import markdown_table
 from isotone.interfaces import Searcher
 from isotone.search import SearchIndex, bar, build_index, open_searcher, query_vectors, search
 
@@ -31,7 +32,7 @@ Change = Callable[[NDArray[np.float32], int], NDArray[np.float32]]
 
 
 def noisy(db: float) -> Change:
-    """White noise so many dB below the clip."""
+    """Add white noise so many dB below the clip."""
 
     def change(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
         noise = np.random.default_rng(len(samples)).standard_normal(len(samples))
@@ -41,12 +42,12 @@ def noisy(db: float) -> Change:
 
 
 def telephone(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
-    """300 to 3400 Hz."""
+    """Pass 300 to 3400 Hz."""
     return np.asarray(sosfilt(butter(4, (300, 3400), "band", fs=rate, output="sos"), samples), np.float32)
 
 
 def mp3(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
-    """Through the strongest compression of MP3."""
+    """Apply the strongest compression of MP3."""
     file = io.BytesIO()
     soundfile.write(file, samples, rate, format="MP3", compression_level=0.99)
     file.seek(0)
@@ -65,7 +66,7 @@ CHANGES: dict[str, Change] = {
 def clips(
     files: list[Path], rate: int, seconds: int, count: int
 ) -> list[tuple[Path, float, NDArray[np.float32]]]:
-    """Clips that begin anywhere in files drawn at random: file, start in seconds, samples."""
+    """Draw clips anywhere in random files: file, start in seconds, samples."""
     rng = np.random.default_rng(seconds)
     found: list[tuple[Path, float, NDArray[np.float32]]] = []
     for _ in range(20 * count):
@@ -85,7 +86,7 @@ def clips(
 def matched(
     index: SearchIndex, searcher: Searcher, clip: NDArray[np.float32], file: Path | None, start: float
 ) -> bool:
-    """Tell if a clip's best place is a match and, where a file is given, the right one."""
+    """Tell if a clip's best position is a match and, where a file is given, the right one."""
     query = query_vectors(searcher, clip)
     best = search(index, searcher, query, top=1)[0]
     least = bar(index, searcher, query, best.item)
@@ -99,17 +100,16 @@ def main(
     model: Annotated[Path | None, typer.Option(help="Folder of a search model. Default: log-mel.")] = None,
     count: Annotated[int, typer.Option(min=1, help="Clips of each length.")] = 100,
 ) -> None:
-    """Hits and false alarms of searches at the index's own threshold."""
+    """Print hits and false alarms of searches at the index's own threshold."""
     searcher = open_searcher(model)
-    with tempfile.TemporaryDirectory() as place:
-        built = build_index([folder], searcher, Path(place, "index"))
-        index = SearchIndex.open(Path(place, "index"))
+    with tempfile.TemporaryDirectory() as temporary:
+        built = build_index([folder], searcher, Path(temporary, "index"))
+        index = SearchIndex.open(Path(temporary, "index"))
         typer.echo(f"{built.done} files, {built.seconds / 3600:.2f} h; threshold {index.threshold}\n")
         lengths = [
             s for s in _SECONDS if s <= searcher.window_s + (searcher.item_windows - 1) * searcher.hop_s
         ]
-        typer.echo(f"| clips of | changed | {' | '.join(f'{s} s, %' for s in lengths)} |")
-        typer.echo("|---|---|" + "---|" * len(lengths))
+        rows = []
         for source in (folder, *others):
             drawn = [clips(find_audio([source]), searcher.sample_rate, s, count) for s in lengths]
             for name, change in CHANGES.items():
@@ -121,7 +121,9 @@ def main(
                         for path, start, clip in some
                     ]  # fmt: skip
                     cells.append(f"{100 * np.mean(hits):.0f}" if hits else "")
-                typer.echo(f"| {source.name} | {name} | {' | '.join(cells)} |")
+                rows.append([source.name, name, *cells])
+    head = ["clips of", "changed", *(f"{s} s, %" for s in lengths)]
+    typer.echo(markdown_table(head, rows), nl=False)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ _FAR = 1e12
 
 
 def walks(dims: Mapping[str, int]) -> Pair:
-    """Two batches of smooth random walks, ``(B, n, d)`` and ``(B, m, d)``, float32."""
+    """Draw two batches of smooth random walks, ``(B, n, d)`` and ``(B, m, d)``, float32."""
     generator = torch.Generator().manual_seed(0)
     pair = []
     for size in (dims["n"], dims["m"]):
@@ -50,7 +50,7 @@ def tslearn(pair: Pair) -> Result:
 
 
 def reference(pair: Pair) -> Result:
-    """The recursion of Cuturi & Blondel 2017, one anti-diagonal at a time, by autograd in float64."""
+    """Run the recursion of Cuturi & Blondel 2017, one anti-diagonal at a time, by autograd in float64."""
     x, y = (sequences.detach().double().requires_grad_() for sequences in pair)
     n, m = x.shape[1], y.shape[1]
     costs = (x.square().sum(-1)[:, :, None] + y.square().sum(-1)[:, None]) - 2 * x @ y.mT
@@ -76,7 +76,7 @@ def check(pair: Pair, result: Result) -> None:
 
 
 def same(pair: Pair, result: Result, theirs: Result) -> None:
-    """Values; and gradients to a fiftieth of the largest, for theirs go through float32 sums."""
+    """Compare values, and gradients to a fiftieth of the largest: theirs go through float32 sums."""
     torch.testing.assert_close(result[0].double(), theirs[0].double(), rtol=1e-5, atol=1e-4)
     for mine, other in zip(result[1], theirs[1]):
         torch.testing.assert_close(mine, other, rtol=0, atol=0.02 * float(mine.abs().max()))
@@ -88,7 +88,7 @@ def ours_hard(pair: Pair) -> Tensor:
 
 
 def dtaidistance(pair: Pair) -> Tensor:
-    """Its compiled distance, pair by pair; it wants float64, and gives the root of the sum of squares."""
+    """Compute its compiled distance, pair by pair; it needs float64, and returns the root of the sum of squares."""
     from dtaidistance import dtw_ndim
 
     x, y = (sequences.detach().double().numpy() for sequences in pair)
@@ -96,7 +96,7 @@ def dtaidistance(pair: Pair) -> Tensor:
 
 
 def fastdtw(pair: Pair) -> Tensor:
-    """The approximation of radius 1, pair by pair."""
+    """Compute the approximation of radius 1, pair by pair."""
     from fastdtw import fastdtw as approximate
 
     x, y = (sequences.detach().numpy() for sequences in pair)
@@ -117,7 +117,7 @@ def no_shorter(pair: Pair, result: Tensor, theirs: Tensor) -> None:
 
 
 def check_hard(pair: Pair, result: Tensor) -> None:
-    """At most what the straight path costs."""
+    """Check that the cost is at most that of the straight path."""
     x, y = (sequences.detach() for sequences in pair)
     n, m = x.shape[1], y.shape[1]
     steps = max(n, m)

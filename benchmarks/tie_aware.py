@@ -1,4 +1,4 @@
-"""Tie-aware average precision by counting sort, against rankings that are sorted."""
+"""Tie-aware average precision by counting sort, against sorted rankings."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def sklearn_sort(given: Codes) -> np.ndarray:
 
 
 def numpy_count(given: Codes) -> np.ndarray:
-    """Counting without sorting, in whole-array operations; then one sum over all ranks."""
+    """Count without sorting, in whole-array operations; then sum over all ranks."""
     out = []
     for query, relevant in zip(given.queries[:, 0], given.relevant):
         distance = np.bitwise_count(query ^ given.items[:, 0])
@@ -63,7 +63,7 @@ def numpy_count(given: Codes) -> np.ndarray:
 
 
 def _by_ranks(n: np.ndarray, hits: np.ndarray) -> float:
-    """Proposition 1 as it is printed: a sum over ranks."""
+    """Compute proposition 1 as printed: a sum over ranks."""
     group = np.repeat(np.arange(len(n)), n)
     before, hits_before = (np.cumsum(x) - x for x in (n, hits))
     rank = np.arange(1, len(group) + 1)
@@ -73,7 +73,7 @@ def _by_ranks(n: np.ndarray, hits: np.ndarray) -> float:
 
 
 def within_range(given: Codes, result: np.ndarray, theirs: np.ndarray) -> None:
-    """A sorted ranking has its ties in some order: its value lies between those of the worst and the best."""
+    """Check that a sorted ranking, with ties in some order, lies between the worst and the best order."""
     spread = average_precision_range(histogram(given.queries, given.items, given.relevant, 64))
     assert (theirs >= spread.low - 1e-9).all(), "below the worst order of the ties"
     assert (theirs <= spread.high + 1e-9).all(), "above the best order of the ties"
@@ -81,7 +81,7 @@ def within_range(given: Codes, result: np.ndarray, theirs: np.ndarray) -> None:
 
 
 def by_thresholds(given: Codes, result: np.ndarray, theirs: np.ndarray) -> None:
-    """scikit-learn takes all tied items at once: each relevant one has the precision at its group's end."""
+    """Compare with scikit-learn, where each tied relevant item has the precision at its group's end."""
     counts = histogram(given.queries, given.items, given.relevant, 64)
     n, hits = counts.sum(2), counts[:, :, 1]
     precision = np.cumsum(hits, 1) / np.maximum(np.cumsum(n, 1), 1)
@@ -93,7 +93,7 @@ def same(given: Codes, result: np.ndarray, theirs: np.ndarray) -> None:
 
 
 def check(given: Codes, result: np.ndarray) -> None:
-    """Equal to sorting where there are no ties: the items of one query at one distance each."""
+    """Check that it equals sorting where there are no ties: one query's items at different distances."""
     _, first = np.unique(np.bitwise_count(given.queries[0, 0] ^ given.items[:, 0]), return_index=True)
     few = Codes(given.queries[:1], given.items[first], given.relevant[:1, first].copy())
     few.relevant[0, ::2] = True

@@ -2,13 +2,14 @@
 
 Every call trains from scratch, set-up and the last checkpoint included: the same encoder, batches, precision and
 learning rate; recordings of one length, so that both make the same batches. Ours reads its audio from disk; the example
-has everything in memory, as ``run_speech_recognition_ctc.py`` does after its preprocessing. A vocabulary of 29 is that
-of English letters; one of thousands is that of Chinese characters, or of subwords.
+has everything in memory, as ``run_speech_recognition_ctc.py`` does after its preprocessing. A vocabulary of 29 stands
+for English letters, one of thousands for Chinese characters or subwords.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import string
 import tempfile
 from collections.abc import Mapping
@@ -19,14 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import soundfile
 import torch
-from omegaconf import OmegaConf
 
 from benchmarks.harness import Bench, Peer, Size
 from isotone.corpus.folder import FolderCorpus
 from isotone.model import DecodingConfig, Model
 from isotone.model.encoder import SpeechEncoder
 from isotone.text.tokenizer import CharacterTokenizer
-from isotone.training.config import Recipe
+from isotone.training.config import Recipe, Training
 from isotone.training.data import Utterances
 from isotone.training.loop import Trainer
 from isotone.training.objective import Objective
@@ -40,7 +40,7 @@ _LR = 1e-4
 
 
 class Work(NamedTuple):
-    """A corpus on disk (it goes with the object), its characters, and how much of it to train on."""
+    """A corpus on disk (deleted with the object), its characters, and the amount to train on."""
 
     corpus: tempfile.TemporaryDirectory[str]
     tokenizer: CharacterTokenizer
@@ -49,7 +49,7 @@ class Work(NamedTuple):
 
 
 def inputs(dims: Mapping[str, int]) -> Work:
-    """Noise of so many seconds with random letters, B recordings a step; V tokens with the three special ones."""
+    """Write noise of so many seconds with random letters, B recordings per step; V tokens, three of them special."""
     rng = np.random.default_rng(0)
     folder = tempfile.TemporaryDirectory()
     count = dims["V"] - len(_SPECIAL)
@@ -74,7 +74,7 @@ def ottc(work: Work) -> float:
 
 
 def _train(work: Work, name: str) -> float:
-    """Train; the mean loss of the last step, in nats a token."""
+    """Train; return the mean loss of the last step in nats per token."""
     torch.manual_seed(0)
     reading = DecodingConfig(
         name, {"name": f"{name}-greedy"}, name, {"name": "ctc" if name == "ctc" else "segmental"}
@@ -85,17 +85,17 @@ def _train(work: Work, name: str) -> float:
     settings: dict[str, Any] = {
         "steps": work.steps, "batch_size": work.batch, "lr": _LR, "save_every": 10**6, "trackers": ["none"],
     }  # fmt: skip
-    recipe = OmegaConf.merge(OmegaConf.structured(Recipe), {"train": settings})
+    recipe = Recipe(train=Training(**settings))
     with tempfile.TemporaryDirectory() as folder:
         data = Utterances(rows, work.tokenizer, _RATE, frames=model.encoder.frames)
         with redirect_stdout(io.StringIO()):  # the progress bar
             Trainer(objective, data, recipe, Path(folder), None, make_accelerator(recipe, Path(folder))).fit()
-        rows_of = [OmegaConf.create(line) for line in Path(folder, "metrics.jsonl").read_text().splitlines()]
-    return float(rows_of[-1].loss)
+        rows_of = [json.loads(line) for line in Path(folder, "metrics.jsonl").read_text().splitlines()]
+    return float(rows_of[-1]["loss"])
 
 
 def transformers_trainer(work: Work) -> float:
-    """The loop of transformers' ``run_speech_recognition_ctc.py`` on the same encoder, data and batches."""
+    """Run the loop of transformers' ``run_speech_recognition_ctc.py`` on the same encoder, data and batches."""
     import transformers
     from transformers import Trainer as TheirTrainer
     from transformers import TrainingArguments, Wav2Vec2FeatureExtractor, Wav2Vec2ForCTC
@@ -139,13 +139,13 @@ def transformers_trainer(work: Work) -> float:
 
 
 def check(work: Work, loss: float) -> None:
-    """It learned something: random weights say log V or more a token."""
+    """Check that it learned something: random weights give log V or more per token."""
     assert np.isfinite(loss)
     assert 0 < loss < 20 * np.log(len(work.tokenizer))
 
 
 def same(work: Work, mine: float, theirs: float) -> None:
-    """Losses of the same task from other random weights: of one order."""
+    """Check that losses from other random weights are of the same order."""
     assert np.isfinite(theirs)
     assert 0.2 < mine / theirs < 5
 

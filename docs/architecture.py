@@ -94,6 +94,23 @@ def reduced(graph: Mapping[str, set[str]]) -> Graph:
     }
 
 
+def _placed(rows: dict[int, list[str]], arrows: Graph) -> dict[str, tuple[float, float]]:
+    """Coordinates of the rooms: in every row they are ordered by the means of their neighbours, for few crossings."""
+    beside: Graph = {name: set(others) for name, others in arrows.items()}
+    for name, others in arrows.items():
+        for other in others:
+            beside[other].add(name)
+    x: dict[str, float] = {}
+    for turn in range(21):
+        for level in sorted(rows, reverse=turn % 2 == 1):
+            row = rows[level]
+            if turn:
+                row.sort(key=lambda name: sum(x[o] for o in beside[name]) / max(1, len(beside[name])))
+            step = 9.6 / max(4, len(row))
+            x |= {name: (i - (len(row) - 1) / 2) * step + 0.35 * (level % 2) for i, name in enumerate(row)}
+    return {name: (x[name], float(level)) for level, row in rows.items() for name in row}
+
+
 def draw(path: Path) -> None:
     """Write the drawing."""
     import matplotlib as mpl
@@ -107,11 +124,7 @@ def draw(path: Path) -> None:
     rows: dict[int, list[str]] = defaultdict(list)
     for name in sorted(height):
         rows[height[name]].append(name)
-    place = {
-        name: ((i - (len(row) - 1) / 2) * 2.3, float(level))
-        for level, row in rows.items()
-        for i, name in enumerate(row)
-    }
+    place = _placed(rows, reduced(graph))
     figure, axes = plt.subplots(figsize=(9, 0.95 * len(rows) + 0.6))
     for name, others in sorted(reduced(graph).items()):
         for other in sorted(others):

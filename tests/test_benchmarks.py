@@ -152,7 +152,7 @@ def test_every_round_calls_everybody_once() -> None:
 
 
 def test_long_calls_are_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter(range(0, 10_000, 100))  # every look at it is 100 s later
+    clock = iter(range(0, 10_000, 100))  # every reading is 100 s later
     monkeypatch.setattr(harness.time, "perf_counter", lambda: float(next(clock)))
     times = harness.interleaved({"slow": lambda: None}, seconds=1.0)
     assert times == {"slow": [100_000.0]}
@@ -169,7 +169,7 @@ def test_memory_is_what_a_call_touches_at_its_peak(toys: ModuleType) -> None:
 def test_the_exponent_of_a_power_is_found_in_the_larger_sizes() -> None:
     sizes = [100, 200, 400, 800, 1600, 3200]
     rows = [row(n, 5e-6 * n**2, "peer", 3e-3 * n**1.5) for n in sizes]
-    rows[0] = row(100, 500.0, "peer", 900.0)  # a fixed cost bends the foot
+    rows[0] = row(100, 500.0, "peer", 900.0)  # a fixed cost bends the start of the curve
     slopes = output.exponents(rows)
     assert slopes["isotone"] == pytest.approx(2, abs=1e-6)
     assert slopes["peer"] == pytest.approx(1.5, abs=1e-6)

@@ -1,4 +1,4 @@
-"""The wheel in a fresh environment, with other people's plugins beside it: what a user gets, as he gets it."""
+"""The wheel in a fresh environment, with plugins of other distributions, as a user installs them."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], env=_plain(), check=True)
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install", "--quiet"]
     subprocess.run([*pip, "--no-deps", "--no-index", str(wheel), *map(str, others)], env=_plain(), check=True)
-    # the dependencies, from where the tests have them: a line of a path, so that no editable install comes along
+    # the dependencies come from the tests' environment: a path in a .pth file, which brings no editable install
     (packages,) = folder.glob("lib/python*/site-packages")
     paths = dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib"))
     (packages / "dependencies.pth").write_text("".join(f"{path}\n" for path in paths))
@@ -245,7 +245,7 @@ def test_a_recipe_trains_with_plugins_of_others(
     for alignment in files.read_folder(run / "forced").alignments.values():
         tier = [s for s in alignment.tier("phones") if s.label]
         assert tier, "the phones of the text"
-        # a uniform aligner was at work: frames of 20 ms, one more or less
+        # the uniform aligner ran: frames of 20 ms, give or take one
         shares = [s.duration for s in tier[1:-1]]
         assert max(shares) - min(shares) < 0.0201
     again = environment.run("isotone", "train", recipe, f"output={run}", "objective.ctc.loss.gamma=9", code=2)

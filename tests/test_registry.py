@@ -19,7 +19,7 @@ GROUP = "isotone_test.losses"
 
 @pytest.fixture
 def install(tmp_path, monkeypatch):
-    """A function that installs a distribution: its module's source and the names it declares."""
+    """Return a function that installs a distribution from the source of its module and the names it declares."""
     monkeypatch.syspath_prepend(str(tmp_path))
     modules = []
 
@@ -254,3 +254,13 @@ def test_every_declared_format_imports():
     assert {"textgrid", "ctm", "json", "srt", "vtt", "audacity", "elan", "csv", "timit"} <= {
         row.name for row in rows
     }
+
+
+def test_a_class_of_this_process_can_be_removed_again(install, losses):
+    install("good", GOOD, ottc="Loss")
+    losses.register("mine")(dict)
+    losses.unregister("mine")
+    assert losses.names() == ["ottc"]
+    for name in ("mine", "ottc"):
+        with pytest.raises(UnknownPlugin, match=f"No loss named '{name}' was registered in this process"):
+            losses.unregister(name)

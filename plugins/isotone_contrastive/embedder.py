@@ -1,4 +1,4 @@
-"""Recordings to vectors: an encoder of frames, pooling over time, and the projection that losses compare."""
+"""Embedding of recordings: an encoder of frames, pooling over time, and the projection that losses compare."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _BLOCK = 64
 
 
 def pad(rows: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """Sequences ``(T, ...)`` to a batch ``(B, T, ...)`` padded with zeros, and their lengths ``(B,)`` int64."""
+    """Pad sequences ``(T, ...)`` to a batch ``(B, T, ...)`` with zeros; also return their lengths ``(B,)`` int64."""
     return nn.utils.rnn.pad_sequence(list(rows), batch_first=True), torch.tensor([len(row) for row in rows])
 
 
 class Body(nn.Module, ABC):
-    """What makes frames of a recording, in two parts: one without parameters, to be kept, and one to be trained.
+    """Encoder of recordings in two parts: inputs without parameters, computed once, and a trained network over them.
 
     Attributes:
         size: Features D of a frame.
@@ -41,15 +41,15 @@ class Body(nn.Module, ABC):
 
     @abstractmethod
     def inputs(self, recordings: Sequence[Samples]) -> list[Tensor]:
-        """What :meth:`forward` reads of each recording: ``(T, F)`` float32."""
+        """Compute the input of :meth:`forward` for each recording: ``(T, F)`` float32."""
 
     @abstractmethod
     def forward(self, values: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Padded inputs ``(B, T, F)`` and lengths to frames ``(B, T', D)`` and lengths."""
+        """Encode padded inputs ``(B, T, F)`` with lengths to frames ``(B, T', D)`` with lengths."""
 
 
 class LogMelConv(Body):
-    """A small convolutional net over log-mel frames of 20 ms: what trains on one CPU core in seconds.
+    """A small convolutional net over log-mel frames of 20 ms; it trains on one CPU core in seconds.
 
     Args:
         width: Channels.
@@ -78,7 +78,7 @@ class LogMelConv(Body):
 
     @torch.no_grad()
     def inputs(self, recordings: Sequence[Samples]) -> list[Tensor]:
-        """See :class:`Body`: log-mel frames, normalised a recording; at least one."""
+        """See :class:`Body`: log-mel frames, normalised per recording; at least one."""
         rows: list[Tensor] = []
         for block in _blocks(recordings):
             values, lengths = self.front_end(*pad([torch.from_numpy(samples) for samples in block]))
@@ -95,11 +95,11 @@ class LogMelConv(Body):
 
 
 class WaveBody(Body):
-    """An encoder of isotone, on samples.
+    """An encoder of isotone that reads samples.
 
     Args:
         encoder: Any.
-        reads: What is pooled: ``"last"``, a layer, or ``"features"``.
+        reads: The layer that is pooled: ``"last"``, a layer, or ``"features"``.
     """
 
     def __init__(self, encoder: Encoder, reads: str | int = "last") -> None:
@@ -120,12 +120,12 @@ class WaveBody(Body):
 
 
 class Embedder(nn.Module):
-    """Recordings to unit vectors.
+    """Network that maps recordings to unit vectors.
 
     Args:
-        body: Makes frames.
+        body: Encoder of frames.
         size: Dimensions of the projection that losses see.
-        parts: Equal parts of time that are averaged each by itself: what comes first stays apart from what comes last.
+        parts: Equal parts of time that are averaged separately, so that the order of sounds counts.
         hidden: Width of the projection's hidden layer; 0 makes it linear.
 
     Raises:
@@ -143,23 +143,23 @@ class Embedder(nn.Module):
         self.projection = projection((parts + 1) * body.size, size, hidden)
 
     def features(self, values: Tensor, lengths: Tensor) -> Tensor:
-        """Maximum over the frames, and their mean in each part: ``(B, (1 + parts) D)``; 0 where there is no frame."""
+        """Pool frames: maximum, and mean of each part, ``(B, (1 + parts) D)``; 0 where there is no frame."""
         frames, count = self.body(values, lengths)
-        place = torch.arange(frames.shape[1], device=frames.device)
-        inside = place < count[:, None]
+        index = torch.arange(frames.shape[1], device=frames.device)
+        inside = index < count[:, None]
         most = frames.masked_fill(~inside[..., None], -torch.inf).amax(1)
-        part = place * self.parts // count.clamp(min=1)[:, None]
+        part = index * self.parts // count.clamp(min=1)[:, None]
         shares = (F.one_hot(part.clamp(max=self.parts - 1), self.parts) * inside[..., None]).to(frames.dtype)
         means = shares.mT @ frames / shares.sum(1).clamp(min=1)[..., None]
         return torch.cat([most.masked_fill(count[:, None] == 0, 0.0), means.flatten(1)], 1)
 
     def forward(self, values: Tensor, lengths: Tensor) -> Tensor:
-        """Padded inputs of the body ``(B, T, F)`` and lengths ``(B,)`` to unit vectors ``(B, size)``."""
+        """Embed padded inputs of the body ``(B, T, F)`` with lengths ``(B,)`` as unit vectors ``(B, size)``."""
         return F.normalize(self.projection(self.features(values, lengths)), dim=1)
 
     @torch.no_grad()
     def embed(self, inputs: Sequence[Tensor], *, features: bool = False) -> Tensor:
-        """Vectors of inputs of the body, without gradient, in evaluation mode: ``(N, size)``, or :meth:`features`."""
+        """Embed inputs of the body without gradient, in evaluation mode: ``(N, size)``, or their :meth:`features`."""
         was = self.training
         self.eval()
         try:
@@ -170,7 +170,7 @@ class Embedder(nn.Module):
 
 
 def build_embedder(spec: Mapping[str, Any], *, size: int, hidden: int, parts: int) -> Embedder:
-    """From configuration: ``{name: conv, ...}`` is :class:`LogMelConv`, other names are encoders of isotone."""
+    """Build from configuration: ``{name: conv, ...}`` is :class:`LogMelConv`, other names are encoders of isotone."""
     options = {str(key): value for key, value in spec.items()}
     if options.get("name") == "conv":
         options.pop("name")
@@ -180,7 +180,7 @@ def build_embedder(spec: Mapping[str, Any], *, size: int, hidden: int, parts: in
 
 
 def save_encoder(embedder: Embedder, folder: Path) -> None:
-    """Write what was trained: an encoder that ``encoder.source=FOLDER`` of a recipe loads, or the weights of a net."""
+    """Write the trained part: an encoder that a recipe loads by ``encoder.source=FOLDER``, or the weights of a net."""
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-r"""The maths of contrasting pairs: costs between views, and losses of rows of costs.
+r"""Mathematics of contrastive pairs: costs between views, and losses of rows of costs.
 
 A cost is low where two items are alike: a Euclidean distance, or minus a cosine. ``R`` rows (anchors) choose among
 ``C`` columns (candidates), one of which, ``positive``, is the other view of the anchor's item. Every loss here is the
@@ -21,7 +21,7 @@ from torch.nn import functional as F
 
 Metric = Literal["euclidean", "cosine"]
 METRICS = ("euclidean", "cosine")
-#: Which pairs compete: view A's rows against B; also B's against A; or every item against all others of both.
+#: Pairs that compete: view A's rows against B; also B's against A; or every item against all others of both.
 Pairs = Literal["rows", "symmetric", "all"]
 PAIRS = ("rows", "symmetric", "all")
 
@@ -30,7 +30,7 @@ _EQUAL = 1e-14
 
 
 def check_views(a: Tensor, b: Tensor) -> None:
-    """Two views of the same items are ``(N, D)`` each, N at least 2; raises ValueError where they are not."""
+    """Raise ValueError unless two views are ``(N, D)`` each, with N at least 2."""
     if a.ndim != 2 or a.shape != b.shape or len(a) < 2 or not a.is_floating_point():
         raise ValueError(
             "Expected two views (N, D) of the same N >= 2 items, floating, row i of both of item i; got "
@@ -39,7 +39,7 @@ def check_views(a: Tensor, b: Tensor) -> None:
 
 
 def costs(a: Tensor, b: Tensor, metric: Metric) -> Tensor:
-    """Costs between all rows of two sets of vectors: Euclidean distances, or minus the cosines.
+    """Compute costs between all rows of two sets of vectors: Euclidean distances, or minus the cosines.
 
     Args:
         a: ``(N, D)``.
@@ -55,14 +55,14 @@ def costs(a: Tensor, b: Tensor, metric: Metric) -> Tensor:
 
 
 def widened(values: Tensor) -> Tensor:
-    """Half precision as float32."""
+    """Convert half precision to float32."""
     return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
 def _distances(a: Tensor, b: Tensor) -> Tensor:
     if a.dtype == torch.float64:
         return torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist")
-    # |a|^2 + |b|^2 - 2ab leaves nothing of a short distance in float32; in float64 it does, and beats differences
+    # |a|^2 + |b|^2 - 2ab loses short distances in float32; in float64 it keeps them, and is faster than differences
     wide_a, wide_b = a.double(), b.double()
     squares = wide_a.square().sum(1)[:, None] + wide_b.square().sum(1)
     difference = squares - 2 * wide_a @ wide_b.mT
@@ -71,7 +71,7 @@ def _distances(a: Tensor, b: Tensor) -> Tensor:
 
 
 def candidates(a: Tensor, b: Tensor, metric: Metric, pairs: Pairs = "rows") -> tuple[Tensor, Tensor]:
-    """The rows of costs that a batch of two views gives, and where the positives stand.
+    """Compute the rows of costs of a batch of two views, and the columns of the positives.
 
     Args:
         a: ``(N, D)`` one view of N items.
@@ -102,12 +102,12 @@ def candidates(a: Tensor, b: Tensor, metric: Metric, pairs: Pairs = "rows") -> t
 
 
 def of_positives(values: Tensor, positive: Tensor) -> Tensor:
-    """The positive's value in every row: ``(R, C)``, ``(R,)`` -> ``(R,)``."""
+    """Pick the positive's value in every row: ``(R, C)``, ``(R,)`` -> ``(R,)``."""
     return values.gather(1, positive[:, None])[:, 0]
 
 
 def is_positive(values: Tensor, positive: Tensor) -> Tensor:
-    """``(R, C)`` bool, true at the positives."""
+    """Mark the positives: ``(R, C)`` bool."""
     return torch.arange(values.shape[1], device=values.device) == positive[:, None]
 
 
@@ -194,15 +194,15 @@ def sparsemax(scores: Tensor) -> Tensor:
 
     Returns:
         ``(..., C)``, non-negative, rows sum to 1; mostly zeros where scores differ by more than 1. Differentiable.
-        O(C log C) a row.
+        O(C log C) per row.
     """
     shifted, threshold = _thresholded(scores)
     return F.relu(shifted - threshold)
 
 
 def _thresholded(scores: Tensor) -> tuple[Tensor, Tensor]:
-    """The scores less their row's best ``(..., C)``, and sparsemax's threshold of these ``(..., 1)``."""
-    # sums of large scores would lose what tells them apart
+    """Return the scores less their row's best ``(..., C)``, and sparsemax's threshold of these ``(..., 1)``."""
+    # large sums would lose the small differences between scores
     shifted = scores - scores.detach().amax(-1, keepdim=True)
     ranked = shifted.sort(-1, descending=True).values
     sums = ranked.cumsum(-1)
@@ -217,7 +217,7 @@ def sparse_loss(rows: Tensor, positive: Tensor, temperature: float = 1.0) -> Ten
     .. math:: L = -z_{gt} + \tfrac12 \sum_{j \in \Omega(z)} (z_j^2 - T(z)^2) + \tfrac12
 
     Convex and non-negative; 0 where the positive is 1 cheaper than all others. (The paper's equations 8 and 14 have
-    a minus before the sum; with it the loss is neither, and not bounded below.) Negatives outside of the support
+    a minus before the sum; with it the loss is neither, and has no lower bound.) Negatives outside of the support
     :math:`\Omega` have no gradient at all.
 
     Args:

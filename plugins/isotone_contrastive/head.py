@@ -9,7 +9,7 @@ from isotone.types import Emissions, Frames, mask_rows
 
 
 class ProjectionHead(Head):
-    """Vectors of the frames, in the place of label scores: what the ``contrastive`` loss compares.
+    """Vectors of the frames in place of label scores, for the ``contrastive`` loss.
 
     No text or times can be read from it.
 
@@ -17,7 +17,7 @@ class ProjectionHead(Head):
         input_size: Features D of the frames.
         vocab_size: Labels V of the model.
         blank: Passed on.
-        reads: What it reads: ``"features"``, ``"last"`` or a layer number.
+        reads: The layer it reads: ``"features"``, ``"last"`` or a layer number.
         size: Dimensions of the vectors. Default: ``vocab_size``.
         hidden: Width of a hidden layer; 0 makes it linear.
 
@@ -44,13 +44,13 @@ class ProjectionHead(Head):
         self.projection = projection(input_size, size, hidden)
 
     def forward(self, frames: Frames) -> Emissions:
-        """``values (B, T, D)`` to logits ``(B, T, size)``; lengths and grid are those of the frames."""
+        """Project ``values (B, T, D)`` to logits ``(B, T, size)``; lengths and grid are those of the frames."""
         values = mask_rows(frames.values, frames.lengths)
         return Emissions(self.projection(values), frames.lengths, frames.grid, self.blank)
 
 
 def projection(input_size: int, size: int, hidden: int) -> nn.Module:
-    """A linear layer; or, where ``hidden`` is a width, two around layer normalisation and GELU."""
+    """Build a linear layer; or, where ``hidden`` is a width, two around layer normalisation and GELU."""
     if not hidden:
         return nn.Linear(input_size, size)
     return nn.Sequential(

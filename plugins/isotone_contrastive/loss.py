@@ -1,4 +1,4 @@
-"""Contrast of two views as a term of an objective."""
+"""A contrastive loss of two views as a term of an objective."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from isotone_contrastive.qare import build_loss
 
 
 class ContrastiveTerm(Loss):
-    """Any contrastive loss, with or without QARe, of two views of a batch: an auxiliary term beside the loss of labels.
+    """Contrastive loss of two views of a batch, with or without QARe: an auxiliary term beside the loss of labels.
 
-    Positives are what is the same in both views. Its value is one of a set: that of an utterance depends on what it is
+    Positives are the same element in both views. The value of an utterance depends on the other elements that it is
     compared with.
 
     Args:
         pairwise: A loss of :data:`isotone_contrastive.losses.contrastive_losses`: its name, or ``name`` and options.
         qare: Options of :class:`isotone_contrastive.qare.QARe` around it. Default: the loss alone.
-        elements: What is compared. ``"utterances"``: the mean vector of each among those of the batch; every utterance
-            has the loss of the batch. ``"frames"``: the frames of an utterance among each other.
-        stride: Frames from one that is compared to the next, for ``"frames"``: neighbours are hardly negatives, and
-            pairs cost the square of the frames.
+        elements: The vectors that are compared. ``"utterances"``: the mean vectors of the batch; every utterance has
+            the loss of the batch. ``"frames"``: the frames of one utterance.
+        stride: Distance in frames between compared frames, for ``"frames"``: neighbours are poor negatives, and the
+            cost grows with the square of the number of frames.
 
     Raises:
         ValueError: an option outside its range. Also what the parts raise.
@@ -54,7 +54,7 @@ class ContrastiveTerm(Loss):
         self.stride = stride
 
     def forward(self, emissions: Emissions, targets: Targets) -> Tensor:
-        """The loss of each utterance.
+        """Compute the loss of each utterance.
 
         Args:
             emissions: Vectors of frames ``(2 B, T, D)`` as logits, one view after the other; they are compared at
@@ -62,7 +62,7 @@ class ContrastiveTerm(Loss):
             targets: Not read.
 
         Returns:
-            ``(B,)``, float32 at least; 0 where there are no two elements to tell apart.
+            ``(B,)``, float32 at least; 0 where there are fewer than two elements.
 
         Raises:
             ValueError: an odd number of rows.
@@ -80,7 +80,7 @@ class ContrastiveTerm(Loss):
         return torch.stack(rows) if rows else a.sum((1, 2))
 
     def _contrast(self, a: Tensor, b: Tensor) -> Tensor:
-        """The loss of two views ``(N, D)``."""
+        """Compute the loss of two views ``(N, D)``."""
         if len(a) < 2:
             return 0.0 * (a.sum() + b.sum())
         return self.contrast(F.normalize(a, dim=1), F.normalize(b, dim=1))

@@ -23,7 +23,7 @@ from isotone_contrastive.functional import (
     sparse_loss,
 )
 
-#: Contrastive losses by name; other distributions add theirs under the entry-point group.
+#: Contrastive losses by name; other distributions add theirs by entry points.
 contrastive_losses: Registry[ContrastiveLoss] = Registry("contrastive loss", "isotone.contrastive_losses")
 
 
@@ -32,7 +32,7 @@ class ContrastiveLoss(nn.Module, ABC):
 
     Args:
         metric: ``"euclidean"`` (distances) or ``"cosine"`` (of vectors of any length).
-        pairs: Which pairs compete, see :func:`isotone_contrastive.functional.candidates`.
+        pairs: Pairs that compete, see :func:`isotone_contrastive.functional.candidates`.
 
     Raises:
         ValueError: no such metric or pairs.
@@ -50,10 +50,10 @@ class ContrastiveLoss(nn.Module, ABC):
 
     @abstractmethod
     def of_rows(self, rows: Tensor, positive: Tensor) -> Tensor:
-        """The loss of each row ``(R,)`` of costs ``(R, C)`` whose positive column is ``positive (R,)``."""
+        """Compute the loss of each row ``(R,)`` of costs ``(R, C)`` whose positive column is ``positive (R,)``."""
 
     def forward(self, a: Tensor, b: Tensor) -> Tensor:
-        """Mean over the rows.
+        """Average the loss over the rows.
 
         Raises:
             ValueError: not two views of the same two or more items.
@@ -220,10 +220,10 @@ class SparseCLR(ContrastiveLoss):
 
 
 def zero_gradient_share(loss: ContrastiveLoss, a: Tensor, b: Tensor) -> float:
-    """Share of the negative pairs of a batch, 0 to 1, whose cost has no gradient at all.
+    """Compute the share of a batch's negative pairs, 0 to 1, whose cost has no gradient at all.
 
     Args:
-        loss: Any of this module's; of a regularised one, its pairwise part.
+        loss: A loss of this module; for a regularised one, its pairwise part.
         a: ``(N, D)`` one view.
         b: ``(N, D)`` the other.
     """

@@ -6,7 +6,7 @@ bound (the paper's equation 7)
 .. math:: L_{QAP} \le L(S, Y_{gt}) - \langle\lambda_A, \lambda_B\rangle_-
 
 and, with similarities in place of distances, :math:`L_{QAP} \le L + \langle\lambda_A, \lambda_B\rangle_+` (equation
-17). The second term sees each view as a whole; it is added to a loss of pairs, over N^2.
+17). The second term depends on each view as a whole; it is added to a loss of pairs, divided by N^2.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from isotone_contrastive.spectral import eigenvalue_product
 
 
 def qare_term(a: Tensor, b: Tensor, metric: Metric, top: int | None = None) -> Tensor:
-    r"""The set term of two views.
+    r"""Compute the set term of two views.
 
     Euclidean: :math:`-\frac{1}{N^2} \sum_k \lambda_k^\downarrow(S_A) \lambda_k^\uparrow(S_B)` of distances. Cosine:
     :math:`\frac{1}{N^2} \sum_k \lambda_k^\downarrow(1 + S_A) \lambda_k^\downarrow(1 + S_B)` of cosines. Both grow
-    where the views spread unlike each other.
+    where the distances within the two views differ.
 
     Args:
         a: ``(N, D)`` one view of N items.
@@ -53,7 +53,7 @@ def qare_term(a: Tensor, b: Tensor, metric: Metric, top: int | None = None) -> T
 
 
 def _shifted_cosines(x: Tensor) -> Tensor:
-    """1 + cosines ``(N, N)`` of rows ``(N, D)``, or a smaller matrix that has the same eigenvalues but for zeros."""
+    """Compute 1 + cosines ``(N, N)`` of rows ``(N, D)``, or a smaller matrix with the same nonzero eigenvalues."""
     with torch.autocast(x.device.type, enabled=False):
         z = F.normalize(widened(x), dim=1)
         z = torch.cat([z.new_ones(len(z), 1), z], 1)
@@ -63,7 +63,7 @@ def _shifted_cosines(x: Tensor) -> Tensor:
 class QARe(nn.Module):
     """A contrastive loss with quadratic assignment regularisation: alpha * pairwise + beta * set term.
 
-    Called as the loss is: ``(a, b)``, both ``(N, D)`` -> scalar.
+    It is called like the loss: ``(a, b)``, both ``(N, D)`` -> scalar.
 
     Args:
         pairwise: The loss of pairs.
@@ -99,7 +99,7 @@ class QARe(nn.Module):
         self.metric: Metric = metric
 
     def forward(self, a: Tensor, b: Tensor) -> Tensor:
-        """The weighted sum; the set term is not computed where beta is 0."""
+        """Compute the weighted sum; the set term is skipped where beta is 0."""
         loss = self.alpha * self.pairwise(a, b)
         if not self.beta:
             return loss
@@ -109,6 +109,6 @@ class QARe(nn.Module):
 def build_loss(
     pairwise: str | Mapping[str, Any], qare: Mapping[str, Any] | None = None
 ) -> ContrastiveLoss | QARe:
-    """From configuration: a loss of pairs, by its name or ``name`` and options, and the options of QARe around it."""
+    """Build a loss of pairs from its name, or ``name`` and options, with QARe around it where its options are given."""
     loss = contrastive_losses.create(pairwise)
     return loss if qare is None else QARe(loss, **qare)

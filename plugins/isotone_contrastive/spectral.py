@@ -19,7 +19,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-# Lanczos pays off where few of many eigenvalues are wanted.
+# Lanczos is faster where few of many eigenvalues are needed.
 _LANCZOS_SHARE = 0.25
 _LANCZOS_SIZE = 64
 # Errors of N computed eigenvalues, in units of the largest one's, are below this times the root of N.
@@ -27,13 +27,13 @@ _ROUNDING = 4
 
 
 class _EigenvalueProduct(torch.autograd.Function):
-    """Two symmetric matrices (N, N) and (M, M), N = M unless zeros are to be added, to the matched product."""
+    """Matched product of two symmetric matrices (N, N) and (M, M); where M < N, the spectrum is filled with zeros."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor, alike: bool, top: int | None) -> Tensor:
-        wanted = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
-        # one eigenvalue of distances is far larger than the others, which single precision would tell from nothing
-        (of_a, vectors_a), (of_b, vectors_b) = (_spectrum(x.double(), top, wanted) for x in (a, b))
+        needed = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
+        # one eigenvalue of distances is far larger than the others, which single precision would lose
+        (of_a, vectors_a), (of_b, vectors_b) = (_spectrum(x.double(), top, needed) for x in (a, b))
         match_a, match_b = matched(of_a, of_b, alike, max(len(a), len(b)))
         factors = (level(match, of, len(x)) for match, of, x in ((match_a, of_a, a), (match_b, of_b, b)))
         ctx.save_for_backward(*(x.to(a.dtype) for x in (vectors_a, vectors_b, *factors)))
@@ -53,12 +53,12 @@ class _EigenvalueProduct(torch.autograd.Function):
 
 
 def eigenvalue_product(a: Tensor, b: Tensor, *, alike: bool, top: int | None = None) -> Tensor:
-    """Largest (``alike``) or smallest sum of products of the eigenvalues of two symmetric matrices.
+    """Compute the largest (``alike``) or smallest sum of products of the eigenvalues of two symmetric matrices.
 
     Args:
         a: ``(N, N)`` symmetric, floating; only its symmetric part has a meaning.
         b: ``(M, M)`` likewise. Where M and N differ, the smaller spectrum is filled with zeros.
-        alike: Both sorted the same way, for the largest sum; or against each other, for the smallest.
+        alike: Sort both the same way, for the largest sum; otherwise against each other, for the smallest.
         top: Use so many eigenvalues of each, the largest in magnitude, and zeros for the others: those of the best
             approximations of that rank. Default: all.
 
@@ -84,7 +84,7 @@ def eigenvalue_product(a: Tensor, b: Tensor, *, alike: bool, top: int | None = N
 
 
 def _spectrum(matrix: Tensor, top: int | None, vectors: bool) -> tuple[Tensor, Tensor]:
-    """Eigenvalues, rising, and eigenvectors in columns (none of them where they are not wanted)."""
+    """Compute eigenvalues, rising, and on request eigenvectors in columns."""
     size = len(matrix)
     if top is not None and top < size:
         if matrix.device.type == "cpu" and size >= _LANCZOS_SIZE and top <= _LANCZOS_SHARE * size:
@@ -101,8 +101,8 @@ def _spectrum(matrix: Tensor, top: int | None, vectors: bool) -> tuple[Tensor, T
 
 
 def _lanczos(matrix: Tensor, top: int) -> tuple[Tensor, Tensor] | None:
-    """The largest eigenvalues in magnitude by ARPACK; None where it does not converge."""
-    start = np.random.default_rng(0).standard_normal(len(matrix))  # the same numbers every time
+    """Compute the eigenvalues of largest magnitude by ARPACK; None where it does not converge."""
+    start = np.random.default_rng(0).standard_normal(len(matrix))  # a fixed start makes results repeatable
     numbers = matrix.detach().numpy()
     try:
         values, basis = eigsh(numbers, k=top, which="LM", v0=start.astype(numbers.dtype))
@@ -113,7 +113,7 @@ def _lanczos(matrix: Tensor, top: int) -> tuple[Tensor, Tensor] | None:
 
 
 def matched(a: Tensor, b: Tensor, alike: bool, size: int) -> tuple[Tensor, Tensor]:
-    """What every eigenvalue is multiplied by, when both spectra are filled with zeros to ``size``.
+    """Return the factor of every eigenvalue, when both spectra are filled with zeros to ``size``.
 
     Args:
         a: ``(k,)`` rising.
@@ -138,10 +138,10 @@ def matched(a: Tensor, b: Tensor, alike: bool, size: int) -> tuple[Tensor, Tenso
 
 
 def level(factors: Tensor, values: Tensor, size: int) -> Tensor:
-    """Means of the factors over equal values ``(k,)``, rising, of ``size``: no eigenvector of a repeat is preferred.
+    """Average the factors over equal values ``(k,)``, rising, so that no eigenvector of a repeated one is preferred.
 
-    Equal is what rounding cannot tell apart. A run of close values is cut where it gets wider than that: among many
-    eigenvalues all neighbours are close, and yet the first is not the last.
+    Values are equal within rounding. A run of close values is cut where it gets wider than that: among many
+    eigenvalues all neighbours can be close although the first and the last are not.
     """
     if len(values) < 2:
         return factors

@@ -1,4 +1,4 @@
-"""One FAISS index over numbered rows, of vectors or of packed bits. FAISS is imported when the first is made."""
+"""One FAISS index over numbered rows, of vectors or packed bits. FAISS is imported when the first is made."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 Kind = Literal["flat", "ivf", "hnsw"]
 Metric = Literal["ip", "l2", "hamming"]
 
-# FAISS asks for so many vectors a cluster, or it warns.
+# With fewer vectors per cluster FAISS warns.
 _POINTS_PER_LIST = 39
 
 
@@ -24,7 +24,7 @@ class SearchUnavailable(ImportError):
 
 @functools.cache
 def faiss() -> Any:
-    """The module.
+    """Return the module.
 
     Raises:
         SearchUnavailable: it is not installed, or does not import.
@@ -39,17 +39,16 @@ def faiss() -> Any:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a FAISS index is organised.
+    """Organisation of a FAISS index.
 
     Attributes:
-        kind: ``"flat"`` compares with everything; ``"ivf"`` with the nearest of several lists, which it has to
-            be trained for; ``"hnsw"`` walks a graph of neighbours.
-        lists: Lists of ``"ivf"``. Default: 4 sqrt(N) of the vectors it is trained on, or fewer where they are
-            few.
-        probes: Lists that a search looks into.
+        kind: ``"flat"`` compares with all items; ``"ivf"`` with those in the nearest of several lists, which have to be
+            trained; ``"hnsw"`` follows a graph of neighbours.
+        lists: Lists of ``"ivf"``. Default: 4 sqrt(N) for N training vectors, or fewer where N is small.
+        probes: Lists that a search reads.
         links: Neighbours of an item in the graph.
         ef_construction: Candidates kept while the graph is built.
-        ef_search: Candidates kept while it is searched; at least as many as are asked for.
+        ef_search: Candidates kept while it is searched; at least as many as are requested.
     """
 
     kind: Kind = "flat"
@@ -69,7 +68,7 @@ class Layout:
 
 
 class Engine:
-    """A FAISS index whose items carry numbers of the caller's.
+    """A FAISS index whose items carry the caller's numbers.
 
     Args:
         size: Numbers of a vector, or bits of a code (a multiple of 8).
@@ -79,7 +78,7 @@ class Engine:
 
     Attributes:
         gone: Numbers of removed items that the graph of ``"hnsw"`` still holds.
-        mapped: Whether the data is on disk, where it cannot be changed.
+        mapped: True where the data is on disk and cannot be changed.
     """
 
     def __init__(self, size: int, metric: Metric, layout: Layout) -> None:
@@ -91,11 +90,11 @@ class Engine:
 
     @property
     def trained(self) -> bool:
-        """Whether items can be added."""
+        """True where items can be added."""
         return self._index is not None
 
     def train(self, data: np.ndarray) -> None:
-        """Find the lists of ``"ivf"``; nothing for others.
+        """Find the lists of ``"ivf"``; other kinds have nothing to train.
 
         Raises:
             ValueError: there is nothing to train on, or items have been added.
@@ -128,7 +127,7 @@ class Engine:
         self._index.add_with_ids(data, rows)
 
     def remove(self, rows: np.ndarray) -> None:
-        """Take items out. A graph keeps them, unseen, until they are a tenth of it; then it is built anew."""
+        """Take items out. A graph keeps them hidden until they are a tenth of it; then it is built again."""
         if self.layout.kind != "hnsw":
             self._index.remove_ids(rows)
             return
@@ -146,13 +145,13 @@ class Engine:
             self.add(kept[there], np.stack(data))
 
     def search(self, data: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
-        """The ``top`` items of every query: scores ``(Q, top)``, higher is better, and rows; -1 past the last.
+        """Find the ``top`` items of each query: scores ``(Q, top)``, higher is better, and rows; -1 past the last.
 
-        Scores are inner products, squared distances with a minus, or the bits in common.
+        Scores are inner products, minus squared distances, or the number of bits in common.
         """
         if self._index is None or self._index.ntotal == 0:
             return np.full((len(data), top), -np.inf, np.float32), np.full((len(data), top), -1)
-        # FAISS finds removed items of a graph, too: they are dropped from a longer list
+        # FAISS also finds the removed items of a graph: they are dropped from a longer list
         wide = min(top + len(self.gone), self._index.ntotal)
         self._set_effort(wide)
         distance, rows = self._index.search(data, wide)
@@ -169,11 +168,10 @@ class Engine:
         return out
 
     def within(self, data: np.ndarray, radius: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """All items within a Hamming distance of every query.
+        """Find all items within a Hamming distance of each query.
 
         Returns:
-            Where each query's begin ``(Q + 1,)``; and of all of them the scores, as :meth:`search` gives them,
-            and rows.
+            Index of each query's first item ``(Q + 1,)``, and the scores, as in :meth:`search`, and rows of all items.
 
         Raises:
             ValueError: FAISS has no such search for vectors, or for a graph.
@@ -183,23 +181,23 @@ class Engine:
         if self._index is None or self._index.ntotal == 0:
             return np.zeros(len(data) + 1, np.int64), np.zeros(0, np.float32), np.zeros(0, np.int64)
         self._set_effort(1)
-        # FAISS keeps what is nearer than its radius
+        # FAISS keeps items strictly nearer than its radius
         limits, distance, rows = self._index.range_search(data, radius + 1)
         return limits.astype(np.int64), self._score(distance), rows
 
     def write(self, path: Path) -> None:
-        """Write a file of FAISS's own."""
+        """Write a file in FAISS's format."""
         library = faiss()
         (library.write_index_binary if self.binary else library.write_index)(self._index, str(path))
 
     def read(self, path: Path, memory_map: bool) -> None:
-        """Read such a file. ``gone`` is the caller's to restore.
+        """Read a file in FAISS's format. The caller restores ``gone``.
 
         Raises:
             ValueError: FAISS cannot read it, or it is of another shape.
         """
         library = faiss()
-        # two mechanisms of FAISS: one for lists, one for everything else
+        # FAISS has two ways to map a file: one for lists, one for everything else
         mapping = library.IO_FLAG_MMAP if self.layout.kind == "ivf" else library.IO_FLAG_MMAP_IFC
         try:
             reader = library.read_index_binary if self.binary else library.read_index
@@ -228,7 +226,7 @@ class Engine:
     def _numbered(self, plain: Any) -> Any:
         library = faiss()
         numbered = (library.IndexBinaryIDMap2 if self.binary else library.IndexIDMap2)(plain)
-        # the wrapper refers to what it wraps: both live and die together
+        # the wrapper refers to what it wraps and has to own it: Python would free it too early
         plain.this.disown()
         numbered.own_fields = True
         return numbered
@@ -247,3 +245,13 @@ class Engine:
         if self.metric == "ip":
             return distance.astype(np.float32)
         return (self.size - distance if self.binary else -distance).astype(np.float32)
+
+
+def packed(bits: np.ndarray) -> np.ndarray:
+    """Pack bits ``(N, b)`` bool as FAISS takes them: ``(N, ceil(b / 8))`` uint8."""
+    return np.ascontiguousarray(np.packbits(bits, axis=1, bitorder="little"))
+
+
+def binary_engine(bits: int, layout: Layout) -> Engine:
+    """Make an engine for codes of :func:`packed`; scores also count the bits that fill the last byte."""
+    return Engine(-(-bits // 8) * 8, "hamming", layout)

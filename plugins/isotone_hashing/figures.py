@@ -1,4 +1,4 @@
-"""How far the order of tied items moves a measure: TALR's figure 3."""
+"""The range of a measure over orders of tied items: TALR's figure 3."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from isotone.report.style import CURVE_IN, INK, drawable, looks, set_title, shor
 def tie_range_figure(
     spreads: Mapping[str, Spread], *, measure: str = "mean average precision", title: str = ""
 ) -> Figure:
-    """Of every system a bar from the worst to the best order of tied items, and a dot at the mean over orders.
+    """Draw for each system a bar from the worst to the best order of tied items, and a dot at the mean over orders.
 
     Where two bars overlap, the order of ties decides which system looks better.
 
     Args:
-        spreads: Of every system, such as :func:`isotone.evaluation.ranking.average_precision_range` gives;
+        spreads: Of each system, such as :func:`isotone.evaluation.ranking.average_precision_range` gives;
             queries without a value are left out of its means.
         measure: What the axis shows.
         title: Heading.

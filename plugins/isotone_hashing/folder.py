@@ -1,4 +1,4 @@
-"""An index on disk: a folder of files, and ``index.json``, which says what they are."""
+"""An index on disk: a folder of files, and ``index.json``, which describes them."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def write_metadata(folder: Path, name: str, fingerprint: str, **more: Any) -> No
 
 
 def read_metadata(folder: Path, name: str, fingerprint: str | None, *, verify: bool = True) -> dict[str, Any]:
-    """Read ``index.json`` and hold the folder against it.
+    """Read ``index.json`` and check the folder against it.
 
     Args:
         folder: Of the index.
         name: The class that reads it.
         fingerprint: What made the vectors to search with. None: not checked.
-        verify: Whether to read all files and compare their SHA-256; sizes are always compared.
+        verify: True to read all files and compare their SHA-256; sizes are always compared.
 
     Raises:
         FileNotFoundError: there is no index.

@@ -10,7 +10,7 @@ from scipy.special import expi
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-# What stands for 0 below a fraction; what it divides is 0 there.
+# In index of a denominator of 0, where the numerator is 0 too.
 _TINY = 1e-12
 
 
@@ -34,7 +34,7 @@ def soft_histogram(distances: Tensor, affinity: Tensor, bits: int, levels: int, 
 
     Args:
         distances: ``(M, N)`` from 0 to ``bits``.
-        affinity: ``(M, N)`` int64 from 0 to ``levels - 1``; negative is not there.
+        affinity: ``(M, N)`` int64 from 0 to ``levels - 1``; negative: the item is not there.
         bits: b.
         levels: V.
         width: Delta, above 0. With 1 an item's counts sum to 1, and the work is O(M N) instead of O(b M N).
@@ -53,10 +53,10 @@ def soft_histogram(distances: Tensor, affinity: Tensor, bits: int, levels: int, 
     if width == 1:
         below = distances.detach().floor().clamp(0, bits - 1)
         share = distances - below
-        place = below.long() * levels + level
+        index = below.long() * levels + level
         counts = distances.new_zeros(rows, (bits + 1) * levels)
-        counts = counts.scatter_add(1, place, torch.where(there, 1 - share, 0.0))
-        counts = counts.scatter_add(1, place + levels, torch.where(there, share, 0.0))
+        counts = counts.scatter_add(1, index, torch.where(there, 1 - share, 0.0))
+        counts = counts.scatter_add(1, index + levels, torch.where(there, share, 0.0))
         return counts.view(rows, bits + 1, levels)
     bins = torch.arange(bits + 1, dtype=distances.dtype, device=distances.device)
     near = (1 - (distances[..., None] - bins).abs() / width).clamp(min=0)
@@ -65,18 +65,18 @@ def soft_histogram(distances: Tensor, affinity: Tensor, bits: int, levels: int, 
 
 
 def relaxed_ap(counts: Tensor, relevant_items: Tensor) -> Tensor:
-    r"""AP_r: tie-aware average precision of soft counts (TALR, Eq. 11); of whole counts it is AP_T itself.
+    r"""AP_r: tie-aware average precision of soft counts (TALR, Eq. 11); for whole counts it is AP_T itself.
 
     .. math:: \frac{c_d^+}{c_d N^+} \Bigl[ \rho\, c_d + \bigl(C_{d-1}^+ + 1 - \rho (C_{d-1} + 1)\bigr)
         (\psi(C_d + 1) - \psi(C_{d-1} + 1)) \Bigr], \quad \rho = \frac{c_d^+ - 1}{c_d - 1}
 
-    The paper has :math:`\ln(C_d / C_{d-1})`, infinite for the first distance that has items, in place of the
-    difference of digammas, the continuation of the harmonic numbers that it approximates. :math:`\rho` is held
-    between 0 and 1, and is 0 where a distance has no more than one item, near which it is singular.
+    The paper has :math:`\ln(C_d / C_{d-1})`, infinite for the first distance with items, in place of the difference of
+    digammas. This difference continues the harmonic numbers that the logarithm approximates. :math:`\rho` is held
+    between 0 and 1, and is 0 where a distance has at most one item, near which it is singular.
 
     Args:
         counts: ``(M, b + 1, V)``.
-        relevant_items: N+ ``(M,)``, how many items of each query have an affinity above 0.
+        relevant_items: N+ ``(M,)``, number of items of each query with an affinity above 0.
 
     Returns:
         ``(M,)``; 0 for a query without relevant items.
@@ -92,13 +92,13 @@ def relaxed_ap(counts: Tensor, relevant_items: Tensor) -> Tensor:
 
 
 def simplified_ap(counts: Tensor, relevant_items: Tensor) -> Tensor:
-    r"""AP_s: the midpoint of each distance's ranks stands for all of them (TALR, Eq. 62).
+    r"""AP_s: average precision with the midpoint of each distance's ranks in place of all of them (TALR, Eq. 62).
 
     .. math:: AP_s = \sum_d \frac{c_d^+}{N^+} \frac{C_{d-1}^+ + C_d^+ + 1}{C_{d-1} + C_d + 1}
 
     Args:
         counts: ``(M, b + 1, V)``.
-        relevant_items: N+ ``(M,)``, how many items of each query have an affinity above 0.
+        relevant_items: N+ ``(M,)``, number of items of each query with an affinity above 0.
 
     Returns:
         ``(M,)``; AP itself where no items are tied, 0 for a query without relevant items.
@@ -113,8 +113,8 @@ def relaxed_dcg(counts: Tensor) -> Tensor:
 
     .. math:: \ln 2 \sum_d \frac{\sum_v (2^v - 1) c_{d,v}}{c_d} \int_{C_{d-1} + 3/2}^{C_d + 3/2} \frac{dt}{\ln t}
 
-    The limits are those of the midpoint rule; the paper's, 1/2 lower, make the integral infinite for the first
-    distance that has items.
+    The limits are those of the midpoint rule. The paper's are 1/2 lower and make the integral infinite for the first
+    distance with items.
 
     Args:
         counts: ``(M, b + 1, V)``.
@@ -145,7 +145,7 @@ def simplified_dcg(counts: Tensor) -> Tensor:
 
 
 def ideal_dcg(per_level: Tensor) -> Tensor:
-    """DCG of the best ranking of so many items of every affinity: what NDCG divides by.
+    """DCG of the best ranking of so many items of each affinity: the denominator of NDCG.
 
     Args:
         per_level: ``(M, V)`` int64.
@@ -162,7 +162,7 @@ def ideal_dcg(per_level: Tensor) -> Tensor:
 
 
 def collision_loss(queries: Tensor, corpus: Tensor, positive: Tensor) -> tuple[Tensor, int]:
-    r"""D1, the collision minimiser: a query's code is nearer to its positives' than to the other items'.
+    r"""D1, the collision minimiser: a query's code should be nearer to its positives' codes than to other items'.
 
     .. math:: \sum_q \sum_{c^+, c^-} [1 + t_q^T t_{c^-} - t_q^T t_{c^+}]_+, \quad t = \tanh(W h)
 
@@ -179,20 +179,20 @@ def collision_loss(queries: Tensor, corpus: Tensor, positive: Tensor) -> tuple[T
     """
     score = queries @ corpus.T
     positives, negatives = positive.sum(1), (~positive).sum(1)
-    # by a threshold each: a positive's margin is broken by the negatives that score above it less 1
+    # sorted negatives: those that break a positive's margin score above it less 1, and are the last ones
     negative, _ = torch.where(positive, torch.inf, score).sort(1)
     sums = torch.nn.functional.pad(torch.where(negative < torch.inf, negative, 0.0).cumsum(1), (1, 0))
-    place = torch.searchsorted(negative.detach(), (score - 1).detach().contiguous())
-    broken = (negatives[:, None] - place).clamp(min=0)
-    excess = sums.gather(1, negatives[:, None]) - sums.gather(1, torch.minimum(place, negatives[:, None]))
+    index = torch.searchsorted(negative.detach(), (score - 1).detach().contiguous())
+    broken = (negatives[:, None] - index).clamp(min=0)
+    excess = sums.gather(1, negatives[:, None]) - sums.gather(1, torch.minimum(index, negatives[:, None]))
     loss = torch.where(positive, excess + broken * (1 - score), 0.0).sum()
     return loss, int((positives * negatives).sum())
 
 
 def fence_loss(codes: Tensor) -> Tensor:
-    r"""D2, fence sitting: how far the relaxed bits are from :math:`\pm 1`, :math:`\sum \| |t| - 1 \|_1`.
+    r"""D2, fence sitting: the distance of the relaxed bits from :math:`\pm 1`, :math:`\sum \| |t| - 1 \|_1`.
 
-    The OPAS paper's Eq. 24 prints t - 1, which would drive all bits to 1 and is at odds with D3.
+    The OPAS paper's Eq. 24 prints t - 1, which would drive all bits to 1 and contradicts D3.
 
     Args:
         codes: t ``(C, K)``.
@@ -201,12 +201,12 @@ def fence_loss(codes: Tensor) -> Tensor:
 
 
 def balance_loss(codes: Tensor) -> tuple[Tensor, Tensor]:
-    r"""D3, bit balance: each bit is 1 for half of the corpus, and so is each product of two bits.
+    r"""D3, bit balance: each bit should be 1 for half of the corpus, and so should each product of two bits.
 
     .. math:: \Delta_3' = \sum_j \Bigl| \sum_c t_{c,j} \Bigr|, \quad
         R_3 = \sum_{i,j} \Bigl| \sum_c t_{c,i} t_{c,j} \Bigr|
 
-    (the OPAS paper, section 3.3.1 and Eq. 11). R_3 is over all K^2 pairs as there; those of a bit with itself
+    (the OPAS paper, section 3.3.1 and Eq. 11). R_3 is over all K^2 pairs, as in the paper. Those of a bit with itself
     cannot be balanced, and pull towards 0.
 
     Args:
@@ -219,7 +219,7 @@ def balance_loss(codes: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class _LogIntegral(torch.autograd.Function):
-    """The integral of 1 / ln t between limits above 1, of elements."""
+    """The integral of 1 / ln t between limits above 1, elementwise."""
 
     @staticmethod
     def forward(ctx: Any, low: Tensor, high: Tensor) -> Tensor:
@@ -239,7 +239,7 @@ def _before(counts: Tensor) -> Tensor:
 
 
 def _gains(counts: Tensor) -> Tensor:
-    """The gain at every distance: sum over affinities of (2^v - 1) c."""
+    """Return the gain at each distance: the sum over affinities of (2^v - 1) c."""
     level = torch.arange(counts.shape[2], dtype=counts.dtype, device=counts.device)
     return counts @ (2**level - 1)
 

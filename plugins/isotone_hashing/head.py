@@ -12,16 +12,16 @@ from isotone.interfaces import Scheduled
 class HashHead(Scheduled):
     r"""Hyperplanes whose sides are bits, :math:`\phi_i(x) = \mathrm{sgn}(w_i^T x + b_i)`.
 
-    While it is trained, :math:`\tanh(\alpha f)` stands for the sign (TALR, Eq. 10). :math:`\alpha` grows in
-    equal ratios from ``first_scale`` to ``scale`` as training progresses (continuation; TALR, appendix D); with
-    ``first_scale=None`` it is ``scale`` all along.
+    While it is trained, :math:`\tanh(\alpha f)` replaces the sign (TALR, Eq. 10). :math:`\alpha` grows in equal ratios
+    from ``first_scale`` to ``scale`` as training progresses (continuation; TALR, appendix D). With
+    ``first_scale=None`` it is always ``scale``.
 
     Args:
         input_size: D.
         bits: b.
         scale: alpha at the end of training.
         first_scale: alpha at its beginning.
-        bias: Whether the hyperplanes may leave the origin.
+        bias: True where hyperplanes may leave the origin.
         seed: Of the hyperplanes' directions: unit vectors, uniform on the sphere.
 
     Raises:
@@ -58,18 +58,18 @@ class HashHead(Scheduled):
 
     @property
     def alpha(self) -> float:
-        """The tanh's scale at the present progress."""
+        """Scale of the tanh at the present progress."""
         return float(self.first_scale ** (1 - self.progress) * self.scale**self.progress)
 
     def project(self, vectors: Tensor) -> Tensor:
-        """``(N, D)`` to ``(N, b)``, whose signs are the bits."""
+        """Project ``(N, D)`` to ``(N, b)``, whose signs are the bits."""
         return torch.nn.functional.linear(vectors, self.weight, self.bias)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Relaxed codes ``(N, b)``, in [-1, 1]."""
+        """Return relaxed codes ``(N, b)``, in [-1, 1]."""
         return torch.tanh(self.alpha * self.project(vectors))
 
     @torch.no_grad()
     def codes(self, vectors: Tensor) -> np.ndarray:
-        """Bits ``(N, b)`` bool; 1 on the positive side of a hyperplane."""
+        """Return bits ``(N, b)`` bool; 1 on the positive side of a hyperplane."""
         return (self.project(vectors.to(self.weight)) > 0).cpu().numpy()

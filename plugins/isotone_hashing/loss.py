@@ -53,12 +53,12 @@ class TALRLoss(nn.Module):
         self.width = width
 
     def forward(self, codes: Tensor, affinity: Tensor, corpus: Tensor | None = None) -> Tensor:
-        """The loss of each query ``(M,)``, 0 to about 1; 0 and no gradient where nothing is relevant to it.
+        """Return the loss of each query ``(M,)``, 0 to about 1; 0, without gradient, where nothing is relevant.
 
         Args:
             codes: ``(M, b)`` relaxed codes, in [-1, 1].
-            affinity: ``(M, N)`` bool or integers: 0 for items that are not similar to the query, above 0 for
-                those that are; negative is not there.
+            affinity: ``(M, N)`` bool or integers: 0 for items that are not similar to the query, above 0 for those that
+                are. Negative: the item is not there.
             corpus: ``(N, b)`` codes of the items. Default: each of ``codes`` queries the others.
 
         Raises:
@@ -99,10 +99,10 @@ class HyperplaneLoss(nn.Module):
     Args:
         collision, fence, balance: The weights kappa of the collision minimiser, fence sitting and bit balance.
         pairs_of_bits: alpha, the weight of R_3 within bit balance.
-        silver: Positives a query where none are known: the items whose codes agree most with the query's,
-            as in the paper.
-        reduction: ``"mean"`` divides each of the four sums by the number of its terms, so that the weights
-            hold for batches and codes of any size; ``"sum"`` is the paper's.
+        silver: Positives per query where none are known: the items whose codes agree most with the query's, as in the
+            paper.
+        reduction: ``"mean"`` divides each of the four sums by the number of its terms, so that the weights fit batches
+            and codes of any size; ``"sum"`` is the paper's.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class HyperplaneLoss(nn.Module):
         self.pairs_of_bits, self.silver, self.mean = pairs_of_bits, silver, reduction == "mean"
 
     def forward(self, queries: Tensor, corpus: Tensor, positive: Tensor | None = None) -> Tensor:
-        """A scalar.
+        """Return the loss, a scalar.
 
         Args:
             queries: ``(Q, K)`` relaxed codes of one table.
@@ -142,7 +142,7 @@ class HyperplaneLoss(nn.Module):
         collision, terms = collision_loss(queries, corpus, positive)
         balance, pairs = balance_loss(corpus)
         if self.mean:
-            # a margin of 1 is little among K bits: the collisions' mean is a share of them
+            # the collisions' terms have a margin of 1 whatever K is: their number alone makes a mean
             collision, balance = collision / max(1, terms), balance / (items * bits)
             pairs = pairs / (items * bits * bits)
         fence = fence_loss(corpus) / (items * bits if self.mean else 1)

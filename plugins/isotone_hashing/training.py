@@ -12,7 +12,7 @@ from isotone.interfaces import Scheduled
 from isotone_hashing.head import HashHead
 from isotone_hashing.loss import HyperplaneLoss, TALRLoss
 
-#: Told of every step: its number from 1, the number of steps, and the loss.
+#: Called after every step with its number from 1, the number of steps, and the loss.
 Progress = Callable[[int, int, float], None]
 
 
@@ -25,15 +25,15 @@ class Batch(NamedTuple):
 
 
 class Pairs:
-    """Draws batches of queries and items: some queries, one of each one's positives, and other items.
+    """Batches of queries and items: some queries, one positive of each, and other items.
 
     Args:
         corpus: ``(N, D)`` vectors.
         queries: ``(Q, D)`` vectors.
-        positives: ``(P, 2)`` int64, numbers of a query and of an item; ``(P, 3)`` with the affinity, which is
-            1 else. None: nothing is known, and all affinities are 0.
-        batch_queries: Queries a batch, drawn from those with positives where there are any.
-        batch_items: Items a batch.
+        positives: ``(P, 2)`` int64, numbers of a query and of an item; ``(P, 3)`` with the affinity, which otherwise
+            is 1. None: no positives are known, and all affinities are 0.
+        batch_queries: Queries per batch, drawn from those with positives where there are any.
+        batch_items: Items per batch.
         seed: Of the draws.
 
     Raises:
@@ -68,7 +68,7 @@ class Pairs:
         self.generator = torch.Generator().manual_seed(seed)
 
     def draw(self) -> Batch:
-        """A batch."""
+        """Draw a batch."""
         some = torch.randperm(len(self.with_positives), generator=self.generator)[: self.batch_queries]
         chosen = self.with_positives[some]
         order = torch.randperm(len(self.corpus), generator=self.generator)
@@ -88,7 +88,7 @@ class Pairs:
         return Batch(self.queries[chosen], self.corpus[items], affinity.to(self.corpus.device))
 
     def _with_partners(self, pairs: Tensor, order: Tensor) -> Tensor:
-        """Items: a positive of every query drawn, then others, in the order that was drawn."""
+        """Choose items: a positive of each drawn query, then others, in the drawn order."""
         mixed = pairs[torch.randperm(len(pairs), generator=self.generator)]
         partner = torch.full((len(self.queries),), -1)
         partner[mixed[:, 0]] = mixed[:, 1]
@@ -109,9 +109,9 @@ def train(
     """Minimise a loss over the head's parameters with Adam.
 
     Args:
-        head: Told of its progress before every step.
+        head: Its ``progress`` is set before every step.
         loss: From a batch to a scalar.
-        pairs: Where batches come from.
+        pairs: Source of the batches.
         steps: Their number.
         lr: Adam's step size.
         progress: Called after every step.
@@ -156,7 +156,7 @@ def fit_talr(
 
     Args:
         head: Changed in place.
-        loss: Which metric, and how it is relaxed.
+        loss: The metric and its relaxation.
         pairs: Batches, with positives.
         steps, lr, progress: As in :func:`train`.
 
@@ -164,7 +164,7 @@ def fit_talr(
         The loss of every step.
 
     Raises:
-        ValueError: nothing is known of positives.
+        ValueError: no positives are known.
     """
     if pairs.positives is None:
         raise ValueError("Learning to rank expects positives, pairs of a query and an item; got None.")
@@ -189,7 +189,7 @@ def fit_hyperplanes(
 
     Args:
         head: Changed in place; its bits are those of the tables one after another.
-        loss: What is minimised in every table.
+        loss: Minimised in every table.
         pairs: Batches; without positives the labels are silver.
         tables: L.
         steps, lr, progress: As in :func:`train`.
@@ -198,7 +198,7 @@ def fit_hyperplanes(
         The loss of every step.
 
     Raises:
-        ValueError: the bits cannot be shared out evenly.
+        ValueError: the bits cannot be divided evenly among the tables.
     """
     if tables < 1 or head.bits % tables:
         raise ValueError(f"Expected tables that share {head.bits} bits evenly; got {tables}.")

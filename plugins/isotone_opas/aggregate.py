@@ -1,4 +1,4 @@
-"""Sequences of vectors to one vector each (the paper's SetAggr), for nearest-neighbour search and hashing."""
+"""One vector per sequence of vectors (the paper's SetAggr), for nearest-neighbour search and hashing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class DeepSets(nn.Module):
     Args:
         size: d of the vectors.
         width: Number of features.
-        out: Size of what comes out. None leaves the perceptron out.
+        out: Size of the result. None leaves the perceptron out.
         hidden: Width within the perceptron.
     """
 
@@ -37,7 +37,7 @@ class DeepSets(nn.Module):
             self.out = nn.Sequential(nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, out))
 
     def forward(self, vectors: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """``(B, L, d)`` with lengths ``(B,)`` to ``(B, out)``."""
+        """Turn ``(B, L, d)`` with lengths ``(B,)`` into ``(B, out)``."""
         total = mask_rows(self.features(mask_rows(vectors, lengths)).relu(), lengths).sum(1)
         return total if self.out is None else self.out(total)
 
@@ -48,7 +48,7 @@ class SetTransformer(nn.Module):
     Args:
         size: d of the vectors.
         width: Width inside.
-        out: Size of what comes out.
+        out: Size of the result.
         heads: Of every attention.
         inducing: Points that each block attends through.
     """
@@ -64,7 +64,7 @@ class SetTransformer(nn.Module):
         self.out = nn.Linear(width, out)
 
     def forward(self, vectors: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """``(B, L, d)`` with lengths ``(B,)``, at least 1, to ``(B, out)``."""
+        """Turn ``(B, L, d)`` with lengths ``(B,)``, at least 1, into ``(B, out)``."""
         padding = None if lengths is None else ~length_mask(lengths, vectors.shape[1])
         values = self.project(mask_rows(vectors, lengths))
         for block in self.blocks:
@@ -108,12 +108,12 @@ def aggregation_loss(
     kind: Literal["regression", "bound"] = "regression",
     slope: float = 1.0,
 ) -> Tensor:
-    r"""Make the distance of two set vectors say how well the sets match.
+    r"""Make the distance of two set vectors tell how well the sets match.
 
-    The paper states what set vectors are to satisfy (Theorem 2), not the loss it trains them with. ``"regression"`` is
-    the square of :math:`\|h_q - h_c\| - \kappa \|X_q - P X_c\|_F`, which keeps Euclidean neighbours those of s_F;
-    ``"bound"`` the square of the positive part of :math:`\kappa \|X_q - P X_c\|_F^2 - \|h_q - h_c\|`, the theorem's
-    lower bound and no more: give it positive pairs whose distances are small besides, or everything moves apart.
+    The paper states the property of set vectors (Theorem 2), not the loss that trains them. ``"regression"`` is the
+    square of :math:`\|h_q - h_c\| - \kappa \|X_q - P X_c\|_F`: Euclidean neighbours are then those of s_F. ``"bound"``
+    is the square of the positive part of :math:`\kappa \|X_q - P X_c\|_F^2 - \|h_q - h_c\|`, the theorem's lower bound
+    alone: without positive pairs whose distances are small everything moves apart.
 
     Args:
         query_vectors, corpus_vectors: ``(B, h)`` of pairs.

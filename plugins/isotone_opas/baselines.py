@@ -1,4 +1,4 @@
-"""What OPAS is compared with: other scores of queries and corpus items, behind one protocol."""
+"""Other scores of queries and corpus items to compare OPAS with, behind one protocol."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BLOCK = 1 << 22
 
 
 class Scorer(Protocol):
-    """How well corpus items fit queries, from embeddings (or any vectors): higher is better."""
+    """A score of how well corpus items fit queries, from embeddings (or any vectors): higher is better."""
 
     def __call__(
         self,
@@ -28,7 +28,7 @@ class Scorer(Protocol):
         query_lengths: Tensor | None = None,
         corpus_lengths: Tensor | None = None,
     ) -> Tensor:
-        """``(Q, m, d)`` and ``(C, n, d)`` with lengths to ``(Q, C)``."""
+        """Score ``(Q, m, d)`` against ``(C, n, d)`` with lengths: ``(Q, C)``."""
         ...
 
 
@@ -58,8 +58,8 @@ class MaxSim:
             )
             similar = (queries.reshape(-1, d) @ block.reshape(-1, d).mT).view(count, m, len(block), n)
             if corpus_lengths is not None:
-                there = length_mask(corpus_lengths[first : first + step], n)
-                similar = similar.masked_fill(~there, -torch.inf)
+                inside = length_mask(corpus_lengths[first : first + step], n)
+                similar = similar.masked_fill(~inside, -torch.inf)
             best = similar.amax(-1)
             scores.append(mask_rows(best, query_lengths).sum(1))
         return torch.cat(scores, 1)
@@ -68,11 +68,11 @@ class MaxSim:
 class _Warping:
     """Minus a warping cost of squared Euclidean distances, block by block."""
 
-    #: Whether a sequence's cost with itself counts against it.
+    #: True to subtract half of each sequence's cost with itself.
     divergence = False
 
     def cost(self, costs: Tensor, m: Tensor, n: Tensor) -> Tensor:
-        """``(B, m, n)`` with lengths ``(B,)`` to ``(B,)``."""
+        """Return the costs ``(B,)`` of warping for ``(B, m, n)`` with lengths ``(B,)``."""
         raise NotImplementedError
 
     def __call__(
@@ -106,7 +106,7 @@ class DTW(_Warping):
     """Minus the cost of dynamic time warping."""
 
     def cost(self, costs: Tensor, m: Tensor, n: Tensor) -> Tensor:
-        """Of the best alignment."""
+        """Return the cost of the best alignment."""
         return -_known(dtw(costs, m, n).score)
 
 
@@ -115,7 +115,7 @@ class SubsequenceDTW(_Warping):
     """Minus the cost of warping the query onto the best contiguous part of the item."""
 
     def cost(self, costs: Tensor, m: Tensor, n: Tensor) -> Tensor:
-        """Of the best part."""
+        """Return the cost for the best part."""
         return -_known(subsequence_dtw(costs, m, n).coupling.score)
 
 
@@ -125,7 +125,7 @@ class SoftDTW(_Warping):
 
     Args:
         gamma: Width of the soft minimum, in squared distance.
-        divergence: Less half of each sequence's soft-DTW with itself (Blondel et al. 2021).
+        divergence: True to subtract half of each sequence's soft-DTW with itself (Blondel et al. 2021).
     """
 
     def __init__(self, *, gamma: float = 1.0, divergence: bool = False) -> None:
@@ -133,7 +133,7 @@ class SoftDTW(_Warping):
         self.divergence = divergence
 
     def cost(self, costs: Tensor, m: Tensor, n: Tensor) -> Tensor:
-        """The soft minimum."""
+        """Return the soft minimum."""
         return soft_dtw(costs, self.gamma, m, n)
 
 
@@ -151,7 +151,7 @@ class Sharp(_Warping):
         self.gamma = gamma
 
     def cost(self, costs: Tensor, m: Tensor, n: Tensor) -> Tensor:
-        """Of the mean alignment."""
+        """Return the cost of the mean alignment."""
         return (expected_alignment(costs, self.gamma, m, n) * costs).sum((1, 2))
 
 
@@ -159,7 +159,7 @@ class _ByPair:
     """A score that a package computes pair by pair."""
 
     def pair(self, query: np.ndarray, item: np.ndarray) -> float:
-        """``(m, d)`` and ``(n, d)`` to a score."""
+        """Score ``(m, d)`` against ``(n, d)``."""
         raise NotImplementedError
 
     def __call__(
@@ -196,10 +196,10 @@ class FastDTW(_ByPair):
 class MASS(_ByPair):
     """Minus the smallest distance of the query to a contiguous part of the item, by MASS from the package ``stumpy``.
 
-    Vectors are laid end to end, and every place where one begins is compared.
+    Vectors are laid end to end, and the query is compared with every part that begins where a vector does.
 
     Args:
-        normalize: Whether parts are z-normalised.
+        normalize: True to z-normalise parts.
     """
 
     def __init__(self, *, normalize: bool = False) -> None:
@@ -213,7 +213,7 @@ class MASS(_ByPair):
 
 
 class ColBERT(nn.Module):
-    """Vectors for :class:`MaxSim`: an embedding, with a learned first window that says which side a sequence is.
+    """Vectors for :class:`MaxSim`: an embedding, with a learned first window that marks queries and corpus items.
 
     Trained with :func:`isotone_opas.functional.margin_loss` at a margin of 1 (appendix H.6).
 
@@ -228,7 +228,7 @@ class ColBERT(nn.Module):
         self.marks = nn.Parameter(torch.randn(2, 1, 1, input_size))
 
     def forward(self, windows: Tensor, lengths: Tensor | None = None, *, query: bool) -> Tensor:
-        """``(B, L, samples)`` to ``(B, L + 1, d)``; lengths grow by 1."""
+        """Embed ``(B, L, samples)`` as ``(B, L + 1, d)``; lengths grow by 1."""
         mark = self.marks[0 if query else 1].expand(len(windows), -1, -1)
         return self.embed(torch.cat([mark, windows], 1), None if lengths is None else lengths + 1)
 

@@ -22,9 +22,8 @@ embeds: Registry[Embed] = Registry("embed", "isotone.opas.embeds")
 class Embed(nn.Module, ABC):
     """Windows to unit vectors.
 
-    Windows are first brought to a root mean square of 1, so that loudness does not matter. A window that is silent
-    (all zeros), or whose vector comes out as zero, gets a zero row: it is as far from every vector as a unit vector
-    is from zero, whatever the window's place.
+    Windows are first scaled to a root mean square of 1, so that loudness does not matter. A window that is silent (all
+    zeros), or whose vector is zero, gets a zero row: its distance from every unit vector is 1, wherever the window is.
 
     Attributes:
         size: d, the size of the vectors.
@@ -37,7 +36,7 @@ class Embed(nn.Module, ABC):
 
         Args:
             windows: ``(B, n, samples)`` windows of audio, or features of any kind.
-            lengths: ``(B,)`` int64, windows; what is beyond is not read. Default: all.
+            lengths: ``(B,)`` int64, windows; nothing beyond them is read. Default: all.
 
         Returns:
             ``(B, n, d)``: rows of norm 1, or 0 for silent windows and beyond the lengths.
@@ -54,16 +53,16 @@ class Embed(nn.Module, ABC):
                 f"Sequence {int(bad[0])} of the batch holds NaN or infinity; expected finite windows."
             )
         level = windows.square().mean(-1, keepdim=True).sqrt()
-        heard = level > 0
-        vectors = self.vectors(windows / torch.where(heard, level, 1.0), lengths)
-        return mask_rows(nn.functional.normalize(vectors, dim=-1) * heard, lengths)
+        audible = level > 0
+        vectors = self.vectors(windows / torch.where(audible, level, 1.0), lengths)
+        return mask_rows(nn.functional.normalize(vectors, dim=-1) * audible, lengths)
 
     @abstractmethod
     def vectors(self, windows: Tensor, lengths: Tensor | None) -> Tensor:
-        """Vectors ``(B, n, d)`` of any length, of windows at a level of 1."""
+        """Return vectors ``(B, n, d)`` of any norm, of windows at a level of 1."""
 
     def save_parts(self, folder: Path) -> dict[str, Any]:
-        """Write what a configuration does not hold; options that replace those the embed was built with."""
+        """Write the parts that no configuration holds; return options to replace those the embed was built with."""
         return {}
 
 
@@ -71,8 +70,8 @@ class Embed(nn.Module, ABC):
 class TransformerEmbed(Embed):
     """A transformer over the windows with fixed sinusoidal positions, and a linear layer (appendix H.2).
 
-    With ``residual`` its output is added to an orthogonal projection of the windows, and starts at zero: inner products
-    are then about those of the windows before anything is learned, which the transformer at random does not keep.
+    With ``residual`` its output is added to an orthogonal projection of the windows, and starts at zero. Before
+    training, inner products are then about those of the windows; a random transformer would not keep them.
 
     Args:
         input_size: Samples (or features) of a window.
@@ -80,7 +79,7 @@ class TransformerEmbed(Embed):
         width: Width of the transformer; a linear layer brings windows to it. Default: ``input_size``, as in the paper.
         layers, heads, feed_forward: Of the transformer.
         dropout: In it, in training.
-        residual: Whether a projection of the windows is added (not in the paper).
+        residual: True to add a projection of the windows (not in the paper).
     """
 
     def __init__(
@@ -125,7 +124,7 @@ class TransformerEmbed(Embed):
 
 @embeds.register("lrl")
 class LRLEmbed(Embed):
-    """Linear, ReLU, linear on every window by itself (appendix L.11).
+    """Linear, ReLU, linear on each window separately (appendix L.11).
 
     Args:
         input_size: Samples (or features) of a window.
@@ -146,7 +145,7 @@ class LRLEmbed(Embed):
 
 @embeds.register("conv1d")
 class ConvolutionalEmbed(Embed):
-    """Three convolutions over the samples of every window by itself, then :class:`LRLEmbed`'s layers (appendix L.11).
+    """Three convolutions over the samples of each window separately, then :class:`LRLEmbed`'s layers (appendix L.11).
 
     Each convolution (1 to 4, 8, 16 channels) is followed by batch normalisation, ReLU and a maximum; all is pooled to
     1024 numbers.
@@ -154,7 +153,7 @@ class ConvolutionalEmbed(Embed):
     Args:
         size: d.
         kernel: Samples of a kernel, odd.
-        pool: Samples of a maximum; windows shorter than its cube are left at one sample a channel.
+        pool: Samples per maximum; windows shorter than its cube end at one sample per channel.
         hidden: Width between the linear layers.
     """
 
@@ -173,27 +172,27 @@ class ConvolutionalEmbed(Embed):
         """See :meth:`Embed.vectors`."""
         values = windows.flatten(0, 1)[:, None]
         if lengths is not None:
-            # padding has no part in the batch statistics
-            there = length_mask(lengths, windows.shape[1]).flatten()
-            values = values[there]
+            # padding must not enter the batch statistics
+            inside = length_mask(lengths, windows.shape[1]).flatten()
+            values = values[inside]
         for convolution in self.convolutions:
             values = convolution(values)
             values = nn.functional.max_pool1d(values, min(self.pool, values.shape[2]))
         values = self.layers(nn.functional.adaptive_avg_pool1d(values, 64).flatten(1))
         if lengths is not None:
-            values = values.new_zeros(len(there), self.size).masked_scatter(there[:, None], values)
+            values = values.new_zeros(len(inside), self.size).masked_scatter(inside[:, None], values)
         return values.view(*windows.shape[:2], self.size)
 
 
 @embeds.register("encoder")
 class EncoderEmbed(Embed):
-    """The mean over the frames of any encoder of isotone on every window by itself, and a linear layer.
+    """The mean over the frames of any isotone encoder on each window separately, and a linear layer.
 
     Args:
         encoder: Its configuration (name and options) or an encoder.
         reads: ``"features"``, ``"last"`` or a layer number.
         size: d.
-        frozen: Whether the encoder stays as it is.
+        frozen: True where the encoder is not trained.
     """
 
     def __init__(
@@ -231,10 +230,10 @@ def _check_input(windows: Tensor, size: int) -> None:
 
 
 def _sinusoids(size: int, width: int) -> Tensor:
-    """Fixed positions ``(size, width)`` of the transformer (Vaswani et al. 2017)."""
-    place = torch.arange(size, dtype=torch.float32)[:, None]
+    """Return the transformer's fixed positions ``(size, width)`` (Vaswani et al. 2017)."""
+    position = torch.arange(size, dtype=torch.float32)[:, None]
     rate = torch.exp(torch.arange(0, width, 2, dtype=torch.float32) * (-math.log(10_000.0) / width))
     out = torch.zeros(size, width)
-    out[:, 0::2] = torch.sin(place * rate)
-    out[:, 1::2] = torch.cos(place * rate)[:, : width // 2]
+    out[:, 0::2] = torch.sin(position * rate)
+    out[:, 1::2] = torch.cos(position * rate)[:, : width // 2]
     return out

@@ -12,7 +12,7 @@ _LARGEST_POSITION = 1e5
 
 
 def positions(size: int, growth: float | None = 1.2) -> Tensor:
-    """The a of the order's constraint: ``growth ** j``, or ``j`` itself where growth is None.
+    """Return the a of the order's constraint: ``growth ** j``, or ``j`` itself where growth is None.
 
     Args:
         size: n, the length of the longest corpus item.
@@ -37,11 +37,11 @@ def positions(size: int, growth: float | None = 1.2) -> Tensor:
 
 
 def similarities(queries: Tensor, corpus: Tensor) -> Tensor:
-    """Inner products ``(B, m, n)`` of ``(B, m, d)`` and ``(B, n, d)``."""
+    """Return inner products ``(B, m, n)`` of ``(B, m, d)`` and ``(B, n, d)``."""
     return queries @ corpus.mT
 
 
-def theorem1_reward(similarity: Tensor, corpus: Tensor, penalties: Tensor, places: Tensor) -> Tensor:
+def theorem1_reward(similarity: Tensor, corpus: Tensor, penalties: Tensor, positions: Tensor) -> Tensor:
     r"""The reward matrix Z whose best assignment minimises the objective (Theorem 1, equation 18).
 
     :math:`Z_{ij} = 2 x_i \cdot c_j + (A^\top \lambda)_i a_j + 1 - \|c_j\|^2`. The last two terms are 0 for the unit
@@ -51,14 +51,14 @@ def theorem1_reward(similarity: Tensor, corpus: Tensor, penalties: Tensor, place
         similarity: ``(B, m, n)``.
         corpus: ``(B, n, d)``.
         penalties: lambda ``(B, m)``, 0 in the first row and beyond the lengths.
-        places: a ``(n,)``.
+        positions: a ``(n,)``.
 
     Returns:
         ``(B, m, n)``, the first m rows of the paper's n x n matrix, whose other rows are zero.
     """
     push = penalties - torch.nn.functional.pad(penalties[:, 1:], (0, 1))
     bonus = 1 - corpus.square().sum(-1)
-    return 2 * similarity + bonus[:, None] + push[..., None] * places[: similarity.shape[2]]
+    return 2 * similarity + bonus[:, None] + push[..., None] * positions[: similarity.shape[2]]
 
 
 def hinge_reward(queries: Tensor, corpus: Tensor) -> Tensor:
@@ -72,19 +72,19 @@ def fit_score(queries: Tensor, corpus: Tensor, plan: Tensor) -> Tensor:
 
 
 def order_score(
-    plan: Tensor, penalties: Tensor, places: Tensor, margin: float = 1.0, hinge: bool = False
+    plan: Tensor, penalties: Tensor, positions: Tensor, margin: float = 1.0, hinge: bool = False
 ) -> Tensor:
     """Equation 7, ``s_lambda = -<lambda, b - A P a>``, ``(B,)``; with ``hinge`` the positive parts of the bracket.
 
     Args:
         plan: ``(B, m, n)``.
         penalties: ``(B, m)``, 0 in the first row and beyond the lengths.
-        places: a ``(n,)``.
+        positions: a ``(n,)``.
         margin: b.
-        hinge: Whether to stop rewarding increases beyond the margin.
+        hinge: True to stop rewarding increases beyond the margin.
     """
-    place = plan @ places[: plan.shape[2]]
-    violation = margin - place.diff(dim=1, prepend=place.new_zeros(len(place), 1))
+    expected = plan @ positions[: plan.shape[2]]
+    violation = margin - expected.diff(dim=1, prepend=expected.new_zeros(len(expected), 1))
     return -(penalties * (violation.clamp(min=0) if hinge else violation)).sum(1)
 
 
@@ -102,7 +102,7 @@ def margin_loss(scores: Tensor, relevant: Tensor, margin: float = 0.3, valid: Te
     """
     valid = torch.ones_like(relevant) if valid is None else valid
     positive, negative = relevant & valid, ~relevant & valid
-    # positives are few: each query's come first, and only so many columns are paired with all others
+    # positives are few: they are moved to the front, and only so many columns are paired with all others
     most = int(positive.sum(1).max()) if positive.numel() else 0
     first = torch.argsort(~positive, dim=1, stable=True)[:, :most]
     gap = margin + scores[:, None] - scores.gather(1, first)[..., None]
@@ -117,12 +117,12 @@ def explore_negatives(
     positives: int | None = None,
     generator: torch.Generator | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Candidates of each query: (some of) its positives and so many negatives, uniformly without replacement.
+    """Draw candidates of each query: (some of) its positives and some negatives, uniformly without replacement.
 
     Args:
         relevant: ``(Q, C)`` bool.
-        negatives: Negatives a query (the paper: 800); all where there are fewer.
-        positives: Positives a query. Default: all.
+        negatives: Negatives per query (the paper: 800); all where there are fewer.
+        positives: Positives per query. Default: all.
         generator: Source of randomness, on the CPU.
 
     Returns:
@@ -139,7 +139,7 @@ def explore_negatives(
 
 
 def shift_rows(similarity: Tensor, stagger: int) -> Tensor:
-    """``(B, m, n)`` to ``(B, stagger + 1, m, n)``: channel k holds, at row i, row i + k, or zeros past the last."""
+    """Turn ``(B, m, n)`` into ``(B, stagger + 1, m, n)``: channel k has row i + k at row i, or zeros past the last."""
     shifted = [torch.nn.functional.pad(similarity[:, k:], (0, 0, 0, min(k, similarity.shape[1])))
                for k in range(stagger + 1)]  # fmt: skip
     return torch.stack(shifted, 1)

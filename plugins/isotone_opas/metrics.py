@@ -1,4 +1,4 @@
-"""How well a score tells ordered from unordered."""
+"""A measure of how well a score tells ordered from unordered."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def ordering_consistency(
 ) -> float:
     r"""Order-discriminative capacity of one query, equation 30.
 
-    The share of pairs of a positive c and a shuffled copy :math:`\tilde q` of the query with
+    The fraction of pairs of a positive c and a shuffled copy :math:`\tilde q` of the query with
     :math:`s(q, c) > s(\tilde q, c)`, equal scores counting one half: 1 for a score that always prefers the order,
     1/2 for one that does not see it.
 
@@ -30,14 +30,14 @@ def ordering_consistency(
         score: From queries ``(Q, m, d)`` and items ``(C, n, d)`` to ``(Q, C)``.
         query: ``(m, d)``.
         positives: ``(C, n, d)``.
-        shuffles: l: so many orders other than the query's own, drawn with replacement. Default: all m! - 1.
+        shuffles: l, the number of orders other than the query's own, drawn with replacement. Default: all m! - 1.
         generator: Of the draw.
 
     Returns:
-        A share, 0 to 1. (Scores that differ by less than a millionth of their size are equal.)
+        A fraction, 0 to 1. (Scores that differ by less than a millionth of their size are equal.)
 
     Raises:
-        ValueError: a query of one element, which has one order; no positives; or all orders asked for of a query of
+        ValueError: a query of one element, which has one order; no positives; or all orders requested for a query of
             more than 8 elements.
     """
     m = len(query)
@@ -66,7 +66,7 @@ def _all_orders(m: int) -> Tensor:
 
 
 def _drawn_orders(m: int, count: int, generator: torch.Generator | None) -> Tensor:
-    """Orders other than 0 .. m - 1."""
+    """Draw orders other than 0 .. m - 1."""
     orders = torch.rand(count, m, generator=generator).argsort(1)
     own = torch.arange(m)
     while len(same := (orders == own).all(1).nonzero()[:, 0]):

@@ -1,4 +1,4 @@
-"""What gives the order's penalties lambda (the paper's LamModel), one a query element, for every pair."""
+"""Models of the order's penalties lambda (the paper's LamModel), one per query element, for every pair."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Penalty(nn.Module, ABC):
         query_lengths: Tensor | None = None,
         corpus_lengths: Tensor | None = None,
     ) -> Tensor:
-        """Penalties of pairs.
+        """Return the penalties of pairs.
 
         Args:
             similarity: ``(B, m, n)`` inner products, 0 beyond the lengths.
@@ -46,10 +46,10 @@ class Penalty(nn.Module, ABC):
     def raw(
         self, similarity: Tensor, queries: Tensor, corpus: Tensor, query_lengths: Tensor | None
     ) -> Tensor:
-        """Penalties of all rows ``(B, m)``."""
+        """Return the penalties of all rows ``(B, m)``, the first one's and those beyond the lengths included."""
 
     def compiled(self) -> PenaltyNetwork | Tensor | None:
-        """For fast scoring: a network, or ``(rows,)`` where they are the same for all pairs; None for neither."""
+        """Return a form for fast scoring: a network, or penalties ``(rows,)`` equal for all pairs; None for neither."""
         return None
 
 
@@ -109,9 +109,9 @@ class ConvolutionalPenalty(Penalty):
 
     Three convolutions with kernels of n/4, n/8 and n/16 columns, each with a maximum over pairs and ReLU; one of n/16
     with a channel for every row, averaged over the query's rows and pooled to ``bins``; ReLU, Linear, ReLU, Linear,
-    sigmoid. Kernels have at least one column and at most those that are left, and what is one column wide is not
-    pooled: so there is a model for every n. The similarities themselves do not say which row is which: the mean
-    over the rows makes the penalties blind to the order of the query, unless ``stagger`` shows each row the next ones.
+    sigmoid. Kernels have between one column and all that are left, and a width of one column is not pooled: so there is
+    a model for every n. Similarities do not tell which row is which. The mean over the rows makes the penalties blind
+    to the query's order, unless ``stagger`` shows each row the next ones.
 
     Args:
         rows: Most elements of a query (the number of penalties).

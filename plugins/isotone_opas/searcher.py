@@ -1,4 +1,4 @@
-"""A trained OPAS model as what `isotone search` searches with."""
+"""A trained OPAS model as a searcher for `isotone search`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from torch import Tensor
 
 from isotone.interfaces import Searcher
 from isotone.search.searcher import MOST_QUERY_WINDOWS
-from isotone_opas.model import CONFIG, OPAS, WEIGHTS
+from isotone_opas.model import OPAS
+from isotone_opas.storage import CONFIG, WEIGHTS
 
 
 class OPASSearcher(Searcher):
-    """OPAS on windows that follow each other without overlap, as it is trained.
+    """OPAS on consecutive windows without overlap, as in training.
 
     Args:
         model: The model, in evaluation mode.
-        sample_rate: Hz of the audio that it was trained with. A window has as many samples as the model takes; 1 s
-            where it takes any.
+        sample_rate: Hz of the audio that it was trained with. A window has as many samples as the model takes, or lasts
+            1 s where it takes any number.
         fingerprint, source: See :class:`isotone.interfaces.Searcher`.
     """
 

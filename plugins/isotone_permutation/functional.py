@@ -10,18 +10,18 @@ from torch import Tensor
 from isotone.kernels.threads import each_task
 from isotone.types import length_mask
 
-# Log-score of what is forbidden: its exponential is 0 beside anything else.
+# Log-score of a forbidden pair: its exponential is 0 beside any other.
 _FLOOR = -1e30
-# How many iterations lie between two looks at whether Sinkhorn has converged.
-_LOOK_EVERY = 5
-# Half nanoseconds of an exact assignment, a cell of the matrix and a row of it (each_task).
+# Iterations between two checks of Sinkhorn's convergence.
+_CHECK_EVERY = 5
+# Work of an exact assignment per cell of the matrix and row, in the half nanoseconds of each_task.
 _ASSIGNMENT_CELLS = 4
 
 
 def check_lengths(
     reward: Tensor, row_lengths: Tensor | None, column_lengths: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """The lengths of every problem of a batch ``(B, m, n)``, all of it where none are given.
+    """Check a batch ``(B, m, n)`` and return the lengths of its problems; m and n where none are given.
 
     Raises:
         ValueError: not a batch of matrices, lengths that do not fit it, or fewer columns than rows.
@@ -64,18 +64,17 @@ def sinkhorn(
 ) -> Tensor:
     r"""Sinkhorn's iterations in the log domain: rows and columns of :math:`\exp(Z / \tau)` divided by their sums.
 
-    With m < n this is the n x n problem whose n - m further rows have reward 0. These rows are alike and stay
-    alike, so that one row that counts n - m times stands for them: O(m n) an iteration instead of O(n^2).
-    Each iteration normalises columns, then rows: rows sum to 1 whenever it stops, columns to 1 at most in the
-    limit.
+    With m < n this is the n x n problem whose n - m further rows have reward 0. These rows are and stay equal, so one
+    row that counts n - m times replaces them: O(m n) per iteration instead of O(n^2). Each iteration normalises
+    columns, then rows. Rows sum to 1 whenever it stops; columns sum to 1 only in the limit.
 
     Args:
         reward: ``(B, m, n)`` Z; -inf forbids a pair.
         row_lengths, column_lengths: ``(B,)`` as :func:`check_lengths` gives them.
         temperature: tau > 0, in units of the reward.
-        iterations: At most so many.
-        tolerance: On the CPU it stops, for the whole batch, when no column's sum is off by more than this; 0
-            never stops. Elsewhere a look would wait for the device: all iterations are made.
+        iterations: Most iterations.
+        tolerance: On the CPU it stops, for the whole batch, when no column's sum differs from 1 by more than this; with
+            0 it never stops. On other devices a check would have to wait for the device: all iterations run.
 
     Returns:
         ``(B, m, n)`` in the reward's dtype (float32 inside for half precision), 0 beyond the lengths.
@@ -87,8 +86,8 @@ def sinkhorn(
     in_columns = length_mask(column_lengths, n)[:, None]
     wide = reward.to(torch.promote_types(reward.dtype, torch.float32))
     allowed = in_rows & in_columns & (wide > -torch.inf)
-    # differences of rewards before the division, and scores that are normalised as they go: what is near a row's
-    # best is near 0, and rounded as such, however large reward / temperature is
+    # rewards less the row's best before the division, and scores normalised on the way: scores near the best are near
+    # 0 and rounded accordingly, however large reward / temperature is
     best = wide.detach().masked_fill(~allowed, -torch.inf).amax(2, keepdim=True)
     best = best.masked_fill(best == -torch.inf, 0.0)
     # a finite floor: the derivative of a log-sum-exp of nothing but -inf is NaN
@@ -98,8 +97,8 @@ def sinkhorn(
     for done in range(iterations):
         sums = torch.logaddexp(torch.logsumexp(scores + rows, 1, keepdim=True), slack + copies)
         sums = sums.masked_fill(~in_columns, 0.0)
-        look = tolerance > 0 and done % _LOOK_EVERY == 1 and scores.device.type == "cpu"
-        if look and bool((torch.expm1(sums).abs() <= tolerance).all()):
+        check = tolerance > 0 and done % _CHECK_EVERY == 1 and scores.device.type == "cpu"
+        if check and bool((torch.expm1(sums).abs() <= tolerance).all()):
             break
         scores = scores + (rows - sums)
         rows = -torch.logsumexp(scores, 2, keepdim=True).masked_fill(~in_rows, 0.0)
@@ -109,7 +108,7 @@ def sinkhorn(
 
 
 def gumbel_noise(shape: torch.Size, generator: torch.Generator, like: Tensor) -> Tensor:
-    """Standard Gumbel noise, ``-log(-log U)``, drawn on the CPU: the same numbers on every device."""
+    """Draw standard Gumbel noise, ``-log(-log U)``, on the CPU: the same numbers on every device."""
     uniform = torch.rand(shape, generator=generator, dtype=torch.float64)
     tiny = torch.finfo(torch.float64).tiny
     return -torch.log(-torch.log(uniform.clamp(min=tiny))).to(device=like.device, dtype=like.dtype)
@@ -130,8 +129,8 @@ def row_softmax(reward: Tensor, row_lengths: Tensor, column_lengths: Tensor, tem
 def row_share(reward: Tensor, row_lengths: Tensor, column_lengths: Tensor) -> Tensor:
     r"""Each row's :math:`Z_{ij}` divided by their sum (OPAS, equation 26).
 
-    It is meant for rewards that are not negative. A row whose sum is not above 0, or so small that its parts could
-    not be told, is divided evenly, without gradient: the quotient would change sign there.
+    It is meant for rewards that are not negative. A row whose sum is not above 0, or as small as rounding errors,
+    becomes even, without gradient: the quotient would change sign there.
     """
     inside = _inside(reward, row_lengths, column_lengths)
     wide = reward.to(torch.promote_types(reward.dtype, torch.float32)).masked_fill(~inside, 0.0)
@@ -143,7 +142,7 @@ def row_share(reward: Tensor, row_lengths: Tensor, column_lengths: Tensor) -> Te
 
 
 def assignment(reward: Tensor, row_lengths: Tensor, column_lengths: Tensor) -> Tensor:
-    """The column of every row in the best assignment of rows to different columns (linear sum assignment).
+    """Find the column of each row in the best assignment of rows to different columns (linear sum assignment).
 
     Args:
         reward: ``(B, m, n)``; -inf forbids a pair. Solved on the CPU, rows of the batch on
@@ -167,7 +166,7 @@ def assignment(reward: Tensor, row_lengths: Tensor, column_lengths: Tensor) -> T
 def _assign(task: int, scores: np.ndarray, rows: list[int], columns: list[int], found: np.ndarray) -> None:
     of_task = scores[task, : rows[task], : columns[task]]
     try:
-        # it releases the GIL
+        # it releases Python's lock
         found[task, : rows[task]] = linear_sum_assignment(of_task, maximize=True)[1]
     except ValueError as error:
         raise ValueError(
@@ -176,10 +175,11 @@ def _assign(task: int, scores: np.ndarray, rows: list[int], columns: list[int], 
 
 
 def one_hot(columns: Tensor, size: int, dtype: torch.dtype) -> Tensor:
-    """Matrices ``(B, m, size)`` with a 1 in the column of every row; rows of column -1 stay 0."""
+    """Make matrices ``(B, m, size)`` with a 1 in the given column of each row; rows of column -1 stay 0."""
     matrix = torch.zeros(*columns.shape, size + 1, dtype=dtype, device=columns.device)
-    place = torch.where(columns >= 0, columns, size)[:, :, None]
-    return matrix.scatter_(2, place, 1.0)[:, :, :size]
+    # one column more takes the rows without a column
+    index = torch.where(columns >= 0, columns, size)[:, :, None]
+    return matrix.scatter_(2, index, 1.0)[:, :, :size]
 
 
 def _inside(reward: Tensor, row_lengths: Tensor, column_lengths: Tensor) -> Tensor:

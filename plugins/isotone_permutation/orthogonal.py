@@ -1,7 +1,7 @@
 """Functions of orthogonal matrices by real arithmetic: exponential, fractional power, rotations, signs.
 
-Everything here is computed in float64, whatever comes in: near the eigenvalue -1 the cosine of an angle keeps
-only half of its digits.
+All of it is computed in float64, whatever the input is: near the eigenvalue -1 the cosine of an angle keeps only half
+of its digits.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from torch import Tensor
 
 from isotone.kernels.threads import each_task
 
-# Degrees of Taylor's polynomial, multiples of 4, and norms r up to which r^(d + 1) / (d + 1)! is below 1e-16 for
-# float64, and below 1e-13 for parameters of less.
+# Degrees d of Taylor's polynomial, multiples of 4, and the norms r up to which r^(d + 1) / (d + 1)! is below 1e-16 for
+# float64, and below 1e-13 for narrower parameters.
 _DOUBLE = ((8, 0.07), (12, 0.3), (16, 0.8))
 _SINGLE = ((8, 0.14), (12, 0.56), (16, 1.2))
-# Work of the power of a matrix by n^3, in the half nanoseconds of each_task.
+# Work of a matrix power per n^3, in the half nanoseconds of each_task.
 _POWER_CELLS = 6
-# 1 + cos(angle) below which a plane counts as turned by about 180 degrees.
+# Planes with 1 + cos(angle) below this count as turned by about 180 degrees.
 _NEAR_HALF_TURN = 1e-7
 
 
 def skew(parameters: Tensor) -> Tensor:
-    """``A - A^T`` of the strict upper triangle A of ``(..., n, n)``; the rest is never read."""
+    """Return ``A - A^T`` for the strict upper triangle A of ``(..., n, n)``; the rest is never read."""
     upper = parameters.triu(1)
     return upper - upper.mT
 
@@ -34,8 +34,8 @@ def skew(parameters: Tensor) -> Tensor:
 def skew_exp(generator: Tensor) -> Tensor:
     r"""The rotation :math:`\exp(K)` of a skew-symmetric matrix, differentiable any number of times.
 
-    Taylor's polynomial of a part of the matrix, then squarings: the degree that takes the fewest products for an
-    error of 1e-16 (1e-13 where the parameters are not float64).
+    Taylor's polynomial of the halved matrix, then squarings. Degree and halvings take the fewest products for an error
+    of 1e-16 (1e-13 where the parameters are not float64).
 
     Args:
         generator: ``(B, n, n)`` skew-symmetric.
@@ -51,7 +51,7 @@ def skew_exp(generator: Tensor) -> Tensor:
     third, fourth = second @ first, second @ second
     degree, squarings = _plan(second.detach(), fourth.detach(), generator.dtype)
     c = [0.5 ** (k * squarings) / math.factorial(k) for k in range(degree + 1)]
-    # Horner's rule in the fourth power; what is changed in place is new and nothing's saved input
+    # Horner's rule in the fourth power; tensors changed in place are new, and autograd saved none of them
     result = fourth * c[degree]
     for low in range(degree - 4, -1, -4):
         part = (first * c[low + 1]).add_(second, alpha=c[low + 2]).add_(third, alpha=c[low + 3])
@@ -63,7 +63,7 @@ def skew_exp(generator: Tensor) -> Tensor:
 
 
 def _plan(second: Tensor, fourth: Tensor, dtype: torch.dtype) -> tuple[int, int]:
-    """The polynomial's degree, and how often to halve the generator, from bounds of its norm by those of its powers."""
+    """Choose the polynomial's degree and the number of halvings, from bounds of the norm by those of its powers."""
     plans = _DOUBLE if dtype == torch.float64 else _SINGLE
     if second.numel() == 0:
         return plans[0][0], 0
@@ -79,7 +79,7 @@ def _plan(second: Tensor, fourth: Tensor, dtype: torch.dtype) -> tuple[int, int]
 
 
 def straightened(rotation: Tensor) -> Tensor:
-    """One step of Newton and Schulz on ``(B, n, n)``: what rounding has bent by e is orthogonal to about e^2."""
+    """Take a step of Newton and Schulz on ``(B, n, n)``: an error e in orthogonality becomes about e^2."""
     return torch.baddbmm(rotation, rotation, rotation.mT @ rotation, beta=1.5, alpha=-0.5)
 
 
@@ -88,10 +88,9 @@ def orthogonal_power(rotation: Tensor, exponent: float) -> Tensor:
 
     With :math:`O = S + K`, the symmetric and the skew part, :math:`O^\tau = g(S) + h(S) K` where
     :math:`g(\cos\theta) = \cos\tau\theta` and :math:`h(\cos\theta) = \sin\tau\theta / \sin\theta`: one real
-    symmetric eigendecomposition. Eigenvectors may mix where eigenvalues repeat, for a function of S does not
-    depend on which basis of an eigenspace is taken. Next to the eigenvalue -1, where h has a pole, matrices are
-    powered by their real Schur form instead. Planes that turn by exactly 180 degrees have no direction of their own
-    and are given one, so that the result is a rotation always.
+    symmetric eigendecomposition. Eigenvectors may mix where eigenvalues repeat: a function of S does not depend on the
+    basis of an eigenspace. Near the eigenvalue -1, where h has a pole, the real Schur form is used instead. Planes that
+    turn by exactly 180 degrees have no direction of rotation and get one, so that the result is always a rotation.
 
     Args:
         rotation: ``(B, n, n)`` orthogonal with determinant 1. What is not float64 is straightened first.
@@ -103,8 +102,8 @@ def orthogonal_power(rotation: Tensor, exponent: float) -> Tensor:
     Raises:
         ValueError: a matrix has determinant -1: it has no real power.
 
-    Numerics: errors grow as ``1 / d^2`` for angles d short of 180 degrees, up to about 1e-8, where the Schur form
-    takes over; those of the input grow as ``1 / d``.
+    Numerics: errors grow as ``1 / d^2`` for angles that are d short of 180 degrees, up to about 1e-8, where the Schur
+    form is used; those of the input grow as ``1 / d``.
     """
     matrix = rotation.detach().double()
     if rotation.dtype != torch.float64:
@@ -112,7 +111,7 @@ def orthogonal_power(rotation: Tensor, exponent: float) -> Tensor:
     count, size, _ = matrix.shape
     if matrix.device.type != "cpu" or count < 2:
         return _power(matrix, exponent, 0)
-    # torch decomposes the matrices of a batch one after the other: a part for each thread
+    # torch decomposes the matrices of a batch one after the other: each thread gets a part
     result = torch.empty_like(matrix)
     run = -(-count // torch.get_num_threads())
 
@@ -125,7 +124,7 @@ def orthogonal_power(rotation: Tensor, exponent: float) -> Tensor:
 
 
 def _power(matrix: Tensor, exponent: float, first: int) -> Tensor:
-    """The same of some rows of the batch, from the first on."""
+    """Find the power of some rows of the batch; ``first`` is the number of the first, for messages."""
     double_cosine, vectors = torch.linalg.eigh(matrix + matrix.mT)
     cosine = double_cosine / 2
     turned = vectors.mT @ (matrix - matrix.mT)  # 2 V^T K
@@ -141,7 +140,7 @@ def _power(matrix: Tensor, exponent: float, first: int) -> Tensor:
 
 
 def _schur_power(rotation: np.ndarray, exponent: float, row: int) -> np.ndarray:
-    """The power of one rotation ``(n, n)``: the Schur form of an orthogonal matrix is rotations of planes, 1 and -1."""
+    """Find the power of one rotation ``(n, n)``; its Schur form consists of rotations of planes, 1 and -1."""
     form, basis = scipy.linalg.schur(rotation, output="real")
     size = len(form)
     power = np.eye(size)
@@ -173,14 +172,14 @@ def _turn(angle: float) -> np.ndarray:
 
 
 def random_rotation(size: int, rng: np.random.Generator) -> Tensor:
-    """A rotation that moves permutations off the eigenvalue -1: planes (1, 2), (3, 4) ... turned at random.
+    """Draw a rotation that moves permutations off the eigenvalue -1: planes (1, 2), (3, 4) ... turned at random.
 
     Args:
         size: n.
         rng: Draws the angles, uniform from pi/8 to 3 pi/8 as in the OT4P paper's code.
 
     Returns:
-        ``(n, n)`` float64; the last axis of an odd n stays. Leading blocks of even size are rotations too.
+        ``(n, n)`` float64; for odd n the last axis is fixed. Leading blocks of even size are rotations too.
     """
     angles = torch.from_numpy(rng.uniform(np.pi / 8, 3 * np.pi / 8, size // 2))
     base = torch.eye(size, dtype=torch.float64)
@@ -193,10 +192,10 @@ def random_rotation(size: int, rng: np.random.Generator) -> Tensor:
 
 
 def permutation_sign(columns: Tensor) -> Tensor:
-    """Signs of permutations from the number of their cycles, ``(-1)^(n - cycles)``.
+    """Find the signs of permutations from the number of their cycles, ``(-1)^(n - cycles)``.
 
     Args:
-        columns: ``(B, n)`` int64, the column of every row.
+        columns: ``(B, n)`` int64, the column of each row.
 
     Returns:
         ``(B,)`` int64, 1 for even permutations and -1 for odd ones.
@@ -204,7 +203,8 @@ def permutation_sign(columns: Tensor) -> Tensor:
     size = columns.shape[1]
     number = torch.arange(size, device=columns.device).expand_as(columns)
     least, jump = number, columns
-    for _ in range(max(size - 1, 0).bit_length()):  # the smallest number within 2^k steps, k = 1, 2 ...
+    # by doubling: the smallest number of a cycle within 2^k steps, k = 1, 2 ...
+    for _ in range(max(size - 1, 0).bit_length()):
         least = torch.minimum(least, least.gather(1, jump))
         jump = jump.gather(1, jump)
     cycles = (least == number).sum(1)

@@ -21,15 +21,18 @@ from isotone_permutation.orthogonal import (
 
 
 def nearest_permutation(rotation: Tensor, lengths: Tensor, allowed: Tensor | None = None) -> Tensor:
-    """The permutation nearest to a matrix, ``argmax_P <P, O>`` (equation 7), as columns ``(B, n)``, -1 beyond lengths.
+    """Find the permutation nearest to a matrix, ``argmax_P <P, O>`` (equation 7).
 
     Args:
         rotation: ``(B, n, n)``.
         lengths: ``(B,)`` int64.
         allowed: ``(n, n)`` or ``(B, n, n)`` bool, pairs that may be taken. Default: all.
 
+    Returns:
+        The column of each row, ``(B, n)`` int64, -1 beyond the lengths.
+
     Raises:
-        ValueError: what is allowed leaves no permutation.
+        ValueError: the allowed pairs leave no permutation.
     """
     scores = rotation.detach()
     if allowed is not None:
@@ -39,13 +42,13 @@ def nearest_permutation(rotation: Tensor, lengths: Tensor, allowed: Tensor | Non
 
 @torch.no_grad()
 def toward_permutation(rotation: Tensor, temperature: float, columns: Tensor) -> Tensor:
-    r"""Rotations moved along the geodesic to permutations: :math:`P D [(P D)^T O]^\tau D` (equation 11).
+    r"""Move rotations along the geodesic to permutations: :math:`P D [(P D)^T O]^\tau D` (equation 11).
 
     Args:
-        rotation: ``(B, n, n)`` O, of determinant 1; where a permutation is shorter, a block and an identity.
+        rotation: ``(B, n, n)`` O, of determinant 1; where a permutation is shorter, its block and an identity.
         temperature: tau, from 0 (P itself) to 1 (O D).
-        columns: ``(B, n)`` int64, the permutation P as the column of every row, -1 beyond its size. Its sign,
-            from its cycles, decides on D: it changes the sign of P's last column where P is odd.
+        columns: ``(B, n)`` int64, the permutation P as the column of each row, -1 beyond its size. D changes the sign
+            of P's last column where P is odd.
 
     Returns:
         ``(B, n, n)`` float64, orthogonal, with P's determinant.
@@ -81,20 +84,20 @@ class _Straight(torch.autograd.Function):
 class OT4P:
     r"""A temperature-controlled map from free parameters to orthogonal matrices near permutations.
 
-    :math:`O = B \exp(A - A^T)` with A the strict upper triangle of what it is called with, then
-    :math:`\tilde O = P D [(P D)^T O]^\tau D` with P the permutation nearest to O. Its "rewards" are coordinates on
-    the rotation group, not scores of pairs. The gradient holds :math:`W = \tilde O O^T` constant, as in the paper:
-    :math:`\tilde O = W O` is linear in O.
+    :math:`O = B \exp(A - A^T)` with A the strict upper triangle of the input, then
+    :math:`\tilde O = P D [(P D)^T O]^\tau D` with P the permutation nearest to O. The input is called ``reward``, as in
+    all relaxations, but holds coordinates on the rotation group. The gradient takes :math:`W = \tilde O O^T` as
+    constant, as in the paper: :math:`\tilde O = W O` is linear in O.
 
     Args:
-        temperature: tau from 0 to 1: 0 gives permutations; 1 gives O, with its last column turned round where P is odd.
-        base: B. ``"random"``: a rotation that keeps permutations off the eigenvalue -1, where A has no
-            unique value; ``"identity"``.
+        temperature: tau from 0 to 1: 0 gives permutations; 1 gives O, with its last column negated where P is odd.
+        base: B. ``"random"``: a rotation that keeps permutations off the eigenvalue -1, where A has no unique value; or
+            ``"identity"``.
         seed: Of the random base.
 
     Attributes:
         temperature: As given; a schedule may change it.
-        base: ``(n, n)`` or ``(B, n, n)`` float64 once it is known, else None. :meth:`rebase` moves it.
+        base: ``(n, n)`` or ``(B, n, n)`` float64 after the first call, None before. :meth:`rebase` moves it.
         allowed: ``(n, n)`` or ``(B, n, n)`` bool, pairs that P may take, or None; see :meth:`know`.
 
     References: Guo et al., "OT4P: Unlocking Effective Orthogonal Group Path for Permutation Relaxation", NeurIPS 2024.
@@ -140,14 +143,14 @@ class OT4P:
     def permutation(
         self, reward: Tensor, row_lengths: Tensor | None = None, column_lengths: Tensor | None = None
     ) -> Tensor:
-        """The permutation that the parameters stand for, ``(B, n, n)`` of zeros and ones; no gradient."""
+        """Return the permutation of the parameters, ``(B, n, n)`` of zeros and ones; no gradient."""
         with torch.no_grad():
             lengths = self._lengths(reward, row_lengths, column_lengths)
             found = nearest_permutation(self.rotation(reward, lengths), lengths, self._allowed(reward))
             return one_hot(found, reward.shape[2], reward.dtype)
 
     def rotation(self, reward: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Step I alone (equation 6): ``B exp(A - A^T)``, ``(B, n, n)`` float64, differentiable."""
+        """Return ``B exp(A - A^T)``, step I (equation 6): ``(B, n, n)`` float64, differentiable."""
         parameters = reward
         if lengths is not None:
             inside = length_mask(lengths, reward.shape[1])
@@ -158,8 +161,8 @@ class OT4P:
     def rebase(self, parameters: Tensor) -> None:
         """Move the base to where the parameters ``(B, n, n)`` point and set these to zero, in place.
 
-        The relaxation stays what it was; the next step is taken from there, far from where the exponential folds
-        (dynamic trivialisation, Lezcano Casado 2019).
+        The relaxation does not change. The next step starts from there, far from where the exponential folds (dynamic
+        trivialisation, Lezcano Casado 2019).
         """
         self.base = straightened(self.rotation(parameters))
         parameters.zero_()
@@ -208,9 +211,9 @@ class OT4P:
         self.base = self.base.to(reward.device)
         if lengths is None or self.base.ndim == 3:
             return self.base
-        # the plane that an odd length cuts in two is left alone
-        whole = lengths - lengths % 2
-        inside = length_mask(whole, size)
+        # the base is not applied in the plane that an odd length cuts in two
+        even_size = lengths - lengths % 2
+        inside = length_mask(even_size, size)
         eye = torch.eye(size, dtype=self.base.dtype, device=reward.device)
         return torch.where(inside[:, :, None] & inside[:, None], self.base, eye)
 
@@ -221,7 +224,7 @@ class OT4P:
 def gaussian_samples(
     mean: Tensor, deviation: Tensor, samples: int, generator: torch.Generator | None = None
 ) -> Tensor:
-    r"""Re-parameterised draws :math:`A + \sigma \epsilon` (equation 15) to be relaxed one by one.
+    r"""Draw :math:`A + \sigma \epsilon` (equation 15), re-parameterised, to be relaxed one by one.
 
     A mean over the samples of a function of the relaxed draws is the paper's estimator (equation 16); its gradient
     reaches both parameters.

@@ -1,4 +1,4 @@
-"""Relaxations that read rewards: Sinkhorn and its variants, single steps, and the two exact assignments."""
+"""Relaxations of rewards: Sinkhorn and its variants, single steps, and the two exact assignments."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def _whole(name: str, value: int) -> int:
 
 
 class Sinkhorn:
-    """Sinkhorn's iterations in the log domain: doubly stochastic, or m rows of it without padding to n x n.
+    """Sinkhorn's iterations in the log domain: a doubly stochastic matrix, or m of its rows without padding to n x n.
 
     Args:
         temperature: tau, in units of the reward: towards 0 the result is the exact assignment.
-        iterations: At most so many, each normalising columns and then rows.
-        tolerance: On the CPU, iterations end when no column's sum is off by more than this; 0: never.
+        iterations: Most iterations, each normalising columns and then rows.
+        tolerance: On the CPU, iterations end when no column's sum differs from 1 by more than this; 0: never.
     """
 
     def __init__(self, *, temperature: float = 1.0, iterations: int = 20, tolerance: float = 1e-6) -> None:
@@ -51,12 +51,12 @@ class Sinkhorn:
 
 
 class GumbelSinkhorn:
-    """Sinkhorn of rewards with Gumbel noise: one sample of a relaxed permutation a call (Mena et al. 2018).
+    """Sinkhorn of rewards with Gumbel noise: each call is one sample of a relaxed permutation (Mena et al. 2018).
 
     Args:
         temperature, iterations, tolerance: As in :class:`Sinkhorn`.
         noise: Scale of the noise, in units of the reward.
-        seed: Of the noise. Calls go on where the last one stopped.
+        seed: Of the noise. Each call draws on from the one before.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class SingleStepSum:
 
 
 class Hungarian:
-    """The best assignment itself: a permutation or a selection, hard, without gradient."""
+    """The best assignment: a hard permutation or selection, without gradient."""
 
     def __call__(
         self, reward: Tensor, row_lengths: Tensor | None = None, column_lengths: Tensor | None = None
@@ -124,7 +124,7 @@ class Hungarian:
 
 
 class Ordered:
-    """The best assignment that keeps order, row i left of row i + 1: hard, without gradient, in O(m n)."""
+    """The best assignment that keeps order, row i left of row i + 1: hard, without gradient, O(m n)."""
 
     def __call__(
         self, reward: Tensor, row_lengths: Tensor | None = None, column_lengths: Tensor | None = None

@@ -12,7 +12,7 @@ from isotone.kernels.softdtw import dtw
 from isotone.types import Coupling, Emissions, Targets
 from isotone_softdtw.costs import label_costs
 
-# A token on the path has this share of its frame at least.
+# Least share of its frame that a token on the path has.
 _LEAST_SHARE = 1e-6
 
 
@@ -46,8 +46,8 @@ class DTWAligner(Aligner):
             targets: Labels ``(B, U)``.
 
         Returns:
-            Frames to tokens: mass 1 a frame, which tokens that share it divide by their posteriors (no less than 1e-6
-            each). ``score`` is minus the cost of the path, nats. A row without tokens has an empty coupling.
+            Frames to tokens, mass 1 per frame. Tokens that share a frame divide it by their posteriors (no less than
+            1e-6 each). ``score`` is minus the cost of the path, nats. A row without tokens has an empty coupling.
 
         Raises:
             AlignmentError: a row has fewer frames than tokens, holds NaN, or every path has probability 0; the
@@ -66,7 +66,7 @@ class DTWAligner(Aligner):
             empty = torch.zeros(len(tokens), 1, dtype=torch.long, device=tokens.device)
             return Coupling(empty, empty, empty.float(), frames, tokens, empty[:, 0].float())
         costs = label_costs(emissions.logits, targets.labels, frames, tokens)
-        # in the place of a row without tokens stands one pair without cost
+        # a row without tokens is replaced by one pair without cost
         costs = torch.where(some[:, None, None], costs, 0.0)
         n, m = (torch.where(some, lengths, 1) for lengths in (frames, tokens))
         path = dtw(costs, n, m, band=self.band)
@@ -81,6 +81,6 @@ class DTWAligner(Aligner):
 
 
 def _least(values: torch.Tensor, position: torch.Tensor, size: int) -> torch.Tensor:
-    """Of every entry the least value among those of its position."""
+    """Return for each entry the least value among those of its position."""
     least = values.new_full((len(values), size), torch.inf).scatter_reduce(1, position, values, "amin")
     return least.gather(1, position)

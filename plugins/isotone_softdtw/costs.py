@@ -1,4 +1,4 @@
-"""What it costs to pair elements of two sequences, or frames with labels."""
+"""Costs of pairing elements of two sequences, or frames with labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.autograd.function import once_differentiable
 from isotone.kernels.softdtw import check_sequences, squared_distances
 from isotone.types import length_mask
 
-#: Costs that have a name.
+#: Names of costs.
 CostName = Literal["sqeuclidean", "cosine"]
 #: Or a function ``(B, n, d), (B, m, d) -> (B, n, m)``.
 Cost = CostName | Callable[[Tensor, Tensor], Tensor]
@@ -34,7 +34,7 @@ def pairwise_cost(
         x, y: ``(B, n, d)`` and ``(B, m, d)`` floating.
         cost: ``"sqeuclidean"``, the squared distance; ``"cosine"``, 1 minus the cosine (1 where a vector is zero); or
             a function of both batches.
-        target_lengths: ``(B,)`` int64, elements of y that are there, as
+        target_lengths: ``(B,)`` int64, valid elements of y, as
             :func:`isotone.kernels.softdtw.squared_distances` takes them. Default: all.
 
     Returns:
@@ -64,7 +64,7 @@ def label_costs(logits: Tensor, labels: Tensor, frame_lengths: Tensor, label_len
     Args:
         logits: ``(B, T, V)`` unnormalised, nats.
         labels: ``(B, U)`` int64.
-        frame_lengths, label_lengths: ``(B,)`` int64; beyond them nothing has an influence or a gradient.
+        frame_lengths, label_lengths: ``(B,)`` int64; nothing beyond has an influence or a gradient.
 
     Returns:
         ``(B, T, U)`` nats, float32 at least. Its gradient is the one other tensor of the size of the logits: no
@@ -78,7 +78,7 @@ class _LabelCosts(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor, lengths: Tensor) -> Tensor:
         wide = torch.promote_types(logits.dtype, torch.float32)
-        # of what the scores lie below the largest: the sum would round as that does
+        # of the scores less the largest: a sum with it would be rounded as coarsely as the largest
         peak = logits.amax(-1, keepdim=True).to(wide)
         rest = torch.logsumexp(logits.to(wide) - peak, -1, keepdim=True)
         ctx.save_for_backward(logits, labels, lengths, peak, rest)

@@ -37,7 +37,7 @@ def soft_dtw(
         band: Half width of a Sakoe-Chiba band, see :func:`isotone.kernels.softdtw.soft_dtw`.
 
     Returns:
-        ``(B,)`` in the unit of the cost. May be negative, and is not least at x = y: see
+        ``(B,)`` in the unit of the cost. It may be negative, and x = y is not its minimum: see
         :func:`soft_dtw_divergence`. Differentiable twice.
 
     Raises:
@@ -159,7 +159,7 @@ def dtw(
     cost: Cost = "sqeuclidean",
     band: int | None = None,
 ) -> Coupling:
-    """The best alignment, :func:`isotone.kernels.softdtw.dtw`: mass 1 a pair, ``score`` minus the cost."""
+    """The best alignment, :func:`isotone.kernels.softdtw.dtw`: mass 1 per pair, ``score`` minus the cost."""
     costs = _costs(x, y, source_lengths, target_lengths, cost)
     return kernel.dtw(costs, source_lengths, target_lengths, band=band)
 
@@ -172,7 +172,7 @@ def subsequence_dtw(
     *,
     cost: Cost = "sqeuclidean",
 ) -> SubsequenceMatch:
-    """Where a query lies in a longer sequence, :func:`isotone.kernels.softdtw.subsequence_dtw`."""
+    """The part of a longer sequence that a query matches, :func:`isotone.kernels.softdtw.subsequence_dtw`."""
     costs = _costs(query, sequence, query_lengths, sequence_lengths, cost)
     return kernel.subsequence_dtw(costs, query_lengths, sequence_lengths)
 
@@ -189,9 +189,9 @@ def expected_coupling(
 ) -> Coupling:
     r"""The monotone coupling with the marginals of the expected alignment :math:`E_\gamma`.
 
-    E itself is no coupling in order: it spreads over a neighbourhood of the best path. What E gives each source
-    position in all and what it gives each target position, divided by its sum, are coupled in order; this is the
-    one monotone coupling that has these marginals.
+    E itself is not monotone: it spreads over a neighbourhood of the best path. Its sums over target positions and over
+    source positions, each divided by its total, are coupled in order: this is the one monotone coupling with these
+    marginals.
 
     Args:
         x, y, gamma, source_lengths, target_lengths, cost, band: As in :func:`soft_dtw`.
@@ -214,7 +214,7 @@ def _costs(
 
 
 def _inner(expected: Tensor, costs: Tensor) -> Tensor:
-    # a pair that is forbidden, or padding, costs nothing where no path goes
+    # forbidden pairs and padding have no mass: they cost nothing, not 0 times infinity
     return (expected * torch.where(expected > 0, costs, 0.0)).sum((1, 2))
 
 

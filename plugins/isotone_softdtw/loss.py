@@ -16,8 +16,8 @@ from isotone_softdtw.costs import label_costs
 class SoftDTWLoss(Loss):
     r"""Soft-DTW of frames and labels, with the cost :math:`C_{ij} = -\log p_{y_j}(x_i)`.
 
-    At gamma = 1 it is minus the logarithm of the sum over all DTW paths of the product of what they visit. Nothing but
-    the two ends is bound to align: a frame may be shared by any number of labels, so that a network can learn to pass
+    At gamma = 1 it is minus the logarithm of the sum, over all DTW paths, of the product of the probabilities on the
+    path. Only the two ends must align. A frame may be shared by any number of labels, so a network can learn to pass
     over labels within single frames (see :meth:`isotone.types.Coupling.frameless_share`). The OTTC paper compares with
     it for that reason; CTC and OTTC give every label a frame.
 

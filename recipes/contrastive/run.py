@@ -2,15 +2,16 @@
 
 from pathlib import Path
 
-from isotone_contrastive.experiment import load_experiment, run
+from two_views.experiment import run
+from two_views.settings import load_experiment
 
-from isotone.training.config import RecipeError
-from isotone.training.experiments import experiment_arguments
+from isotone.training.experiments import experiment_arguments, experiments
+from isotone.training.loader import RecipeError
 
 if __name__ == "__main__":
-    known = sorted(p.stem for p in Path(__file__).parent.glob("*.yaml") if p.stem != "base")
-    name, overrides = experiment_arguments(f"{__doc__}\nExperiments: {', '.join(known)}")
+    folder = Path(__file__).parent
+    name, overrides = experiment_arguments(f"{__doc__}\nExperiments: {', '.join(experiments(folder, None))}")
     try:
-        run(load_experiment(Path(__file__).with_name(f"{name}.yaml"), overrides))
+        run(load_experiment(folder / f"{name}.yaml", overrides))
     except (FileNotFoundError, ImportError, RecipeError) as error:
         raise SystemExit(f"error: {error}") from None

@@ -1,7 +1,8 @@
-"""Ways to optimise over permutations by gradient, behind one face: parameters, draws, and a permutation."""
+"""Methods to optimise over permutations by gradient, with one interface: parameters, draws, and a permutation."""
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +17,7 @@ _FORBIDDEN = -1e6
 
 
 class Method(ABC):
-    """Soft permutations ``(B, n, n)`` of free parameters.
+    """Method that makes soft permutations ``(B, n, n)`` of free parameters.
 
     Args:
         shape: ``(B, n)``.
@@ -40,23 +41,23 @@ class Method(ABC):
         self.values = values.requires_grad_()
 
     def parameters(self) -> list[Tensor]:
-        """What the optimiser moves."""
+        """Return the tensors to optimise."""
         return [self.values]
 
     @abstractmethod
     def draw(self, samples: int) -> Tensor:
-        """``(samples * B, n, n)`` soft permutations, with gradient; sample s of b is ``s * B + b``."""
+        """Draw soft permutations ``(samples * B, n, n)`` with gradient; sample s of b is ``s * B + b``."""
 
     def soft(self) -> Tensor:
-        """``(B, n, n)`` without noise."""
+        """Return soft permutations ``(B, n, n)`` without noise."""
         return self.draw(1)
 
     @abstractmethod
     def permutation(self) -> Tensor:
-        """``(B, n, n)`` zeros and ones, without noise and gradient."""
+        """Return permutations ``(B, n, n)`` of zeros and ones, without noise and gradient."""
 
     def stepped(self) -> None:  # noqa: B027
-        """Called after each step of the optimiser; most have nothing to do."""
+        """Update after a step of the optimiser; most methods have nothing to do."""
 
     def _scores(self) -> Tensor:
         return self.values if self.allowed is None else self.values.masked_fill(~self.allowed, _FORBIDDEN)
@@ -71,7 +72,7 @@ class Rotations(Method):
     Args:
         temperature: tau.
         deviation: Of the noise at the start, radians; 0 for none.
-        dynamic: Whether the base moves along after every step.
+        dynamic: Move the base after every step.
     """
 
     def __init__(
@@ -163,7 +164,7 @@ class DoublyStochastic(Method):
 
 
 class Rows(Method):
-    """Softmax of every row, and nothing for the columns: the naive method; with ``deviation``, Gaussian noise."""
+    """Softmax of every row, without constraint on the columns: the naive method; ``deviation`` adds Gaussian noise."""
 
     def __init__(
         self,
@@ -201,18 +202,21 @@ def build(
     generator: torch.Generator,
     allowed: Tensor | None = None,
 ) -> Method:
-    """A method from its configuration: ``kind`` and the options of its class.
+    """Build a method from its configuration: ``kind`` and the options of its class.
 
     Raises:
-        ValueError: no such kind.
+        ValueError: no such kind or option.
     """
     settings = {key: value for key, value in options.items() if key not in ("kind", "lr")}
     kind = options.get("kind")
     if kind not in METHODS:
         raise ValueError(f"Expected a method of kind {', '.join(sorted(METHODS))}; got {kind!r}.")
+    known = list(inspect.signature(METHODS[kind]).parameters)[3:]
+    if unknown := [name for name in settings if name not in known]:
+        raise ValueError(f"The method {kind} takes {', '.join(known)}; got {unknown[0]!r}.")
     return METHODS[kind](shape, generator, allowed, **settings)
 
 
 def accuracy(found: Tensor, true: Tensor) -> tuple[int, int]:
-    """Rows that are right, and rows, of permutations ``(B, n, n)``. Precision and recall are both their ratio."""
+    """Count the right rows, and all rows, of permutations ``(B, n, n)``; their ratio is precision and recall."""
     return int((found * true).sum().round()), found.shape[0] * found.shape[1]

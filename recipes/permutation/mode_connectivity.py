@@ -1,9 +1,9 @@
-"""Mode connectivity: the permutations of hidden units that take one network's weights to another's."""
+"""Mode connectivity: the permutations of hidden units that map one network's weights to another's."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import methods
@@ -11,12 +11,12 @@ import networks
 import torch
 from isotone_permutation.relax import Hungarian
 from networks import Network
-from omegaconf import DictConfig
+from settings import ModeConnectivity
 from torch import Tensor
 
 
 def distance(target: Sequence[Tensor], moved: Sequence[Tensor]) -> Tensor:
-    """``sum_l ||W_l^(A) - P_l W_l^(B) P_{l-1}^T||^2`` (equation 17), divided by the weights' own sum of squares."""
+    """Compute ``sum_l ||W_l^(A) - P_l W_l^(B) P_{l-1}^T||^2`` (equation 17), over the weights' own sum of squares."""
     squares = torch.stack([(a - b).square().sum() for a, b in zip(target, moved)]).sum()
     return squares / torch.stack([a.square().sum() for a in target]).sum()
 
@@ -28,7 +28,7 @@ def weight_matching(
     rounds: int,
     generator: torch.Generator,
 ) -> list[Tensor]:
-    """Git Re-Basin's coordinate descent: each group in random order gets its best permutation given the others."""
+    """Run Git Re-Basin's coordinate descent: each group in random order gets its best permutation given the others."""
     found = [torch.eye(n) for n in network.groups]
     for _ in range(rounds):
         changed = False
@@ -52,7 +52,7 @@ def weight_matching(
 class Groups:
     """One method for the groups of a network: those of equal size are one batch."""
 
-    def __init__(self, options: DictConfig, sizes: Sequence[int], generator: torch.Generator) -> None:
+    def __init__(self, options: Mapping[str, Any], sizes: Sequence[int], generator: torch.Generator) -> None:
         self.members: dict[int, list[int]] = {}
         for group, size in enumerate(sizes):
             self.members.setdefault(size, []).append(group)
@@ -89,7 +89,7 @@ def optimise(
     lr: float,
     iterations: int,
 ) -> tuple[list[Tensor], int]:
-    """AdamW on the distance; it ends where the permuted weights are the target's. The permutations, and the steps."""
+    """Minimise the distance by AdamW until the permuted weights equal the target's; return permutations and steps."""
     optimiser = torch.optim.AdamW(groups.parameters(), lr=lr)
     for step in range(iterations):
         optimiser.zero_grad()
@@ -102,13 +102,13 @@ def optimise(
     return groups.permutation(), iterations
 
 
-def total(config: DictConfig) -> int:
-    """How many rows there will be."""
+def total(config: ModeConnectivity) -> int:
+    """Return the number of rows."""
     return len(config.seeds) * len(config.networks) * (len(config.methods) + len(config.baselines))
 
 
-def run(config: DictConfig) -> Iterator[dict[str, Any]]:
-    """One row a network, method and seed."""
+def run(config: ModeConnectivity) -> Iterator[dict[str, Any]]:
+    """Yield one row per network, method and seed."""
     for seed in config.seeds:
         for name in config.networks:
             network = networks.build(name, config.width, config.kernel)
@@ -122,7 +122,7 @@ def run(config: DictConfig) -> Iterator[dict[str, Any]]:
                 if method in config.methods:
                     options = config.methods[method]
                     groups = Groups(options, network.groups, own)
-                    found, steps = optimise(network, target, source, groups, options.lr, config.iterations)
+                    found, steps = optimise(network, target, source, groups, options["lr"], config.iterations)
                 else:
                     found = weight_matching(network, target, source, config.rounds, own)
                 seconds = time.perf_counter() - begin

@@ -30,14 +30,14 @@ class Network:
     groups: tuple[int, ...]
 
     def weights(self, generator: torch.Generator) -> list[Tensor]:
-        """Random weights with He's variance, ``(out, in, taps)`` each."""
+        """Draw random weights with He's variance, ``(out, in, taps)`` each."""
         return [
             torch.randn(layer.shape, generator=generator) * (2 / (layer.shape[1] * layer.shape[2])) ** 0.5
             for layer in self.layers
         ]
 
     def permuted(self, weights: Sequence[Tensor], permutations: Sequence[Tensor]) -> list[Tensor]:
-        """``P_out W P_in^T`` of every layer, for permutations or relaxed ones ``(n, n)``, one a group."""
+        """Compute ``P_out W P_in^T`` of every layer, for permutations or relaxed ones ``(n, n)``, one per group."""
         moved = []
         for layer, weight in zip(self.layers, weights):
             if layer.into is not None:
@@ -49,7 +49,7 @@ class Network:
 
 
 def _chain(widths: Sequence[int], taps: int) -> list[Layer]:
-    """Layers one after the other, the hidden widths a group each."""
+    """Chain layers; every hidden width is a group."""
     last = len(widths) - 2
     return [
         Layer((widths[i + 1], widths[i], taps), None if i == last else i, None if i == 0 else i - 1)
@@ -58,14 +58,14 @@ def _chain(widths: Sequence[int], taps: int) -> list[Layer]:
 
 
 def mlp5() -> Network:
-    """Five linear layers, 1-10-10-10-10-1; the hidden ones' biases are layers from one constant unit."""
+    """Build five linear layers, 1-10-10-10-10-1; the hidden ones' biases are layers from one constant unit."""
     widths = (1, 10, 10, 10, 10, 1)
     biases = [Layer((10, 1, 1), i, None) for i in range(4)]
     return Network((*_chain(widths, 1), *biases), widths[1:-1])
 
 
 def vgg11(width: float, kernel: int) -> Network:
-    """The eight convolutions of VGG11, their biases, and a linear layer to 10 classes in place of the large ones."""
+    """Build VGG11's eight convolutions with biases, and a linear layer to 10 classes in place of the large ones."""
     channels = [max(1, round(width * c)) for c in (64, 128, 256, 256, 512, 512, 512, 512)]
     layers = _chain([3, *channels, 10], kernel**2)
     head = layers.pop()
@@ -75,7 +75,7 @@ def vgg11(width: float, kernel: int) -> Network:
 
 
 def resnet18(width: float, kernel: int) -> Network:
-    """ResNet18's convolutions: units that a skip connection adds to each other share a permutation."""
+    """Build ResNet18's convolutions: units that a skip connection adds to each other share a permutation."""
     groups: list[int] = []
     layers: list[Layer] = []
 
@@ -102,7 +102,7 @@ def resnet18(width: float, kernel: int) -> Network:
 
 
 def build(name: str, width: float, kernel: int) -> Network:
-    """A network by name.
+    """Build a network by name.
 
     Raises:
         ValueError: no such network.

@@ -1,4 +1,4 @@
-"""Which observed neuron is which of the reference: a latent permutation of a linear dynamical system."""
+"""Identities of observed neurons: a latent permutation of a linear dynamical system."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 
 import methods
 import torch
-from omegaconf import DictConfig
+from settings import NeuronIdentities
 from torch import Tensor
 
-# Steps between two looks at the permutation.
+# Steps between two evaluations of the permutation.
 _LOOK_EVERY = 5
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A recording's sufficient statistics, in units of the noise's variance a step, and what made it.
+    """A recording's sufficient statistics, in units of the noise's variance per step, with the true parameters.
 
     Attributes:
         now, cross, before: The sum of squares of Y_t, ``Y_t Y_{t-1}^T (n, n)`` and ``Y_{t-1} Y_{t-1}^T (n, n)``.
@@ -35,19 +35,19 @@ class Recording:
     steps: int
 
     def log_likelihood(self, permutation: Tensor) -> Tensor:
-        """``log p(Y | P) / T`` without its constant, ``(S,)`` nats a step, of ``(S, n, n)`` permutations."""
+        """Compute ``log p(Y | P) / T`` without its constant, ``(S,)`` nats per step, of permutations ``(S, n, n)``."""
         moves = permutation @ self.dynamics @ permutation.mT
         quadratic = ((moves @ self.before) * moves).sum((-2, -1))
         return -0.5 * (self.now - 2 * (moves * self.cross).sum((-2, -1)) + quadratic)
 
     def explains(self, permutation: Tensor) -> bool:
-        """Whether what a permutation leaves over is no more than noise: its sum of squares is chi-squared."""
+        """Return whether a permutation's residuals pass for noise: their sum of squares is chi-squared."""
         freedom = self.steps * len(self.columns)
-        left = -2 * float(self.log_likelihood(permutation)) * self.steps
-        return left <= freedom + 4 * (2 * freedom) ** 0.5
+        residual = -2 * float(self.log_likelihood(permutation)) * self.steps
+        return residual <= freedom + 4 * (2 * freedom) ** 0.5
 
 
-def record(config: DictConfig, generator: torch.Generator) -> Recording:
+def record(config: NeuronIdentities, generator: torch.Generator) -> Recording:
     """Generate dynamics on a random symmetric graph, a permutation, and T steps of observed activity."""
     n = config.neurons
     upper = (torch.rand(n, n, generator=generator) < config.density).float().triu(1)
@@ -72,7 +72,7 @@ def record(config: DictConfig, generator: torch.Generator) -> Recording:
 
 
 def allowed_pairs(columns: Tensor, share: float, generator: torch.Generator) -> Tensor:
-    """``(n, n)`` bool: all pairs, but for the known neurons' rows and columns."""
+    """Return the allowed pairs, ``(n, n)`` bool: in rows and columns of known neurons only their own."""
     n = len(columns)
     rows = torch.randperm(n, generator=generator)[: round(share * n)]
     allowed = torch.ones(n, n, dtype=torch.bool)
@@ -86,7 +86,7 @@ def infer(
 ) -> dict[str, Any]:
     """Maximise the expected log-likelihood; of all the permutations on the way, keep the likeliest.
 
-    It ends early where a permutation leaves nothing over but noise. The truth is not looked at.
+    It ends early where the residuals of a permutation pass for noise. It does not use the truth.
     """
     optimiser = torch.optim.Adam(method.parameters(), lr=lr)
     best, expected, kept, done = -torch.inf, -torch.inf, method.permutation(), 0
@@ -114,8 +114,8 @@ def infer(
     }
 
 
-def run(config: DictConfig) -> Iterator[dict[str, Any]]:
-    """One row a setting, method and seed."""
+def run(config: NeuronIdentities) -> Iterator[dict[str, Any]]:
+    """Yield one row per setting, method and seed."""
     for seed in config.seeds:
         recording = record(config, torch.Generator().manual_seed(seed))
         for share in config.known:
@@ -124,7 +124,7 @@ def run(config: DictConfig) -> Iterator[dict[str, Any]]:
                 allowed = allowed_pairs(recording.columns, share, generator)
                 begin = time.perf_counter()
                 method = methods.build(options, (1, config.neurons), generator, allowed)
-                result = infer(recording, method, options.lr, config.iterations, config.samples)
+                result = infer(recording, method, options["lr"], config.iterations, config.samples)
                 seconds = time.perf_counter() - begin
                 yield {
                     "setting": f"{share:.0%} known",
@@ -135,6 +135,6 @@ def run(config: DictConfig) -> Iterator[dict[str, Any]]:
                 }
 
 
-def total(config: DictConfig) -> int:
-    """How many rows there will be."""
+def total(config: NeuronIdentities) -> int:
+    """Return the number of rows."""
     return len(config.seeds) * len(config.known) * len(config.methods)

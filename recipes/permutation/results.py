@@ -1,4 +1,4 @@
-"""What an experiment leaves behind: rows as JSON, a table beside the paper's, and a figure."""
+"""Results of an experiment: rows as JSON, a table beside the paper's, and a figure."""
 
 from __future__ import annotations
 
@@ -9,39 +9,38 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
-from omegaconf import DictConfig, OmegaConf
+from settings import Experiment
 
+from isotone.evaluation import markdown_table
 from isotone.files import atomic_write
+from isotone.training.loader import to_yaml
 
-# Colours that stay apart for the colour-blind (Okabe & Ito).
+# Colours that the colour-blind can distinguish (Okabe & Ito).
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 Row = dict[str, Any]
 
 
 def summary(rows: Sequence[Row], key: str) -> dict[tuple[str, str], tuple[float, float, int]]:
-    """Mean, standard deviation and number of a value, by (method, setting), in the order of the rows."""
+    """Compute mean, standard deviation and number of values, by (method, setting), in the order of the rows."""
     values: dict[tuple[str, str], list[float]] = {}
     for row in rows:
         values.setdefault((row["method"], row["setting"]), []).append(row[key])
     return {
-        where: (statistics.fmean(v), statistics.stdev(v) if len(v) > 1 else 0.0, len(v))
-        for where, v in values.items()
+        cell: (statistics.fmean(v), statistics.stdev(v) if len(v) > 1 else 0.0, len(v))
+        for cell, v in values.items()
     }
 
 
-def table(config: DictConfig, rows: Sequence[Row]) -> str:
-    """Precision of every method and setting in Markdown: mean and deviation over seeds, the paper's in brackets."""
+def table(config: Experiment, rows: Sequence[Row]) -> str:
+    """Write precision in Markdown by method and setting: mean and deviation over seeds, the paper's in brackets."""
     precision, seconds = summary(rows, "precision"), summary(rows, "seconds")
     settings = list(dict.fromkeys(row["setting"] for row in rows))
-    paper = {} if config.get("paper") is None else OmegaConf.to_container(config.paper)
-    lines = [
-        "| method | " + " | ".join(settings) + " | seeds | seconds |",
-        "|---" * (len(settings) + 3) + "|",
-    ]
+    paper = config.paper or {}
+    lines = []
     for method in dict.fromkeys(row["method"] for row in rows):
         cells = []
-        of_paper = paper.get(method, {}) if isinstance(paper, dict) else {}
+        of_paper = paper.get(method, {})
         for setting in settings:
             if (method, setting) not in precision:
                 cells.append("")
@@ -49,24 +48,24 @@ def table(config: DictConfig, rows: Sequence[Row]) -> str:
             mean, deviation, _ = precision[method, setting]
             reported = f" ({of_paper[setting]:.2f})" if setting in of_paper else ""
             cells.append(f"{mean:.2f} ± {deviation:.2f}{reported}")
-        of_method = [where for where in precision if where[0] == method]
-        seeds = min(precision[where][2] for where in of_method)
-        took = statistics.fmean(seconds[where][0] for where in of_method)
-        lines.append(f"| {method} | {' | '.join(cells)} | {seeds} | {took:.1f} |")
-    return "\n".join(lines) + "\n"
+        of_method = [key for key in precision if key[0] == method]
+        seeds = min(precision[key][2] for key in of_method)
+        seconds_per_run = statistics.fmean(seconds[key][0] for key in of_method)
+        lines.append([method, *cells, seeds, f"{seconds_per_run:.1f}"])
+    return markdown_table(["method", *settings, "seeds", "seconds"], lines)
 
 
-def figure(config: DictConfig, rows: Sequence[Row]) -> Figure:
-    """Precision against the settings, a line a method, with the deviation over seeds."""
+def figure(config: Experiment, rows: Sequence[Row]) -> Figure:
+    """Draw precision against the settings, one line per method, with the deviation over seeds."""
     precision = summary(rows, "precision")
     settings = list(dict.fromkeys(row["setting"] for row in rows))
     drawing = Figure(figsize=(6.4, 4.0), layout="constrained")
     axes = drawing.add_subplot()
     for number, method in enumerate(dict.fromkeys(row["method"] for row in rows)):
         points = [(i, *precision[method, s][:2]) for i, s in enumerate(settings) if (method, s) in precision]
-        places, means, deviations = zip(*points)
+        positions, means, deviations = zip(*points)
         colour = _COLOURS[number % len(_COLOURS)]
-        axes.errorbar(places, means, deviations, marker="o", capsize=3, color=colour, label=method)
+        axes.errorbar(positions, means, deviations, marker="o", capsize=3, color=colour, label=method)
     axes.set_xticks(range(len(settings)), settings)
     axes.set_ylabel("precision (%)")
     axes.set_title(str(config.experiment).replace("_", " "), loc="left")
@@ -76,10 +75,10 @@ def figure(config: DictConfig, rows: Sequence[Row]) -> Figure:
     return drawing
 
 
-def write(folder: Path, config: DictConfig, rows: Sequence[Row]) -> None:
+def write(folder: Path, config: Experiment, rows: Sequence[Row]) -> None:
     """Write ``config.yaml``, ``results.json``, ``results.md`` and ``results.png``, each whole or not at all."""
     texts = {
-        "config.yaml": OmegaConf.to_yaml(config),
+        "config.yaml": to_yaml(config),
         "results.json": json.dumps(list(rows), indent=1) + "\n",
         "results.md": table(config, rows),
     }

@@ -1,4 +1,4 @@
-"""Permutation synchronisation: matchings of k objects that agree with each other, from noisy pairwise ones."""
+"""Permutation synchronisation: consistent matchings of k objects from noisy pairwise ones."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 import methods
 import torch
 from isotone_permutation.relax import Hungarian
-from omegaconf import DictConfig
+from settings import Synchronisation
 from torch import Tensor
 
 
 def instance(objects: int, points: int, outliers: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Noisy pairwise matchings, and the true ones.
+    """Draw noisy pairwise matchings, and the true ones.
 
     Args:
         objects: k.
         points: n.
-        outliers: Share of the points of each pair of objects whose matches are shuffled among them.
+        outliers: Share of the points of each pair of objects whose matches are shuffled.
         generator: Of the instance.
 
     Returns:
@@ -40,7 +40,7 @@ def instance(objects: int, points: int, outliers: float, generator: torch.Genera
 
 
 def disagreement(pairs: Tensor, found: Tensor) -> Tensor:
-    """``sum_ij ||P(i, j) - P_i P_j^T||^2`` a pair and point (equation 18), without the (k n, k n) products' matrix.
+    """Compute ``sum_ij ||P(i, j) - P_i P_j^T||^2`` per pair and point (equation 18), without a (k n, k n) matrix.
 
     Args:
         pairs: ``(k n, k n)`` permutations of points, so that their squares sum to k^2 n.
@@ -53,7 +53,7 @@ def disagreement(pairs: Tensor, found: Tensor) -> Tensor:
 
 
 def spectral(pairs: Tensor, objects: int) -> Tensor:
-    """Pachauri et al. 2013: the n leading eigenvectors, rounded object by object against the first one's."""
+    """Solve by Pachauri et al. 2013: the n leading eigenvectors, rounded object by object against the first one's."""
     points = len(pairs) // objects
     _, vectors = torch.linalg.eigh(pairs)
     blocks = vectors[:, -points:].reshape(objects, points, points)
@@ -61,7 +61,7 @@ def spectral(pairs: Tensor, objects: int) -> Tensor:
 
 
 def coordinate_descent(pairs: Tensor, objects: int, rounds: int, generator: torch.Generator) -> Tensor:
-    """Each permutation in turn the best one for the others, from random ones, until none changes."""
+    """Replace each permutation in turn by the best one for the others, from random ones, until none changes."""
     points = len(pairs) // objects
     blocks = pairs.reshape(objects, points, objects, points)
     eye = torch.eye(points)
@@ -77,7 +77,7 @@ def coordinate_descent(pairs: Tensor, objects: int, rounds: int, generator: torc
 
 
 def f_score(found: Tensor, true: Tensor) -> float:
-    """Share of right matches over all pairs of objects, %. (Permutations: precision and recall are equal.)"""
+    """Compute the share of right matches over all pairs of objects in % (precision and recall are equal)."""
     objects, points = true.shape[:2]
     pairs = torch.einsum("iab,jcb->ijac", found, found)
     truth = torch.einsum("iab,jcb->ijac", true, true)
@@ -86,7 +86,7 @@ def f_score(found: Tensor, true: Tensor) -> float:
 
 
 def optimise(pairs: Tensor, method: methods.Method, lr: float, iterations: int) -> Tensor:
-    """Adam on the disagreement, then the nearest permutations ``(k, n, n)``."""
+    """Minimise the disagreement by Adam, then round to permutations ``(k, n, n)``."""
     optimiser = torch.optim.Adam(method.parameters(), lr=lr)
     for _ in range(iterations):
         optimiser.zero_grad()
@@ -96,13 +96,13 @@ def optimise(pairs: Tensor, method: methods.Method, lr: float, iterations: int) 
     return method.permutation()
 
 
-def total(config: DictConfig) -> int:
-    """How many rows there will be."""
+def total(config: Synchronisation) -> int:
+    """Return the number of rows."""
     return len(config.seeds) * len(config.objects) * (len(config.methods) + len(config.baselines))
 
 
-def run(config: DictConfig) -> Iterator[dict[str, Any]]:
-    """One row a size, method and seed; ``precision`` is the F-score of the pairwise matchings."""
+def run(config: Synchronisation) -> Iterator[dict[str, Any]]:
+    """Yield one row per size, method and seed; ``precision`` is the F-score of the pairwise matchings."""
     for seed in config.seeds:
         for objects in config.objects:
             generator = torch.Generator().manual_seed(seed)
@@ -116,8 +116,10 @@ def run(config: DictConfig) -> Iterator[dict[str, Any]]:
                 }  # fmt: skip
 
 
-def solve(config: DictConfig, name: str, pairs: Tensor, true: Tensor, generator: torch.Generator) -> float:
-    """The F-score of one method or baseline, %.
+def solve(
+    config: Synchronisation, name: str, pairs: Tensor, true: Tensor, generator: torch.Generator
+) -> float:
+    """Compute the F-score of one method or baseline in %.
 
     Raises:
         ValueError: no such baseline.
@@ -126,7 +128,7 @@ def solve(config: DictConfig, name: str, pairs: Tensor, true: Tensor, generator:
     if name in config.methods:
         options = config.methods[name]
         method = methods.build(options, (objects, points), generator)
-        return f_score(optimise(pairs, method, options.lr, config.iterations), true)
+        return f_score(optimise(pairs, method, options["lr"], config.iterations), true)
     if name == "Pairwise":
         stacked = true.reshape(len(pairs), points)
         right = float((pairs * (stacked @ stacked.mT)).sum()) - len(pairs)

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+#: Labels that stand for silence, in any corpus or file; folded phones write ``sil``.
+SILENCE = frozenset({"", "sil", "h#", "pau", "epi", "sp", "spn", "<eps>", "<sil>", "#"})
+
 
 class AlignmentError(ValueError):
     """A sequence cannot be aligned, or segments do not make a valid tier; the message says which and why.
@@ -30,7 +33,7 @@ class Segment:
     Attributes:
         label: Word, phone or character; an empty label is silence.
         start, end: Seconds, ``0 <= start <= end``.
-        score: Mean log-probability a frame of the label over its segment, nats (<= 0), where known.
+        score: Mean log-probability per frame of the label over its segment, nats (<= 0), where known.
         confidence: Probability, 0 to 1, that the segment's frames belong to the label, given the text: the mean
             over its frames; where known.
     """
@@ -84,7 +87,7 @@ class Tier:
         return [s.label for s in self.segments]
 
     def filled(self, duration: float) -> Tier:
-        """The tier with every gap up to ``duration`` (seconds) made an empty-labelled segment, as TextGrids have it."""
+        """The tier with empty-labelled segments in all gaps up to ``duration`` (seconds), as TextGrids have it."""
         out: list[Segment] = []
         now = 0.0
         for s in self.segments:
@@ -99,17 +102,15 @@ class Tier:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """What was said when: tiers over one recording.
+    """Tiers over one recording: its words, phones or characters with their times.
 
     Attributes:
         id: Utterance id.
         duration: Seconds of audio.
         tiers: In order of display: words first, then phones or characters.
-        score: How well the text fits the audio, nats a token (<= 0): the log-likelihood ratio of the text against
-            whatever fits best. 0 where the model hears the very labels of the text; where known. See
-            :class:`isotone.pipeline.scores.Scores`.
-        audio: File of the recording, where known: formats that link recordings name it. It is not compared: alignments
-            of the same words at the same times are equal, wherever the recording lies.
+        score: Fit of the text to the audio, nats per token (<= 0), where known: the log-likelihood ratio of the text
+            against the best labels of every frame. See :class:`isotone.pipeline.scores.Scores`.
+        audio: File of the recording, where known, for formats that link it. Comparisons ignore it.
 
     Raises:
         AlignmentError: two tiers share a name, a segment runs past the audio, or the duration is negative.
@@ -150,7 +151,7 @@ class Alignment:
         raise KeyError(f"Alignment {self.id!r} has no tier {name!r}; it has {[t.name for t in self.tiers]}.")
 
     def has(self, name: str) -> bool:
-        """Whether there is a tier of that name."""
+        """Tell if there is a tier of that name."""
         return any(t.name == name for t in self.tiers)
 
 

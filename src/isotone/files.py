@@ -1,4 +1,4 @@
-"""Writing files so that nobody ever sees half of one."""
+"""Writing files and folders atomically, and safe names for them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def atomic_write(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a temporary file beside ``path`` and rename it into place when the block ends without an error.
 
     Args:
-        path: Where the file goes; its folder is made if need be.
-        mode: ``"w"`` (UTF-8, newlines as they are) or ``"wb"``.
+        path: The file; its folder is created if necessary.
+        mode: ``"w"`` (UTF-8, newlines unchanged) or ``"wb"``.
 
     Raises:
         ValueError: another mode.
-        OSError: no file can be written there, see :func:`check_target`.
+        OSError: the file cannot be written, see :func:`check_target`.
     """
     if mode not in ("w", "wb"):
         raise ValueError(f"A file is written whole, with mode 'w' or 'wb'; got {mode!r}.")
@@ -49,24 +49,24 @@ def atomic_write(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
 
 
 def put(path: Path, content: bytes, *, replace: bool) -> None:
-    """Write a file whole, through a temporary file that the next such call takes over if this one is killed.
+    """Write a whole file through a temporary file, which the next call cleans up if this one is killed.
 
-    Two processes may not write the same file at once.
+    Two processes must not write the same file at once.
 
     Args:
-        path: Where the file goes; its folder is made if need be.
-        content: Of the file.
-        replace: Replace a file that is there.
+        path: The file; its folder is created if necessary.
+        content: Content of the file.
+        replace: Replace an existing file.
 
     Raises:
-        FileExistsError: there is something at ``path``, and it is not to be replaced.
-        OSError: no file can be written there, see :func:`check_target`.
+        FileExistsError: ``path`` exists and must not be replaced.
+        OSError: the file cannot be written, see :func:`check_target`.
     """
     check_target(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     key = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]
     temporary = path.with_name(f".{path.name[:40]}.{key}.tmp")
-    temporary.unlink(missing_ok=True)  # a killed process left it; whatever it is linked to stays as it is
+    temporary.unlink(missing_ok=True)  # left by a killed process; a file it is linked to is not affected
     try:
         with temporary.open("xb") as file:
             file.write(content)
@@ -81,7 +81,7 @@ def put(path: Path, content: bytes, *, replace: bool) -> None:
 
 
 def _link(temporary: Path, path: Path) -> None:
-    """Give a file its name, unless there is something of that name."""
+    """Give a file its name, unless the name exists."""
     try:
         path.hardlink_to(temporary)
     except FileExistsError:
@@ -92,22 +92,22 @@ def _link(temporary: Path, path: Path) -> None:
         temporary.replace(path)
 
 
-def alone(place: Path) -> FileLock:
-    """A lock on what is made at ``place``, held by one thread of this user and machine at a time."""
-    user = getattr(os, "getuid", getpass.getuser)()  # in a container a user may have no name
-    key = hashlib.sha256(f"{user} {place.absolute()}".encode()).hexdigest()[:16]
+def alone(path: Path) -> FileLock:
+    """Return a lock for creating ``path``, held by one thread of this user and machine at a time."""
+    user = getattr(os, "getuid", getpass.getuser)()  # in a container the user may have no name
+    key = hashlib.sha256(f"{user} {path.absolute()}".encode()).hexdigest()[:16]
     return FileLock(Path(tempfile.gettempdir(), f"isotone-{key}.lock"))
 
 
 @contextmanager
 def atomic_folder(path: Path | str) -> Iterator[Path]:
-    """A temporary folder beside ``path`` that takes its place when the block ends without an error.
+    """Create a temporary folder beside ``path`` and rename it into place when the block ends without an error.
 
-    A folder that was there before is replaced whole. One that has nothing in common with the new one is another's, and
-    stays as it is.
+    An existing folder is replaced as a whole. A folder that shares no file name with the new one holds other data, and
+    is not replaced.
 
     Raises:
-        FileExistsError: there is a file at ``path``, or a folder with files of which the new one has none.
+        FileExistsError: ``path`` is a file, or a folder that shares no file name with the new one.
     """
     path = Path(path)
     if path.exists() and not path.is_dir():
@@ -146,12 +146,12 @@ def _check_replaceable(old: Path, new: Path) -> None:
 
 
 def check_target(path: Path | str) -> None:
-    """See that a file can be written at ``path``: work whose result cannot be kept is better not begun.
+    """Check that a file can be written at ``path``, before the work for its content begins.
 
     Raises:
-        IsADirectoryError: it is a folder.
-        NotADirectoryError: what should be its folder is a file.
-        PermissionError: its folder, or the one that this would be made in, is read-only.
+        IsADirectoryError: ``path`` is a folder.
+        NotADirectoryError: its parent is a file.
+        PermissionError: its folder, or the nearest existing parent, is read-only.
     """
     path = Path(path)
     if path.is_dir():
@@ -160,11 +160,11 @@ def check_target(path: Path | str) -> None:
 
 
 def check_folder(folder: Path | str) -> None:
-    """See that files can be written to a folder, which need not be there yet.
+    """Check that files can be written to a folder, which need not exist yet.
 
     Raises:
-        NotADirectoryError: it, or a folder that it would be made in, is a file.
-        PermissionError: it, or the folder that it would be made in, is read-only.
+        NotADirectoryError: the folder or one of its parents is a file.
+        PermissionError: the folder, or the nearest existing parent, is read-only.
     """
     folder = Path(folder)
     there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
@@ -177,17 +177,16 @@ def check_folder(folder: Path | str) -> None:
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 of a file's content, in hexadecimal."""
+    """Return the SHA-256 of a file's content, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def safe_name(name: str) -> str:
-    """A file name made from an id that comes from data: it never leaves the folder it is written to.
+    """Return a file name for an id from data, which never leads out of its folder.
 
-    Path separators, control characters and characters that some systems refuse become ``_``; names of dots
-    only and empty names become ``_``; names longer than 200 bytes of UTF-8 are cut. Ids that are safe already
-    come back unchanged.
+    Path separators, control characters and characters that some systems refuse become ``_``, as do empty names and
+    names of dots only. Names longer than 200 bytes of UTF-8 are cut. Safe ids are returned unchanged.
     """
     cleaned = re.sub(r'[\x00-\x1f\x7f/\\:*?"<>|\ud800-\udfff]', "_", name).strip(" ")
     if not cleaned.strip("."):

@@ -1,4 +1,4 @@
-"""The registries, one a kind of part. Importing them imports no plugin and no torch."""
+"""The registries, one per kind of plugin. Importing them imports no plugin and no torch."""
 
 from __future__ import annotations
 

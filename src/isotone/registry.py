@@ -1,7 +1,7 @@
-"""Names to classes: first-party plugins, other people's distributions and notebooks, through one door.
+"""Registries of plugins by name: isotone's own, those of other distributions, and those of notebooks.
 
 Listing names reads package metadata only. A plugin's module is imported when it is first built, so a broken plugin
-harms nobody who does not ask for it.
+affects only those who use it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class UnknownPlugin(LookupError):
 
 
 class BrokenPlugin(ImportError):
-    """A plugin of that name is installed and does not import."""
+    """A plugin of that name is installed but cannot be imported."""
 
 
 class DuplicatePlugin(LookupError):
@@ -29,7 +29,7 @@ class DuplicatePlugin(LookupError):
 
 
 class OptionError(TypeError):
-    """A plugin was given an option it does not have, or not given one it needs."""
+    """A plugin got an unknown option, or lacks a required one."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,13 @@ class PluginInfo:
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """A sentence that suggests the nearest known name, or nothing."""
+    """Return a sentence that suggests the nearest known name, or an empty string."""
     match = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f" Did you mean {match[0]!r}?" if match else ""
 
 
 class Registry(Generic[T]):
-    """Names of one kind of part (losses, aligners ...) and the classes behind them.
+    """Names of one kind of plugin (losses, aligners ...) and their classes.
 
     Args:
         kind: The kind in the singular, for messages: ``"loss"``.
@@ -73,7 +73,7 @@ class Registry(Generic[T]):
         self._registered: dict[str, Callable[..., T]] = {}
 
     def register(self, name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
-        """Decorator that adds a class under a name, in this process.
+        """Return a decorator that adds a class under a name, in this process.
 
         Raises:
             DuplicatePlugin: the name is taken; nothing is overwritten.
@@ -94,17 +94,26 @@ class Registry(Generic[T]):
 
         return add
 
+    def unregister(self, name: str) -> None:
+        """Remove a class that :meth:`register` added in this process.
+
+        Raises:
+            UnknownPlugin: no such name in this process; plugins of installed distributions cannot be removed.
+        """
+        if self._registered.pop(name, None) is None:
+            raise UnknownPlugin(f"No {self.kind} named {name!r} was registered in this process.")
+
     def names(self) -> list[str]:
-        """All names, sorted. Imports no plugin."""
+        """Return all names, sorted, without importing a plugin."""
         return sorted({*self._registered, *(e.name for e in entry_points(group=self.group))})
 
     def get(self, name: str) -> Callable[..., T]:
-        """The class of that name; imports its plugin.
+        """Return the class of that name; its plugin is imported.
 
         Raises:
-            UnknownPlugin: no such name; the message lists what there is and the nearest match.
+            UnknownPlugin: no such name; the message lists all names and the nearest match.
             DuplicatePlugin: two distributions claim the name.
-            BrokenPlugin: the plugin does not import, or is nothing to call; the message says why.
+            BrokenPlugin: the plugin cannot be imported or called; the message says why.
         """
         if name in self._registered:
             return self._registered[name]
@@ -131,11 +140,10 @@ class Registry(Generic[T]):
         return target
 
     def build(self, name: str, /, *args: Any, **options: Any) -> T:
-        """An instance: the class of that name, called with these options.
+        """Build an instance of the class of that name; raises as :meth:`get`, too.
 
         Raises:
-            OptionError: an option that its constructor does not have, or one that is missing; the message lists
-                what it takes. Also what :meth:`get` raises.
+            OptionError: an unknown or a missing option; the message lists the options of the constructor.
         """
         target = self.get(name)
         try:
@@ -159,15 +167,13 @@ class Registry(Generic[T]):
             ) from None
         try:
             return target(*args, **options)
-        except (
-            TypeError
-        ) as error:  # perhaps an option of another type, as a text for a number: say where to look
-            if options:
+        except TypeError as error:
+            if options:  # the cause may be an option of a wrong type, such as a text for a number
                 error.add_note(f"This came of making the {self.kind} {name!r} with {options}.")
             raise
 
     def create(self, spec: str | Mapping[str, Any], /, *args: Any, **options: Any) -> T:
-        """Build from configuration: a name, or a mapping with ``name`` and options; ``options`` are added to it.
+        """Build from a configuration: a name, or a mapping with ``name`` and options, to which ``options`` are added.
 
         Raises:
             OptionError: neither a name nor a mapping, a mapping without ``name``, or an option given twice.
@@ -186,7 +192,7 @@ class Registry(Generic[T]):
         return self.build(settings.pop("name"), *args, **settings, **options)
 
     def describe(self) -> list[PluginInfo]:
-        """Every plugin with its origin; imports each, and says of those that do not import why."""
+        """Describe every plugin and its origin; all are imported, and failures are reported."""
         rows = []
         for name in self.names():
             entries = self._entries(name)
@@ -213,7 +219,7 @@ class Registry(Generic[T]):
 
     def _entries(self, name: str) -> list[EntryPoint]:
         found = entry_points(group=self.group, name=name)
-        # one distribution can be seen twice (an editable install beside its build folder)
+        # one distribution can be found twice (an editable install and its build folder)
         return list({(e.dist.name if e.dist else "", e.value): e for e in found}.values())
 
 
@@ -222,7 +228,7 @@ def _path(target: Any) -> str:
 
 
 def _same_definition(a: Any, b: Any) -> bool:
-    """Whether b is a re-run of the notebook cell that defined a."""
+    """Return whether b is a re-run of the notebook cell that defined a."""
     return _path(a) == _path(b) and getattr(a, "__module__", "") == "__main__"
 
 

@@ -1,4 +1,4 @@
-"""Audio that libsndfile does not read comes out of a decoder; without one, or with a broken one, with a message."""
+"""Audio that libsndfile cannot read is decoded; a missing or broken decoder gives a helpful error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ needs_ffmpeg = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def media(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with ``x.wav``: three seconds of noise below 4 kHz, in stereo; the right channel is half the left."""
+    """A folder with ``x.wav``: 3 s of stereo noise below 4 kHz; the right channel is half the left one."""
     folder = tmp_path_factory.mktemp("media")
     spectrum = np.fft.rfft(np.random.default_rng(0).normal(0, 0.1, HZ * SECONDS))
     spectrum[4000 * SECONDS :] = 0
@@ -52,7 +52,7 @@ def film(media: Path, name: str, late_s: float = 0.0) -> Path:
 
 
 def delay(found: np.ndarray, expected: np.ndarray) -> float:
-    """Seconds by which a signal is late, where it is likest."""
+    """Return the delay of a signal in seconds, by cross-correlation."""
     size = 2 * max(len(found), len(expected))
     likeness = np.fft.irfft(np.fft.rfft(found, size) * np.conj(np.fft.rfft(expected, size)), size)
     best = int(np.argmax(likeness))
@@ -100,7 +100,7 @@ def test_a_part_is_the_slice(media: Path, name: str) -> None:
 @needs_ffmpeg
 @pytest.mark.parametrize("name", ["film.mp4", "film.webm", "film.mkv"])
 def test_the_first_sound_of_a_film_is_read_where_it_is_in_the_film(media: Path, name: str) -> None:
-    """A sound that starts a second late is a second late, as what is written is meant for the film."""
+    """A sound that starts a second late keeps that delay, since times are the film's."""
     expected = load(media / "x.wav", HZ)
     assert delay(load(film(media, name), HZ), expected) == pytest.approx(0, abs=0.025)
     assert delay(load(film(media, f"late-{name}", 1.0), HZ), expected) == pytest.approx(1, abs=0.025)
@@ -147,13 +147,13 @@ def test_noise_is_no_audio_whatever_its_name(tmp_path: Path, name: str) -> None:
         load(tmp_path / name)
 
 
-# Decoders that are not there, or are not what they should be
+# Missing and broken decoders
 
 
 def fake(
     folder: Path, monkeypatch: pytest.MonkeyPatch, decode: str, *, score: int = 100, **stream: object
 ) -> Path:
-    """Programs named ffprobe and ffmpeg alone on the path: one says what is in a file, one runs a shell script."""
+    """Put fake programs ffprobe and ffmpeg on the path: the one prints a header, the other runs a shell script."""
     found = {"streams": [{"sample_rate": "16000", "channels": 1, **stream}]}
     header = json.dumps({**found, "format": {"format_name": "mov,mp4", "probe_score": score}})
     folder.mkdir()
@@ -217,7 +217,7 @@ def test_a_decoder_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_decoder_is_ended_when_enough_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rest is not waited for, and its process is not left behind."""
+    """The decoder is stopped after the requested part, and its process ends."""
     path = fake(
         tmp_path / "bin",
         monkeypatch,
@@ -274,7 +274,7 @@ def test_what_is_audio_by_its_name() -> None:
 
 
 def test_folders_are_searched_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a decoder they are found all the same, and each is an error of its own: nothing goes unsaid."""
+    """Without a decoder such files are still found, and each one is reported as an error."""
     soundfile.write(tmp_path / "a.wav", np.zeros(800), 16_000)
     for name in ("a.mp4", "b.m4a", "c.WebM"):
         (tmp_path / name).write_bytes(b"\0" * 100)

@@ -1,4 +1,4 @@
-"""Audio files of every kind come out as the same signal, and damaged ones with a message that helps."""
+"""Audio files of all kinds give the same signal; damaged files give helpful errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def tone(rate: int, seconds: float = 0.5, hz: float = 440.0, amplitude: float = 
 def sphere(
     samples: np.ndarray, rate: int, *, order: str = "01", coding: str = "pcm", channels: int = 1
 ) -> bytes:
-    """A NIST SPHERE file as the LDC writes it: 1024 bytes of header, then 16-bit samples."""
+    """Write a NIST SPHERE file as the LDC does: 1024 bytes of header, then 16-bit samples."""
     fields = [
         "NIST_1A",
         "   1024",
@@ -39,7 +39,7 @@ def sphere(
 
 
 def middle_error(a: np.ndarray, b: np.ndarray) -> float:
-    """Largest difference away from the edges, where a resampler's filter runs off the signal."""
+    """Return the largest difference except at the edges, where the resampler's filter exceeds the signal."""
     cut = len(a) // 10
     return float(np.abs(a[cut:-cut] - b[cut:-cut]).max())
 
@@ -154,7 +154,7 @@ def test_truncated_sphere(tmp_path: Path) -> None:
 
 
 def test_wav_from_a_pipe_has_no_length(tmp_path: Path) -> None:
-    """Programs that cannot seek leave the largest size in the header; the samples that are there count."""
+    """Programs that cannot seek leave the largest size in the header; the actual samples count."""
     x = tone(16000)
     soundfile.write(tmp_path / "x.wav", x, 16000, subtype="PCM_16")
     data = bytearray((tmp_path / "x.wav").read_bytes())

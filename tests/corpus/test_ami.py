@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,63 +15,7 @@ from isotone.corpus import reference
 from isotone.corpus.ami import AMICorpus, split_of
 from isotone.corpus.nxt import Turn, Words, parse, read_turns
 from isotone.corpus.rows import CorpusError
-
-HEAD = '<?xml version="1.0" encoding="ISO-8859-1" standalone="yes"?>\n'
-ROOT = '<nite:root nite:id="x" xmlns:nite="http://nite.sourceforge.net/">'
-
-# id, element, attributes, text: an excerpt with everything that the corpus has
-WORDS = [
-    ("words0", "w", 'starttime="1.00" endtime="1.30"', "Hi"),
-    ("words1", "w", 'starttime="1.30" endtime="1.30" punc="true"', ","),
-    ("words2", "w", 'starttime="1.30" endtime="1.62"', "I&#39;m"),
-    ("words3", "w", 'starttime="1.62" endtime="1.90" trunc="true"', "Dav"),
-    ("words4", "vocalsound", 'starttime="1.90" endtime="2.10" type="laugh"', ""),
-    ("words5", "w", 'starttime="2.10" endtime="2.60"', "T_V_"),
-    ("words6", "w", 'starttime="2.60" endtime="2.60" punc="true"', "."),
-    ("words7", "w", 'starttime="4.00" endtime="4.40"', "Caf\u00e9"),
-    ("words8", "w", "", "yes"),
-    ("words9", "gap", 'starttime="5.00" endtime="5.50"', ""),
-    ("disfmarker0", "disfmarker", 'starttime="5.60" endtime="5.60"', ""),
-    ("words10", "w", 'starttime="7.00" endtime="7.20"', "-"),
-    ("words11", "w", 'starttime="7.90" endtime="8.40"', "Right"),
-]
-TURNS = [
-    (0.9, 2.7, "words0", "words6"),
-    (3.9, 5.0, "words7", "words8"),
-    (5.0, 5.7, "words9", "disfmarker0"),
-    (6.9, 8.2, "words10", "words11"),
-]
-
-
-def write(path: Path, body: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"{HEAD}{ROOT}\n{body}\n</nite:root>\n", encoding="iso-8859-1")
-
-
-def annotate(
-    folder: Path,
-    name: str,
-    words: list[tuple[str, str, str, str]] = WORDS,
-    turns: list[tuple[float, float, str, str]] = TURNS,
-) -> None:
-    """The two files of a speaker in a meeting."""
-    items = "\n".join(f'<{tag} nite:id="{name}.{id}" {more}>{text}</{tag}>' for id, tag, more, text in words)
-    write(folder / "words" / f"{name}.words.xml", items)
-    segments = ""
-    for i, (start, end, first, last) in enumerate(turns):
-        span = f"id({name}.{first})" + ("" if first == last else f"..id({name}.{last})")
-        segments += (
-            f'<segment nite:id="{name}.sync.{i}" channel="0" transcriber_start="{start}" transcriber_end="{end}">\n'
-            f'<nite:child href="{name}.words.xml#{span}"/>\n</segment>\n'
-        )
-    write(folder / "segments" / f"{name}.segments.xml", segments)
-
-
-def headset(root: Path, meeting: str, number: int, seconds: float = 8.0) -> Path:
-    path = root / meeting / "audio" / f"{meeting}.Headset-{number}.wav"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    soundfile.write(path, np.zeros(round(16000 * seconds)), 16000)
-    return path
+from tests.corpus.miniatures import HEAD, TURNS, annotate, headset, write_nxt
 
 
 @pytest.fixture
@@ -98,7 +41,7 @@ def test_texts_and_times(root: Path) -> None:
     np.testing.assert_allclose(rows[0]["words"]["start"], [0.1, 0.4, 0.72, 1.2], atol=1e-9)
     np.testing.assert_allclose(rows[0]["words"]["end"], [0.4, 0.72, 1.0, 1.7], atol=1e-9)
     assert (rows[0]["start"], rows[0]["end"]) == (0.9, 2.7)
-    assert rows[1]["words"]["label"] == []  # the time of one word is not known
+    assert rows[1]["words"]["label"] == []  # the time of one word is unknown
     assert (rows[2]["start"], rows[2]["end"]) == (6.9, 8.0)  # the recording ends
     assert rows[2]["words"]["end"] == [pytest.approx(1.1)]
     assert rows["speaker"][:] == ["ES2002a_A"] * 3
@@ -136,11 +79,11 @@ def test_headsets_and_names_come_from_meetings_xml(root: Path) -> None:
     body = (
         '<meeting observation="ES2002a"><speaker nxt_agent="A" channel="3" global_name="FEE005"/></meeting>'
     )
-    write(root / "ami_public_manual_1.6.2" / "corpusResources" / "meetings.xml", body)
+    write_nxt(root / "ami_public_manual_1.6.2" / "corpusResources" / "meetings.xml", body)
     annotate(root / "ami_public_manual_1.6.2", "ES2002a.B", turns=TURNS[:1])
     rows = AMICorpus(root).load("train")
     assert rows["speaker"][:] == ["FEE005", "FEE005", "ES2002a_B"]
-    assert [Path(a).name[-5] for a in rows["audio"]] == ["3", "3", "1"]  # B by its letter
+    assert [Path(a).name[-5] for a in rows["audio"]] == ["3", "3", "1"]  # channel of B by its letter
     assert Path(rows[0]["audio"]) == one
 
 
@@ -254,7 +197,7 @@ def test_entity_bombs_do_nothing(tmp_path: Path) -> None:
 def test_segments_hold_the_items_between_two_ids(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """Every item is in the segments that a partition of the file makes, once and in order."""
+    """Segments that partition a file have every item once, in order."""
     words = data.draw(st.lists(st.text("abc'<&\u00e9", min_size=1, max_size=4), min_size=1, max_size=12))
     cuts = sorted(data.draw(st.sets(st.integers(1, len(words)), max_size=4)) | {len(words)})
     folder = tmp_path_factory.mktemp("nxt")

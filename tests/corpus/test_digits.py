@@ -1,8 +1,8 @@
-"""Sequences of spoken digits: what is in them, where, and from which recordings."""
+"""Sequences of spoken digits: their words, times and recordings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,39 +12,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone import corpora
-from isotone.corpus.digits import (
+from isotone.corpus.digit_recordings import (
     HELD_OUT,
     SAMPLE_RATE,
     WORDS,
-    DigitsCorpus,
     cut_ends,
     find_recordings,
     join_words,
 )
+from isotone.corpus.digits import DigitsCorpus
 from isotone.corpus.manifest import prepare
+from tests.corpus.miniatures import speak_digits
 from tests.paths import DATA
 
 FEW = {"train": 12, "dev": 3, "test": 5}
 
 
-def speak(folder: Path, seed: int = 0, indices: Iterable[int] = range(12)) -> Path:
-    """A miniature of the data set: two speakers, every word of its own noise, with silence at both ends."""
-    rng = np.random.default_rng(seed)
-    (folder / "recordings").mkdir(parents=True)
-    for speaker in ("ann", "bob"):
-        for digit in range(10):
-            for index in indices:
-                word = rng.uniform(0.1, 0.3, int(rng.integers(800, 2400))) * rng.choice([-1, 1])
-                word[1::2] *= -1
-                silent = np.zeros(80 * int(rng.integers(0, 4)))
-                path = folder / "recordings" / f"{digit}_{speaker}_{index}.wav"
-                soundfile.write(path, np.concatenate([silent, word, silent]), SAMPLE_RATE, subtype="PCM_16")
-    return folder
-
-
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return speak(tmp_path_factory.mktemp("digits") / "fsdd")
+    return speak_digits(tmp_path_factory.mktemp("digits") / "fsdd")
 
 
 def load(corpus: DigitsCorpus, split: str) -> Iterator[tuple[dict, np.ndarray]]:
@@ -53,7 +39,7 @@ def load(corpus: DigitsCorpus, split: str) -> Iterator[tuple[dict, np.ndarray]]:
 
 
 def source(root: Path, row: dict, label: str, heard: np.ndarray) -> int:
-    """Number of the one recording that is what is heard, but for noise."""
+    """Return the number of the only recording that matches the samples up to noise."""
     found = []
     for path in (root / "recordings").glob(f"{WORDS.index(label)}_{row['speaker']}_*.wav"):
         word = np.trim_zeros(soundfile.read(path)[0])
@@ -64,42 +50,52 @@ def source(root: Path, row: dict, label: str, heard: np.ndarray) -> int:
     return found[0]
 
 
-def test_every_word_is_where_it_is_said_and_no_recording_is_in_two_splits(root: Path, tmp_path: Path) -> None:
+def spans_of(row: dict) -> np.ndarray:
+    """Return first samples and ends ``(words, 2)``, which word times fit exactly."""
+    edges = np.array([row["words"]["start"], row["words"]["end"]]).T * SAMPLE_RATE
+    np.testing.assert_allclose(edges, edges.round(), atol=1e-4)
+    return edges.round().astype(int)
+
+
+def test_words_are_at_their_times_with_noise_between(root: Path, tmp_path: Path) -> None:
     corpus = corpora.build("digits", root=root, cache=tmp_path, length=[2, 4], **FEW)
-    used: dict[str, set[tuple[str, str, int]]] = {}
     pauses: list[float] = []
     for split, count in FEW.items():
         rows = list(load(corpus, split))
         assert len(rows) == count
         assert {row["speaker"] for row, _ in rows} == {"ann", "bob"}
         for row, samples in rows:
-            words = row["words"]
-            assert row["text"] == " ".join(words["label"])
-            assert 2 <= len(words["label"]) <= 4
+            labels, spans = row["words"]["label"], spans_of(row)
+            assert row["text"] == " ".join(labels)
+            assert 2 <= len(labels) <= 4
             assert row["end"] == len(samples) / SAMPLE_RATE
-            edges = np.array([words["start"], words["end"]]).T * SAMPLE_RATE
-            np.testing.assert_allclose(edges, edges.round(), atol=1e-4)
-            spans = edges.round().astype(int)
             between = np.ones(len(samples), bool)
-            for label, (a, b) in zip(words["label"], spans):
+            for label, (a, b) in zip(labels, spans):
                 between[a:b] = False
-                number = source(root, row, label, samples[a:b])
-                used.setdefault(split, set()).add((row["speaker"], label, number))
+                source(root, row, label, samples[a:b])  # raises unless one recording fits
             # low noise, never digital silence for long
             assert np.abs(samples[between]).max(initial=0) < 0.06
             assert between.sum() < 100 or samples[between].std() > 1e-3
             starts, ends = [*spans[:, 0], len(samples)], [0, *spans[:, 1]]
             pauses += [(a - b) / SAMPLE_RATE for a, b in zip(starts, ends)]
         assert corpus.skipped == []
-    for split, recordings in used.items():
-        numbers = {number for *_, number in recordings}
-        assert numbers <= set(HELD_OUT.get(split, range(10, 12)))
-        assert len(recordings) > FEW[split]  # most are said once
     assert 0 <= min(pauses) < 0.05
     assert 0.4 < max(pauses) <= 0.5
 
 
-def test_recordings_are_heard_about_as_often(root: Path, tmp_path: Path) -> None:
+def test_no_recording_is_in_two_splits(root: Path, tmp_path: Path) -> None:
+    corpus = corpora.build("digits", root=root, cache=tmp_path, length=[2, 4], **FEW)
+    for split, count in FEW.items():
+        used = {
+            (row["speaker"], label, source(root, row, label, samples[a:b]))
+            for row, samples in load(corpus, split)
+            for label, (a, b) in zip(row["words"]["label"], spans_of(row))
+        }
+        assert {number for *_, number in used} <= set(HELD_OUT.get(split, range(10, 12)))
+        assert len(used) > count  # most are used once
+
+
+def test_recordings_are_used_about_equally_often(root: Path, tmp_path: Path) -> None:
     corpus = DigitsCorpus(root, cache=tmp_path, length=[5, 5], train=24, dev=1, test=1)
     said: dict[tuple[str, str, int], int] = {}
     for row, samples in load(corpus, "train"):
@@ -128,14 +124,14 @@ def test_sequences_depend_on_the_options_alone(root: Path, tmp_path: Path) -> No
         corpus.load("test")
     assert first.root.name == again.root.name != other.root.name
     assert contents(first.root) == contents(again.root) != contents(other.root)
-    # more of one split leaves the others as they are
+    # more sequences of one split do not change the others
     more = DigitsCorpus(root, cache=tmp_path / "a", seed=1, **FEW | {"train": 14})
     more.load("test")
     assert contents(more.root / "test") == contents(first.root / "test")
 
 
 def test_they_are_made_once_and_again_when_the_data_set_changes(tmp_path: Path) -> None:
-    root = speak(tmp_path / "fsdd", indices=(0, 4, 5, 10))
+    root = speak_digits(tmp_path / "fsdd", indices=(0, 4, 5, 10))
     corpus = DigitsCorpus(root, cache=tmp_path / "cache", **FEW)
     manifest = corpus.root / "manifest.json"
     prepared = prepare(
@@ -155,13 +151,13 @@ def test_they_are_made_once_and_again_when_the_data_set_changes(tmp_path: Path) 
 
 
 def test_what_cannot_be_used_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    root = speak(tmp_path / "fsdd", indices=(0, 4, 5, 10))
+    root = speak_digits(tmp_path / "fsdd", indices=(0, 4, 5, 10))
     place = root / "recordings"
     (place / "seven_ann_1.wav").write_bytes((place / "7_ann_0.wav").read_bytes())
     (place / "README.md").write_text("not a recording")
     (place / "1_ann_40.wav").write_bytes(b"no audio")
     soundfile.write(place / "2_bob_3.wav", np.zeros(800), SAMPLE_RATE)
-    for _ in range(2):  # as they are made, and from what was made
+    for _ in range(2):  # when they are made, and when they are read again
         corpus = DigitsCorpus(root, cache=tmp_path / "cache", **FEW)
         corpus.load("train")
         said = dict(corpus.skipped)
@@ -189,7 +185,7 @@ def test_errors(root: Path, tmp_path: Path) -> None:
         DigitsCorpus(root, length=[0, 3])
     with pytest.raises(ValueError, match="adjoining from 0 to 1"):
         DigitsCorpus(root, adjoining=1.5)
-    few = speak(tmp_path / "few", indices=range(8))
+    few = speak_digits(tmp_path / "few", indices=range(8))
     with pytest.raises(ValueError, match=r"no recordings for the split 'train'.*from 10 on"):
         DigitsCorpus(few, cache=tmp_path, **FEW).load("dev")
 

@@ -1,25 +1,16 @@
-"""Folders of recordings: every kind of transcript, splits, and what is left out with which reason."""
+"""Folders of recordings: all kinds of transcripts, splits, and skipped files with their reasons."""
 
 from __future__ import annotations
 
 import logging
 from pathlib import Path
 
-import numpy as np
 import pytest
-import soundfile
 from praatio import textgrid
 
 from isotone.corpus import COLUMNS, reference
 from isotone.corpus.folder import FolderCorpus
-
-
-def record(path: Path, seconds: float = 0.5, **texts: str) -> None:
-    """A recording, and files beside it: suffix to contents."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    soundfile.write(path, np.zeros(round(16000 * seconds)), 16000)
-    for suffix, text in texts.items():
-        path.with_suffix(f".{suffix}").write_text(text, encoding="utf-8")
+from tests.corpus.miniatures import record
 
 
 def write_textgrid(path: Path, tiers: dict[str, list[tuple[float, float, str]]], end: float = 0.5) -> None:
@@ -64,7 +55,7 @@ def test_textgrid(tmp_path: Path) -> None:
 
 
 def test_textgrid_of_several_speakers(tmp_path: Path) -> None:
-    """As MFA writes them: speakers who take turns are read together, those who overlap are not guessed at."""
+    """Speakers in files of MFA who take turns are merged; those who overlap are an error."""
     record(tmp_path / "a.wav")
     turns = {
         "A - words": [(0.0, 0.1, "one")],
@@ -168,3 +159,20 @@ def test_errors(tmp_path: Path) -> None:
         FolderCorpus(tmp_path).load("eval")
     with pytest.raises(ValueError, match=r"from 0 to 0\.5; got 0\.6"):
         FolderCorpus(tmp_path, test_share=0.6)
+
+
+def test_of_two_transcripts_the_unread_one_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    record(tmp_path / "a.wav", txt="read", lab="not read")
+    record(tmp_path / "b.wav", txt="read", lab="not read")
+    record(tmp_path / "c.wav", lab="the only one")
+    with caplog.at_level(logging.WARNING):
+        rows = FolderCorpus(tmp_path).load("all")
+    assert rows["text"][:] == ["read", "read", "the only one"]
+    assert [r.getMessage() for r in caplog.records] == [
+        f"{tmp_path}: a transcript is a.txt, not a.lab beside it (and the like for 1 more)."
+    ]
+    caplog.clear()
+    (tmp_path / "a.lab").unlink()
+    (tmp_path / "b.lab").unlink()
+    FolderCorpus(tmp_path).load("all")
+    assert not caplog.records

@@ -1,44 +1,17 @@
-"""Data sets of the ``datasets`` library: every kind of local file, audio inside and beside, and what is wrong."""
+"""Data sets of the ``datasets`` library: all kinds of local files, audio inside and outside of them, and errors."""
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-import soundfile
-from datasets import Audio, Dataset, DatasetDict
+from datasets import Dataset, DatasetDict
 
 from isotone.audio import load
 from isotone.corpus import COLUMNS
 from isotone.corpus.hub import HubCorpus
-
-
-def sound(samples: int) -> bytes:
-    file = io.BytesIO()
-    soundfile.write(file, np.full(samples, 0.25), 16000, format="FLAC")
-    return file.getvalue()
-
-
-def rows(count: int = 3, **names: str) -> list[dict[str, Any]]:
-    """Rows in the columns of LibriSpeech on the hub, or others."""
-    return [
-        {
-            names.get("audio", "audio"): {"bytes": sound(8000 + i), "path": f"7-1-{i:04d}.flac"},
-            names.get("text", "text"): f"LINE {'ABC'[i]}",
-            "speaker_id": 7,
-            "id": f"7-1-{i:04d}",
-        }
-        for i in range(count)
-    ]
-
-
-def dataset(values: list[dict[str, Any]], audio: str = "audio") -> Dataset:
-    """A data set whose column is one of audio; made so that nothing is decoded."""
-    found = Dataset.from_list(values)
-    return found.cast_column(audio, Audio(16000, decode=False)).cast_column(audio, Audio(16000))
+from tests.corpus.miniatures import flac, hub_dataset, hub_rows
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "parquet folder", "save_to_disk", "dictionary"])
@@ -47,14 +20,14 @@ def test_every_kind_of_file(kind: str, tmp_path: Path) -> None:
     source.mkdir()
     if kind == "parquet":
         source /= "data.parquet"
-        dataset(rows()).to_parquet(source)
+        hub_dataset(hub_rows()).to_parquet(source)
     elif kind == "parquet folder":
-        dataset(rows()).to_parquet(source / "train-00000-of-00001.parquet")
-        dataset(rows(1)).to_parquet(source / "test-00000-of-00001.parquet")
+        hub_dataset(hub_rows()).to_parquet(source / "train-00000-of-00001.parquet")
+        hub_dataset(hub_rows(1)).to_parquet(source / "test-00000-of-00001.parquet")
     elif kind == "dictionary":
-        DatasetDict(train=dataset(rows()), test=dataset(rows(1))).save_to_disk(source)
+        DatasetDict(train=hub_dataset(hub_rows()), test=hub_dataset(hub_rows(1))).save_to_disk(source)
     else:
-        dataset(rows()).save_to_disk(source)
+        hub_dataset(hub_rows()).save_to_disk(source)
         if kind == "arrow":
             source /= "data-00000-of-00001.arrow"
     corpus = HubCorpus(source, root=tmp_path / "cache")
@@ -65,7 +38,7 @@ def test_every_kind_of_file(kind: str, tmp_path: Path) -> None:
     assert found["speaker"][:] == ["7"] * 3
     assert corpus.skipped == []
     for i, row in enumerate(found):
-        assert Path(row["audio"]).read_bytes() == sound(8000 + i)  # as it was, not decoded and encoded again
+        assert Path(row["audio"]).read_bytes() == flac(8000 + i)  # copied unchanged, without decoding
         assert Path(row["audio"]).suffix == ".flac"
         assert row["end"] == (8000 + i) / 16000
         np.testing.assert_allclose(load(row["audio"], 16000), 0.25, atol=1e-4)
@@ -76,21 +49,21 @@ def test_every_kind_of_file(kind: str, tmp_path: Path) -> None:
 
 
 def test_audio_is_copied_once(tmp_path: Path) -> None:
-    dataset(rows()).to_parquet(tmp_path / "a.parquet")
+    hub_dataset(hub_rows()).to_parquet(tmp_path / "a.parquet")
     corpus = HubCorpus(tmp_path / "a.parquet", root=tmp_path / "cache")
     paths = [Path(p) for p in corpus.load("train")["audio"]]
     times = [p.stat().st_mtime_ns for p in paths]
     paths[1].write_bytes(b"half a fi")
     paths[2].unlink()
     assert [Path(p) for p in corpus.load("train")["audio"]] == paths
-    assert [p.read_bytes() for p in paths] == [sound(8000 + i) for i in range(3)]
+    assert [p.read_bytes() for p in paths] == [flac(8000 + i) for i in range(3)]
     assert paths[0].stat().st_mtime_ns == times[0]
 
 
 def test_names_of_columns(tmp_path: Path) -> None:
-    dataset(rows(audio="sound", text="sentence"), "sound").remove_columns(["id", "speaker_id"]).save_to_disk(
-        tmp_path / "a"
-    )
+    hub_dataset(hub_rows(audio="sound", text="sentence"), "sound").remove_columns(
+        ["id", "speaker_id"]
+    ).save_to_disk(tmp_path / "a")
     found = HubCorpus(tmp_path / "a", columns={"audio": "sound", "text": "sentence"}, root=tmp_path).load(
         "train"
     )
@@ -106,9 +79,9 @@ def test_names_of_columns(tmp_path: Path) -> None:
 
 
 def test_audio_that_has_files_of_its_own_stays_there(tmp_path: Path) -> None:
-    values = rows(2)
+    values = hub_rows(2)
     for i, value in enumerate(values):
-        (tmp_path / f"{i}.flac").write_bytes(sound(4000 + i))
+        (tmp_path / f"{i}.flac").write_bytes(flac(4000 + i))
         value["audio"] = {"bytes": None, "path": str(tmp_path / f"{i}.flac")}
     values[1]["audio"]["path"] = str(tmp_path / "gone.flac")
     (tmp_path / "gone.flac").write_bytes(b"")
@@ -125,11 +98,11 @@ def test_audio_that_has_files_of_its_own_stays_there(tmp_path: Path) -> None:
 
 
 def test_damaged_rows_are_left_out(tmp_path: Path) -> None:
-    values = rows()
+    values = hub_rows()
     values[0]["text"] = " "
     values[1]["audio"] = {"bytes": b"no sound", "path": "../../x.flac"}
     values.append({**values[2], "id": "../../../etc/passwd"})
-    dataset(values).save_to_disk(tmp_path / "a")
+    hub_dataset(values).save_to_disk(tmp_path / "a")
     corpus = HubCorpus(tmp_path / "a", root=tmp_path / "cache")
     found = corpus.load("train")
     assert found["id"][:] == ["7-1-0002", "../../../etc/passwd"]
@@ -142,7 +115,7 @@ def test_damaged_rows_are_left_out(tmp_path: Path) -> None:
 def test_what_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"No data set .*a\.parquet"):
         HubCorpus(tmp_path / "a.parquet").load("train")
-    dataset(rows()).save_to_disk(tmp_path / "a")
+    hub_dataset(hub_rows()).save_to_disk(tmp_path / "a")
     with pytest.raises(ValueError, match="a has no split 'test'; it has train"):
         HubCorpus(tmp_path / "a", root=tmp_path).load("test")
     # sources of a manifest: the data, and the copied audio

@@ -1,4 +1,4 @@
-"""LibriSpeech's tree: splits and unions, chapters in order, and what is left out with which reason."""
+"""LibriSpeech's tree: splits and unions, chapters in order, and skipped lines with their reasons."""
 
 from __future__ import annotations
 
@@ -6,24 +6,13 @@ import logging
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 import soundfile
 
 from isotone.corpus import COLUMNS
 from isotone.corpus.librispeech import PARTS, SPLITS, LibriSpeechCorpus
+from tests.corpus.miniatures import chapter
 from tests.paths import DATA
-
-
-def chapter(root: Path, part: str, name: str, lines: dict[str, str], seconds: float = 0.25) -> Path:
-    """A chapter with a recording for every line."""
-    speaker, number = name.split("-")
-    folder = root / part / speaker / number
-    folder.mkdir(parents=True)
-    for i, id in enumerate(lines):
-        soundfile.write(folder / f"{id}.flac", np.zeros(round(16000 * seconds) + i), 16000)
-    (folder / f"{name}.trans.txt").write_text("".join(f"{id} {text}\n" for id, text in lines.items()))
-    return folder
 
 
 @pytest.fixture
@@ -51,7 +40,7 @@ def test_rows(root: Path) -> None:
     assert (row["start"], row["end"]) == (0.0, 4002 / 16000)
     assert row["words"] == row["phones"] == {"label": [], "start": [], "end": []}
     assert Path(row["audio"]) == root / "train-clean-100/103/1240/103-1240-0002.flac"
-    assert corpus.counts == {"words": 9, "words_with_other_characters": 3}  # digits are not the corpus's
+    assert corpus.counts == {"words": 9, "words_with_other_characters": 3}  # the real corpus has no digits
 
 
 def test_splits_are_unions_of_parts(root: Path) -> None:
@@ -65,7 +54,7 @@ def test_splits_are_unions_of_parts(root: Path) -> None:
     }
     for split, size in sizes.items():
         assert len(LibriSpeechCorpus(root).load(split)) == size
-        assert len(LibriSpeechCorpus(root.parent).load(split)) == size  # from the folder above
+        assert len(LibriSpeechCorpus(root.parent).load(split)) == size  # the parent folder as root
     assert {p for parts in SPLITS.values() for p in parts} == set(PARTS)
 
 

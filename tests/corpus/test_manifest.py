@@ -1,4 +1,4 @@
-"""Manifests: made once for any corpus, made again when something changed or is damaged, and small in memory."""
+"""Manifests: made once for any corpus, made again after changes or damage, and small in memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from isotone.interfaces import Corpus
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Three recordings with texts, and one without."""
+    """Write three recordings with texts, and one without."""
     folder = tmp_path / "corpus"
     folder.mkdir()
     for i, name in enumerate("abcd"):
@@ -38,7 +38,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The splits that the folder corpus was really read for."""
+    """Record the splits for which the folder corpus is really read."""
     read: list[str] = []
     load = FolderCorpus.load
 
@@ -91,7 +91,7 @@ def test_what_makes_it_again(
     found = prepare(spec(root), "all", tmp_path / "m")
     assert loads == ["all", "all"]
     assert found.rows.to_list() == FolderCorpus(root).load("all").to_list()
-    assert len(list((tmp_path / "m").iterdir())) == 1  # in its place
+    assert len(list((tmp_path / "m").iterdir())) == 1  # a file in the manifest's place
 
 
 def test_options_and_splits_have_manifests_of_their_own(root: Path, tmp_path: Path, loads: list[str]) -> None:
@@ -189,7 +189,7 @@ def test_what_fails_leaves_nothing(root: Path, tmp_path: Path) -> None:
 
 
 def test_readers_of_an_old_manifest_go_on(root: Path, tmp_path: Path) -> None:
-    """Another run may make it again while this one trains."""
+    """Another run may replace a manifest while this one reads it."""
     old = prepare(spec(root), "all", tmp_path / "m").rows
     before = old.to_list()
     change_a_text(root)
@@ -220,7 +220,7 @@ def test_several_runs_may_make_it_at_once(root: Path, tmp_path: Path) -> None:
 
 
 class Plain(Corpus):
-    """A corpus that knows nothing of manifests, as a notebook has one."""
+    """A corpus without support for manifests, as in a notebook."""
 
     loaded = 0
 
@@ -236,10 +236,11 @@ class Plain(Corpus):
 
 
 @pytest.fixture
-def plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setitem(corpora._registered, "plain", Plain)
+def plain() -> Iterator[None]:
+    corpora.register("plain")(Plain)
     Plain.loaded = 0
-    return
+    yield
+    corpora.unregister("plain")
 
 
 @pytest.mark.usefixtures("plain")
@@ -331,7 +332,7 @@ print(json.dumps(dict(kept=len(data), skipped=len(data.skipped), batches=sum(map
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from Linux's /proc")
 def test_as_many_utterances_as_librispeech(tmp_path: Path) -> None:
-    """The second time, 280,000 utterances are there within seconds, and in less than 1 GiB, torch included.
+    """The second load of 280,000 utterances takes seconds, and less than 1 GiB with torch.
 
     Mapped files, which are the code of the libraries and the manifest itself, are left out of it: how many of their
     pages are resident is up to the machine, and it may take them back at any time.
@@ -353,6 +354,6 @@ def test_as_many_utterances_as_librispeech(tmp_path: Path) -> None:
         assert found["skipped"] == pytest.approx(LARGE / 14, rel=0.1)  # of 15 to 16 s
     assert first["peak_mib"] - first["files_mib"] < 1024
     assert second["peak_mib"] - second["files_mib"] < 1024
-    assert second["peak_mib"] - libraries["peak_mib"] < 350  # all that the rows take, with the mapped ones
+    assert second["peak_mib"] - libraries["peak_mib"] < 350  # all memory of the rows, mapped ones included
     assert second["manifest_s"] < 5
     assert second["seconds"] < 30

@@ -1,4 +1,4 @@
-"""A corpus of one's own: a module, a recipe and a ``run.py``, and nothing changed anywhere else."""
+"""A user's own corpus: a module, a recipe and a ``run.py``, without changes elsewhere."""
 
 from __future__ import annotations
 

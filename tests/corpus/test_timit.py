@@ -1,4 +1,4 @@
-"""TIMIT in both layouts, with the splits that papers use, and with files damaged in every way."""
+"""TIMIT in both layouts, with the usual splits, and with damaged files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WRD = "1000 3000 hub\n4000 6000 ah\n"
 
 
 def write(folder: Path, name: str, *, upper: bool = True, samples: int = 8000, phn: str = PHN) -> None:
-    """One utterance, in LDC's files: SPHERE audio, text with sample numbers."""
+    """Write one utterance in the files of the LDC: SPHERE audio, labels with sample numbers."""
     folder.mkdir(parents=True, exist_ok=True)
     noise = np.random.default_rng(0).uniform(-0.5, 0.5, samples)
     files = {"phn": phn, "wrd": WRD, "txt": f"0 {samples} Hub, ah.\n"}
@@ -156,7 +156,7 @@ def test_text_is_made_of_words_where_there_is_none(ldc: Path) -> None:
 def test_one_bad_file(
     ldc: Path, name: str, content: str | bytes | None, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The rest loads; what was left out, and why, is on record."""
+    """Damaged utterances are skipped with a reason; the rest is loaded."""
     path = ldc / "TIMIT" / "TRAIN" / "DR1" / "FAAA0" / name
     path.unlink()
     if content is not None:

@@ -1,4 +1,4 @@
-"""Scoring files, folders and runs."""
+"""Evaluation of files, folders and runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every definition on numbers worked by hand."""
+"""Every definition on numbers worked out by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from isotone.alignment import Alignment, Segment, Tier
 from isotone.evaluation import formulas, peaky
-from isotone.evaluation.error_rates import EditCounts, count_character_edits, count_edits
+from isotone.evaluation.error_rates import EditCounts, count_character_edits, count_edits, error_rate
 from isotone.evaluation.peakiness import silent_frames
 from isotone.types import Grid
 
@@ -66,7 +66,7 @@ def test_silent_frames_are_those_whose_centre_no_label_covers() -> None:
     assert silent_frames(ref, 10).tolist() == [True, True] + [False] * 5 + [True] * 3
     # hop 20 ms, offset 10 ms: centres 20, 40, 60, 80: a start belongs to its segment, an end does not
     assert silent_frames(ref, 4, grid=Grid(0.02, 0.01)).tolist() == [False, False, False, True]
-    # h# speaks now; a, with centres 25 and 35, is silent
+    # h# is no silence now; a, with centres 25 and 35, is silent
     assert (
         silent_frames(ref, 10, silence={"a"}).tolist() == [False] * 2 + [True] * 2 + [False] * 3 + [True] * 3
     )
@@ -103,10 +103,16 @@ def test_error_rates_count_by_utterance() -> None:
     # "the cat" -> "a cat": t and h deleted, e to a
     assert count_character_edits(["a cat"], ["the cat"]).tolist() == [[1, 2, 0, 7]]
     assert count_edits([], []).shape == (0, 4)
-    with pytest.raises(ValueError, match="one hypothesis a reference"):
+    with pytest.raises(ValueError, match="one hypothesis per reference"):
         count_edits([[1]], [])
 
 
 def test_an_empty_reference_has_no_error_rate() -> None:
     assert EditCounts(0, 0, 3, 0).rate is None
     assert EditCounts(1, 1, 1, 6).rate == 50
+
+
+def test_the_error_rate_of_texts() -> None:
+    assert error_rate([("a b c d", "a x c"), ("e f", "e f g")]) == pytest.approx(3 / 6)
+    assert error_rate([("a", ""), (" ", "what is this")]) == 1  # nothing to find is left out
+    assert np.isnan(error_rate([("", "a")]))

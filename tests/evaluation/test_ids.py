@@ -1,4 +1,4 @@
-"""Which ids of two sides mean the same utterance."""
+"""Matching of the ids of two sides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CASES = [
     (["fvmh0_sa1", "marc0_sa1"], ["dr1-fvmh0/sa1", "dr2-marc0/sa1"],
      [("fvmh0_sa1", "dr1-fvmh0/sa1"), ("marc0_sa1", "dr2-marc0/sa1")]),
     (["x/dr1/sa1"], ["dr1-sa1", "sa2"], [("x/dr1/sa1", "dr1-sa1")]),
-    # two speakers said sa1: neither is taken, in either direction
+    # two speakers have sa1: neither is matched, in either direction
     (["sa1"], ["f/sa1", "g/sa1"], []),
     (["f/sa1", "g/sa1"], ["sa1"], []),
     # an exact match is not given away to an ending, and two endings of one id cancel out

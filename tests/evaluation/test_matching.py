@@ -1,4 +1,4 @@
-"""The two matchings against enumeration of everything they could have chosen."""
+"""The two matchings against enumeration of all candidates."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from isotone.evaluation.tracks import SILENT, TICKS_PER_MS, Boundaries, Track, e
 
 
 def track(*segments: tuple[int, int, int]) -> Track:
-    """Segments as (label code, start, end) in ticks."""
+    """Make a track from (label code, start, end) in ticks."""
     table = np.array(segments, dtype=np.int64).reshape(-1, 3)
     return Track(table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy())
 
 
 @st.composite
 def tracks(draw: st.DrawFn, most: int = 5) -> Track:
-    """Small tracks whose times collide often."""
+    """Draw small tracks whose times often collide."""
     n = draw(st.integers(0, most))
     times = sorted(draw(st.lists(st.integers(0, 12), min_size=2 * n, max_size=2 * n)))
     labels = draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
@@ -30,7 +30,7 @@ def tracks(draw: st.DrawFn, most: int = 5) -> Track:
 
 
 def matchings(n: int, m: int) -> list[list[tuple[int, int]]]:
-    """Every one-to-one matching in order of two rows."""
+    """Enumerate the one-to-one matchings in order of two rows."""
     return [
         list(zip(a, b))
         for size in range(min(n, m) + 1)

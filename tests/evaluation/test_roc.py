@@ -16,7 +16,7 @@ SCORES = st.lists(st.one_of(st.integers(-4, 4).map(float), st.just(-math.inf)), 
 
 
 def rates(right: list[float], wrong: list[float], threshold: float) -> tuple[float, float]:
-    """Shares of the right that are refused and of the wrong that are accepted."""
+    """Return the shares of right cases refused and of wrong cases accepted."""
     return sum(r < threshold for r in right) / len(right), sum(w >= threshold for w in wrong) / len(wrong)
 
 

@@ -1,4 +1,4 @@
-"""A corpus of two utterances worked by hand, and laws that hold for any corpus."""
+"""A corpus of two utterances worked out by hand, and laws for any corpus."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isotone.alignment import Alignment, Segment, Tier, tier_from_spans
-from isotone.corpus import SILENCE
+from isotone.alignment import SILENCE, Alignment, Segment, Tier, tier_from_spans
 from isotone.evaluation import Report, score
 from isotone.types import Grid
 from tests.paths import DATA
@@ -24,8 +23,8 @@ def alignment(id: str, duration: float, spans: Spans, tier: str = "phones") -> A
     return Alignment(id, duration, (Tier(tier, tuple(Segment(*s) for s in spans)),))
 
 
-# One: "a b a c" heard as "a b x": x stands for the second a (70 ms of overlap; for c it would be 0), c is
-# deleted. Two: "a b" heard as "a e b": e is inserted.
+# One: "a b a c" recognised as "a b x": x stands for the second a (70 ms of overlap; for c it would be 0), c
+# is deleted. Two: "a b" recognised as "a e b": e is inserted.
 REF = [
     alignment(
         "one", 0.6,
@@ -91,7 +90,7 @@ def test_reports_by_class_and_by_type_of_boundary() -> None:
         "start_error_ms": 5.0, "end_error_ms": 15.0, "within_20ms": 100.0, "idr": 100 * 160 / 300,
     }  # fmt: skip
     assert rows["vowel"] == pytest.approx(vowel)
-    # c was deleted: nothing to measure, and nothing is made up
+    # c was deleted: there is nothing to measure
     assert rows["other"]["segments"] == 1
     assert rows["other"]["start_error_ms"] is None
     assert rows["other"]["idr"] == 0
@@ -196,7 +195,7 @@ def test_input_errors() -> None:
 
 def test_relabelling_folds_both_sides() -> None:
     assert score(PAIRS, relabel={"x": "a"}, resamples=0)["per"].value == pytest.approx(100 * 2 / 6)
-    # c and x fold to silence: "a b a" heard as "a b"
+    # c and x fold to silence: "a b a" recognised as "a b"
     folded = score(PAIRS[:1], relabel={"x": "sil", "c": "sil"}, resamples=0)
     assert folded["per"].value == pytest.approx(100 / 3)
     assert score(PAIRS[:1], silence=(), resamples=0)["per"].value == pytest.approx(100 * 4 / 6)
@@ -245,7 +244,7 @@ def values(report: Report) -> dict[str, float | None]:
 
 
 def remade(pairs: list[Pair], change: dict[str, str] | None = None, shift: float = 0.0) -> list[Pair]:
-    """The same corpus with labels renamed and everything later."""
+    """Return the same corpus with labels renamed and all times later."""
     return [
         tuple(  # type: ignore[misc]
             Alignment(

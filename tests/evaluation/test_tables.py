@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from isotone.alignment import Alignment, Segment, Tier
-from isotone.evaluation import compare, markdown, score, table
+from isotone.evaluation import compare, markdown, markdown_table, score, table
 from isotone.evaluation.report import Report
 from isotone.evaluation.tables import comparison_markdown
 
@@ -64,3 +64,11 @@ def test_comparison_table() -> None:
     bias = next(line for line in lines if line.startswith("| bias"))
     # two utterances that agree: all draws say +22.5; exchanges say +-22.5 or, half of the time, 0
     assert bias.startswith("| bias (ms) | 22.50 | 0.00 | +22.50 (+22.50 .. +22.50) | 0.020 |")
+
+
+def test_a_markdown_table() -> None:
+    text = markdown_table(["system", "a|b"], [["x", 1], ["y|z", 2.5]])
+    assert text == "| system | a\\|b |\n| --- | --- |\n| x | 1 |\n| y\\|z | 2.5 |\n"
+    assert markdown_table(["a", "b"], [], numbers_right=True).splitlines()[1] == "| --- | ---: |"
+    with pytest.raises(ValueError, match=r"2 columns got a row of 1 cells: \['x'\]"):
+        markdown_table(["a", "b"], [["x"]])

@@ -16,7 +16,7 @@ LABELS = st.one_of(st.sampled_from(NASTY), st.text(min_size=1, max_size=6))
 
 @st.composite
 def tiers(draw, name, labels=LABELS, silence=False, empty=True):
-    """A tier of up to 8 segments that last 2 ms or more, or nothing at all where ``empty``."""
+    """Draw a tier of up to 8 segments of 2 ms or more; with ``empty`` some have no duration."""
     lengths = st.floats(0.002, 0.7)
     lengths = st.one_of(lengths, st.just(0.0)) if empty else lengths
     gaps = st.one_of(st.just(0.0), st.floats(1e-4, 0.5))
@@ -34,7 +34,7 @@ def tiers(draw, name, labels=LABELS, silence=False, empty=True):
 
 @st.composite
 def alignments(draw, names=("words", "phones"), **options):
-    """An alignment with these tiers, over audio that ends some time after them."""
+    """Draw an alignment with these tiers, over audio that ends after them."""
     parts = [draw(tiers(name, **options)) for name in names]
     end = max((t.segments[-1].end for t in parts if t.segments), default=0.0)
     return Alignment("utt", end + draw(st.one_of(st.just(0.02), st.floats(0.02, 1.0))), tuple(parts))

@@ -1,4 +1,4 @@
-"""Whatever bytes a file holds, reading it ends: with an alignment, or with a FormatError that names the file."""
+"""Reading a file of any bytes gives an alignment, or a FormatError that names the file."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def check(folder: Path, name: str, data: bytes) -> None:
 
 @st.composite
 def damaged(draw: st.DrawFn, name: str) -> bytes:
-    """A valid file of a format, in any encoding, with pieces lost, doubled, swapped or replaced."""
+    """Draw a valid file of a format, in any encoding, with parts removed, doubled, swapped or replaced."""
     alignment = draw(alignments())
     options = {"style": draw(st.sampled_from(["long", "short"]))} if name == "textgrid" else {}
     text = formats.build(name, **options).dumps(alignment)

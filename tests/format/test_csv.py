@@ -10,7 +10,7 @@ from isotone.format.reading import FormatError
 from tests.format.strategies import alignments
 
 HEADER = "tier,label,start,end,score,confidence\n"
-OLD = "tier,label,start,end,score\n"  # of files written before there were confidences
+OLD = "tier,label,start,end,score\n"  # header of files from before there were confidences
 
 
 @given(alignments(silence=True))

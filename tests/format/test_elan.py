@@ -13,7 +13,7 @@ from isotone.alignment import Alignment, Segment, Tier
 from isotone.format.elan import ELANFormat
 from tests.format.strategies import alignments
 
-# of EAFv3.0.xsd, those that we use: attributes an element must have, and may have, and its children in order
+# the used elements of EAFv3.0.xsd: required attributes, optional attributes, and children in order
 SCHEMA = {
     "ANNOTATION_DOCUMENT": (
         {"AUTHOR", "DATE", "VERSION"},
@@ -45,7 +45,7 @@ def check_schema(element):
 
 
 def read(text):
-    """Tiers as (name, [(start_ms, end_ms, label)]), by the references in the document."""
+    """Read tiers as (name, [(start_ms, end_ms, label)]), by the references in the document."""
     root = ElementTree.fromstring(text.encode())
     check_schema(root)
     slots = [(s.get("TIME_SLOT_ID"), int(s.get("TIME_VALUE"))) for s in root.iter("TIME_SLOT")]
@@ -110,7 +110,7 @@ def media_of(alignment, **options):
 
 
 def test_the_recording_is_linked_where_its_file_is_known(tmp_path, monkeypatch):
-    """By an absolute path, as ELAN writes it (not percent-encoded), and by its name beside the annotation."""
+    """The link is an absolute path as ELAN writes it (not percent-encoded), and the name beside the annotation."""
     monkeypatch.chdir(tmp_path)
     alignment = Alignment("u", 1.0, (Tier("words", (Segment("a", 0.0, 1.0),)),), audio=Path("dr 1/sa1.flac"))
     assert media_of(alignment) == {

@@ -174,7 +174,7 @@ def test_of_one_alignment_in_several_formats_the_most_exact_is_read(tmp_path):
         write(BOTH, tmp_path, name)
     (tmp_path / "utt.csv").write_text("never read")
     assert read_folder(tmp_path) == Folder({"utt": BOTH})
-    (tmp_path / "utt.json").write_text("{")  # a damaged one is reported, and the next best read
+    (tmp_path / "utt.json").write_text("{")  # a damaged file is reported, and the next best one is read
     folder = read_folder(tmp_path)
     alignments, errors = folder.alignments, folder.errors
     assert alignments["utt"].tier("words") == BOTH.tier("words")
@@ -264,11 +264,18 @@ def test_no_folder_is_an_error(tmp_path):
     assert read_folder(tmp_path) == Folder()
 
 
-def test_other_peoples_formats_are_found_by_their_suffix(tmp_path, monkeypatch):
+@pytest.fixture
+def lab_format():
+    @isotone.formats.register("lab")
     class LabFormat(CTMFormat):
         suffix = ".lab"
 
-    monkeypatch.setitem(isotone.formats._registered, "lab", LabFormat)
+    yield LabFormat
+    isotone.formats.unregister("lab")
+
+
+@pytest.mark.usefixtures("lab_format")
+def test_formats_of_other_distributions_are_found_by_their_suffix(tmp_path):
     path = tmp_path / "utt.LAB"
     path.write_text("utt 1 0 1 a")
     assert read(path).tier("words").labels == ["a"]

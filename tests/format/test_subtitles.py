@@ -53,7 +53,7 @@ def milliseconds(clock):
 
 
 def cues(blocks):
-    """Times and text of every cue, read line by line."""
+    """Read times and text of every cue, line by line."""
     for block in blocks:
         times, text = block.removesuffix("\n").split("\n")
         start, end = times.split(" --> ")

@@ -82,7 +82,7 @@ Object class = "TextGrid"
 ""
 '''
 
-# the manual's examples of what Praat reads as well
+# the manual's examples of other files that Praat reads
 MINIMAL = '"ooTextFile"\n"TextGrid"\n0 2.3 <exists> 3 "IntervalTier" "Mary" 0 2.3 1 0 2.3 ""\n' \
     '"IntervalTier" "John" 0 2.3 1 0 2.3 "hi" "TextTier" "bell" 0 2.3 2 1 "ding" 0.5 "dong"'  # fmt: skip
 CHATTY = """File type = "ooTextFile" ! "not this"
@@ -270,7 +270,7 @@ def test_praat_reads_what_we_write_and_we_what_it_writes(tmp_path_factory, align
             (ask("Get label of interval", i), ask("Get start time of interval", i), ask("Get end time of interval", i))
             for i in range(1, count + 1)
         ]  # fmt: skip
-        if not any("\r" in s.label for s in tier):  # Praat's readers make every line end a newline
+        if not any("\r" in s.label for s in tier):  # Praat converts every line end to a newline
             assert found == [(s.label, s.start, s.end) for s in tier]
     theirs = folder / "theirs.TextGrid"
     parselmouth.praat.call(

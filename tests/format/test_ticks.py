@@ -55,7 +55,7 @@ def test_ticks_are_ordered_inside_the_audio_and_no_segment_vanishes(tier, rate, 
 @given(tiers("t", empty=False))
 @settings(max_examples=100, deadline=None)
 def test_segments_with_room_move_by_half_a_tick_at_most(tier):
-    # at 16 kHz every segment of 2 ms has 32 ticks, so that nobody has to give way
+    # at 16 kHz every segment of 2 ms has 32 ticks, so that none has to move
     ticks = to_ticks(tier.segments, 100.0, 16000)
     for (start, end), segment in zip(ticks, tier.segments):
         assert abs(start - segment.start * 16000) <= 0.5 + 1e-6

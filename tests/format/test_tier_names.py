@@ -1,4 +1,4 @@
-"""Tiers are found by the names that other tools give them."""
+"""Tiers are found by their names in other tools."""
 
 from __future__ import annotations
 

@@ -37,11 +37,11 @@ def ragged(seed: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 def on_tensors(
     monkeypatch: pytest.MonkeyPatch, solve: Callable[[], tuple[Tensor, ...]]
 ) -> tuple[Tensor, ...]:
-    """What the tensor operations that serve other devices give: they stand in for the compiled loops."""
+    """Solve by the tensor operations for other devices, put in place of the compiled loops."""
 
     def instead(_: Any, rows: int, cells: int, *arrays: Any) -> None:
         *inputs, path, value = map(torch.from_numpy, arrays)
-        method = assignment._tensor_minimum if len(inputs) == 4 else assignment._tensor_assignment
+        method = assignment.minimum_by_tensors if len(inputs) == 4 else assignment.assignment_by_tensors
         for out, result in zip((path, value), method(*inputs)):
             out.copy_(result)
 

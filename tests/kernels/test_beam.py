@@ -138,7 +138,7 @@ def test_rows_do_not_depend_on_padding_threads_or_each_other(monkeypatch: pytest
     poisoned = log_probs.clone()
     for b, n in enumerate(lengths.tolist()):
         poisoned[b, n:] = torch.nan
-    monkeypatch.setattr(threads, "_SERIAL_CELLS", 0)
+    monkeypatch.setattr(threads, "SERIAL_CELLS", 0)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
     again = prefix_beam_search(poisoned, lengths, 1, count=3)
     for one, other in zip(expected, again):

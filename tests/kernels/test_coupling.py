@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from isotone.kernels.coupling import _merge_operation, _TensorMerge, couple, frame_weights
+from isotone.kernels.coupling import TensorMerge, couple, frame_weights, merge_operation
 from isotone.types import Coupling
 
 ot = pytest.importorskip("ot", reason="POT is the oracle")
 
 EXACT = {"rtol": 0.0, "atol": 1e-12}
-MERGES = (_merge_operation, _TensorMerge.apply)
+MERGES = (merge_operation, TensorMerge.apply)
 
 #: Few distinct whole numbers: ties and zeros are common.
 weights = st.lists(st.integers(0, 4), min_size=1, max_size=12).filter(any)

@@ -9,10 +9,10 @@ from numba import njit
 from torch import Tensor
 
 from isotone.kernels import cross_entropy
-from isotone.kernels._cross_entropy import exp32
-from isotone.kernels.cross_entropy import _TensorCrossEntropy, pair_cross_entropy
+from isotone.kernels.arithmetic import exp32
+from isotone.kernels.cross_entropy import TensorCrossEntropy, pair_cross_entropy
 
-METHODS = (pair_cross_entropy, _TensorCrossEntropy.apply)
+METHODS = (pair_cross_entropy, TensorCrossEntropy.apply)
 
 
 def problem(
@@ -92,7 +92,7 @@ def test_blocks_and_threads_change_nothing(dtype: torch.dtype, monkeypatch: pyte
     try:
         for threads, rows in ((1, 1 << 30), (3, 1)):
             torch.set_num_threads(threads)
-            monkeypatch.setattr(cross_entropy, "_BLOCK_SCORES", rows)
+            monkeypatch.setattr(cross_entropy, "BLOCK_SCORES", rows)
             results.append(value_and_gradients(pair_cross_entropy, *inputs))
     finally:
         torch.set_num_threads(before)

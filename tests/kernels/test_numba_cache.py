@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept when nothing is writable but the temporary folder."""
+"""Folders of compiled kernels, where nothing is writable but the temporary folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_nothing_is_set_where_numba_finds_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_set_where_numba_finds_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "")
     monkeypatch.setattr("os.access", lambda path, mode: True)
     ensure_cache()
@@ -39,31 +39,31 @@ def test_the_users_own_setting_stays(read_only: Path, monkeypatch: pytest.Monkey
 
 def test_a_read_only_home_gets_a_private_folder_that_is_found_again(read_only: Path) -> None:
     ensure_cache()
-    place = Path(os.environ[VARIABLE])
-    assert place.parent == read_only
-    assert place.stat().st_mode & 0o777 == 0o700
+    folder = Path(os.environ[VARIABLE])
+    assert folder.parent == read_only
+    assert folder.stat().st_mode & 0o777 == 0o700
     os.environ[VARIABLE] = ""
     ensure_cache()
-    assert Path(os.environ[VARIABLE]) == place
+    assert Path(os.environ[VARIABLE]) == folder
 
 
 @pytest.mark.parametrize("trap", ["open to all", "a link", "a file"])
 def test_a_folder_that_others_can_write_to_is_not_trusted(read_only: Path, tmp_path: Path, trap: str) -> None:
     ensure_cache()
-    place = Path(os.environ[VARIABLE])
+    folder = Path(os.environ[VARIABLE])
     if trap == "open to all":
-        place.chmod(0o777)
+        folder.chmod(0o777)
     else:
-        place.rmdir()
+        folder.rmdir()
         if trap == "a link":
             (tmp_path / "elsewhere").mkdir()
-            place.symlink_to(tmp_path / "elsewhere")
+            folder.symlink_to(tmp_path / "elsewhere")
         else:
-            place.touch()
+            folder.touch()
     os.environ[VARIABLE] = ""
     ensure_cache()
     other = Path(os.environ[VARIABLE])
-    assert other != place
+    assert other != folder
     assert other.stat().st_mode & 0o777 == 0o700
 
 

@@ -25,7 +25,7 @@ def random_log_probs(rng: np.random.Generator, *shape: int, spread: float = 2.0)
 
 
 def follows(a: int, b: int, labels: np.ndarray, optional: np.ndarray, blank: bool) -> bool:
-    """Whether a frame in token b may come right after one in token a."""
+    """Return whether a frame in token b may come right after one in token a."""
     if a == b:
         return True
     return b > a and bool(optional[a + 1 : b].all()) and not (blank and labels[a] == labels[b])
@@ -34,8 +34,8 @@ def follows(a: int, b: int, labels: np.ndarray, optional: np.ndarray, blank: boo
 def all_paths(frames: int, labels: np.ndarray, optional: np.ndarray, blank: bool) -> list[tuple[int, ...]]:
     found = []
     for path in itertools.product(range(-1 if blank else 0, len(labels)), repeat=frames):
-        spoken = [u for u in path if u >= 0]
-        whole = set(np.flatnonzero(~optional)) <= set(spoken)
+        visited = [u for u in path if u >= 0]
+        whole = set(np.flatnonzero(~optional)) <= set(visited)
         in_order = all(
             follows(a, b, labels, optional, blank) for a, b in itertools.pairwise(path) if a >= 0 <= b
         )

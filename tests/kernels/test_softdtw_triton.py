@@ -16,7 +16,8 @@ INTERPRETED = """
 import math
 import numpy as np
 import torch
-from isotone.kernels.softdtw import _plan as compiled, _triton as kernels
+from isotone.kernels.softdtw import cpu, cuda
+from isotone.kernels.softdtw.plan import Plan
 
 rng = torch.Generator().manual_seed(0)
 cases = [  # n, m, gamma, band, type, block
@@ -32,10 +33,10 @@ for n, m, gamma, band, dtype, block in cases:
     if shape[0] == 3:
         cost[1, 2] = math.inf  # a row without a way
         cost[2, :, 3] = math.nan
-    plan = compiled.Plan.of(shape, np.array(n), np.array(m), band)
+    plan = Plan.of(shape, np.array(n), np.array(m), band)
     weight = torch.arange(1.0, shape[0] + 1)
     results = []
-    for backend, options in ((compiled, {}), (kernels, {"block": block})):
+    for backend, options in ((cpu, {}), (cuda, {"block": block})):
         values, up, left = backend.forward(cost, plan, gamma, True, **options)
         without = backend.forward(cost, plan, gamma, False, **options)[0]
         torch.testing.assert_close(values, without, equal_nan=True)
@@ -54,15 +55,15 @@ COMPILED = """
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from isotone.kernels.softdtw import _triton as kernels
+from isotone.kernels.softdtw import cuda
 
 integers = dict.fromkeys(["low", "high", "start", "n", "m", "exponent"], "*i64")
 sizes = dict.fromkeys(["row_stride", "lane_stride", "step_stride", "diagonals", "width"], "i32")
 for number in ("*fp32", "*fp64"):
     for kernel, options in (
-        (kernels._forward_kernel, {"SOFT": True, "KEEP": True, "BLOCK": 1024}),
-        (kernels._forward_kernel, {"SOFT": False, "KEEP": False, "BLOCK": 16}),
-        (kernels._backward_kernel, {"ROUNDING": 1e-6, "BLOCK": 1024}),
+        (cuda.forward_kernel, {"SOFT": True, "KEEP": True, "BLOCK": 1024}),
+        (cuda.forward_kernel, {"SOFT": False, "KEEP": False, "BLOCK": 16}),
+        (cuda.backward_kernel, {"ROUNDING": 1e-6, "BLOCK": 1024}),
     ):
         known = integers | sizes | dict.fromkeys(options, "constexpr")
         signature = {name: known.get(name, number) for name in kernel.arg_names}

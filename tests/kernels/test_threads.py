@@ -12,7 +12,7 @@ import pytest
 import torch
 from numba import njit
 
-from isotone.kernels import threads
+from isotone.kernels.native import openmp
 from isotone.kernels.threads import each_run, each_task
 
 _ENOUGH = 10**9  # cells that are worth threads
@@ -34,8 +34,8 @@ def _two_threads() -> Iterator[None]:
 @pytest.fixture(params=["torch's threads", "Python's threads"])
 def _either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "Python's threads":
-        monkeypatch.setattr(threads, "_parallel", None)
-    elif threads._parallel is None:
+        monkeypatch.setattr(openmp, "parallel", None)
+    elif openmp.parallel is None:
         pytest.skip("this torch has no OpenMP that takes work from outside")
 
 

@@ -1,4 +1,4 @@
-"""What the lattices can besides: optional tokens and stars in both, few stored rows, bands. Against enumeration."""
+"""Optional tokens and stars in both lattices, few stored rows, and bands, against enumeration of all paths."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone.alignment import AlignmentError
-from isotone.kernels import viterbi
-from isotone.kernels.viterbi import banded_path, check_ctc, ctc_path, monotone_path
+from isotone.kernels.viterbi import banded_path, check_ctc, ctc_path, monotone_path, search
 from isotone.pipeline.stars import star_scores
 
 CASES = settings(max_examples=60, deadline=None)
@@ -48,9 +47,9 @@ def path_score(
 
 
 def is_path(path: tuple[int, ...], labels: np.ndarray, optional: np.ndarray) -> bool:
-    """Whether CTC allows it: tokens in order, all that are required, blanks between equal labels."""
-    spoken = [u for u in path if u >= 0]
-    if spoken != sorted(spoken) or not set(np.flatnonzero(~optional)) <= set(spoken):
+    """Return whether CTC allows the path: tokens in order, all required ones, blanks between equal labels."""
+    visited = [u for u in path if u >= 0]
+    if visited != sorted(visited) or not set(np.flatnonzero(~optional)) <= set(visited):
         return False
     if any(a == -1 and u in path[:t] for t, a in enumerate(path) for u in path[t + 1 :] if u >= 0):
         return False  # a token's frames are consecutive
@@ -134,8 +133,8 @@ def test_how_many_rows_are_stored_does_not_matter(
         lambda: monotone_path(log_probs[[0, 2]], labels[[0, 2]], n[[0, 2]], m[[0, 2]], optional[[0, 2]], 3),
     ]
     expected = [run() for run in runs]
-    monkeypatch.setattr(viterbi, "_LEAST_BLOCK", least)
-    monkeypatch.setattr(viterbi, "_STORED_BYTES", stored)
+    monkeypatch.setattr(search, "LEAST_BLOCK", least)
+    monkeypatch.setattr(search, "STORED_BYTES", stored)
     for run, (paths, scores) in zip(runs, expected):
         again, again_scores = run()
         np.testing.assert_array_equal(again, paths)
@@ -147,7 +146,7 @@ def test_how_many_rows_are_stored_does_not_matter(
 def test_one_optional_token_is_the_better_of_with_and_without(
     place: int, least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(viterbi, "_LEAST_BLOCK", least)
+    monkeypatch.setattr(search, "LEAST_BLOCK", least)
     for seed in range(10):
         rng = np.random.default_rng(seed)
         frames = int(rng.integers(45, 120))
@@ -245,7 +244,7 @@ def test_a_path_far_from_the_line_touches_the_band() -> None:
     labels = np.arange(1, 41)[None]
     log_probs = np.full((1, 400, 41), -10.0)
     log_probs[0, :, 0] = -0.01
-    log_probs[0, np.arange(300, 380, 2), np.arange(1, 41)] = 0.0  # all is said at the end
+    log_probs[0, np.arange(300, 380, 2), np.arange(1, 41)] = 0.0  # all tokens are at the end
     n, m = torch.tensor([400]), torch.tensor([40])
     arguments = (torch.from_numpy(log_probs), torch.from_numpy(labels), n, m)
     paths, scores = ctc_path(*arguments, 0)
@@ -257,7 +256,7 @@ def test_a_path_far_from_the_line_touches_the_band() -> None:
 
 
 def spikes(tokens: Sequence[int], vocab: int) -> np.ndarray:
-    """Log-probabilities of a peaky model that hears these tokens, each in the second of three frames."""
+    """Log-probabilities of a peaky model for these tokens, each in the second of three frames."""
     probs = np.full((1, 3 * len(tokens) + 10, vocab), 0.01 / (vocab - 1))
     probs[0, :, BLANK_LABEL] = 0.99
     for i, label in enumerate(tokens):
@@ -275,14 +274,14 @@ def test_stars_take_what_the_transcript_leaves_out_and_nothing_else(
     spoken = 1 + np.unique(rng.integers(0, 30, (2 * words, 3)), axis=0)  # no word twice
     spoken = rng.permutation(spoken)[:words]
     star = 31
-    labels, frames, gaps = [star], [], [[]]  # tokens, where they are said, spikes that each star has to take
+    labels, frames, gaps = [star], [], [[]]  # tokens, their frames, and frames that each star has to take
     for word, tokens in enumerate(spoken.tolist()):
-        said = [3 * (3 * word + k) + 1 for k in range(3)]
+        frames_of = [3 * (3 * word + k) + 1 for k in range(3)]
         if (rng.random() < 0.3) if left_out is None else (word in left_out):
-            gaps[-1] += said
+            gaps[-1] += frames_of
             continue
         labels += [*tokens, star]
-        frames += said
+        frames += frames_of
         gaps.append([])
     targets = np.array([labels])
     log_probs = with_star(spikes(spoken.flatten().tolist(), star), 3.0)

@@ -1,4 +1,4 @@
-"""Which of several best paths is found: scores of a few whole numbers, against enumeration of all paths."""
+"""The choice among several best paths: scores of a few whole numbers, against enumeration of all paths."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isotone.kernels import viterbi
-from isotone.kernels.viterbi import banded_path, ctc_path, monotone_path, segmental_decode
+from isotone.kernels.viterbi import banded_path, ctc_path, monotone_path, search, segmental_decode
 
 CASES = settings(max_examples=150, deadline=None)
 seeds = st.integers(0, 2**32 - 1)
@@ -25,7 +24,7 @@ def level(rng: np.random.Generator, rows: int, frames: int, values: int) -> np.n
 
 
 def places(path: Path) -> list[int]:
-    """How far along every frame is: a blank is further than the token before it, and not so far as the next."""
+    """Return how far along each frame is: a blank is further than the token before it, and less far than the next."""
     out, last = [], -1
     for u in path:
         last = max(last, u)
@@ -38,13 +37,13 @@ def total(log_probs: np.ndarray, path: Path, labels: np.ndarray) -> float:
 
 
 def chosen(log_probs: np.ndarray, labels: np.ndarray, allowed: list[Path]) -> Path:
-    """The rule: the best score; then whoever is further along in the last frame that differs."""
+    """The rule: the best score, then the path that is further along in the last frame that differs."""
     return max(allowed, key=lambda path: (total(log_probs, path, labels), places(path)[::-1]))
 
 
 def is_ctc(path: Path, labels: np.ndarray, optional: np.ndarray) -> bool:
-    spoken = [u for u, _ in itertools.groupby(path) if u >= 0]
-    if spoken != sorted(set(spoken)) or not set(np.flatnonzero(~optional)) <= set(spoken):
+    visited = [u for u, _ in itertools.groupby(path) if u >= 0]
+    if visited != sorted(set(visited)) or not set(np.flatnonzero(~optional)) <= set(visited):
         return False
     return all(a < 0 or b < 0 or a == b or labels[a] != labels[b] for a, b in itertools.pairwise(path))
 
@@ -101,7 +100,7 @@ def test_of_equal_monotone_paths_the_one_that_is_further_along_at_the_end_is_fou
 @pytest.mark.parametrize("frames", [200, 501])
 def test_the_rule_does_not_depend_on_what_is_stored(frames: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all is equal: tokens as early as they can be, then blanks; through many blocks of few frames."""
-    monkeypatch.setattr(viterbi, "_LEAST_BLOCK", 3)
+    monkeypatch.setattr(search, "LEAST_BLOCK", 3)
     labels = np.array([[1, 2, 2, 1, 1, 2]])
     row = (np.zeros((1, frames, 3)), labels, np.array([frames]), np.array([6]))
     early = [0, 1, -1, 2, 3, -1, 4, 5]

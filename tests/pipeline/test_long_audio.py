@@ -11,7 +11,7 @@ import soundfile
 from typer.testing import CliRunner
 
 from benchmarks import long_audio
-from isotone.corpus import SILENCE
+from isotone.alignment import SILENCE
 from isotone.corpus.timit import TimitCorpus
 
 

@@ -480,7 +480,8 @@ def test_token_scores() -> None:
     mass = torch.tensor([[0.2, 0.1, 0.3, 0.25, 0.15], [1.0, 1.0, 1.0, 0.0, 0.0]])
     coupling = Coupling(source, target, mass, emissions.lengths, targets.lengths)
     scores = token_scores(emissions.log_probs(), targets, coupling)
-    log_probs = np.log(np.exp(logits.double()) / np.exp(logits.double()).sum(-1, keepdims=True)).numpy()
+    exact = np.exp(logits.double().numpy())
+    log_probs = np.log(exact / exact.sum(-1, keepdims=True))
     for row, labels in enumerate(targets.tolist()):
         for number, label in enumerate(labels):
             pairs = [(m, s) for s, t, m in zip(source[row], target[row], mass[row].tolist()) if t == number]

@@ -71,7 +71,7 @@ def test_the_report_is_on_words_and_has_the_frontier(runs: list[Path], tmp_path:
     head = (tmp_path / "table.md").read_text().splitlines()[0]
     assert head.startswith("| model | WER % | peaky % |")
     for system in found:
-        (error, idr), deviations = system.place()
+        (error, idr), deviations = system.mean_point()
         values = np.array([run.values() for run in system.runs], dtype=float)
         assert error == pytest.approx(values[:, 0].mean())
         assert idr == pytest.approx(values[:, 4].mean())
@@ -87,8 +87,8 @@ def test_the_report_is_on_words_and_has_the_frontier(runs: list[Path], tmp_path:
 @pytest.mark.parametrize("name", ["ctc", "ottc", "joint", "path_after"])
 def test_settings(name: str) -> None:
     recipe = load_recipe(RECIPE / f"{name}.yaml", ["data.root=/corpora/fsdd"])
-    assert recipe.encoder.source == "wav2vec2-bert-tiny"
-    assert recipe.tokens.unit == "phones"
-    assert recipe.tokens.pauses
-    assert recipe.tokens.lexicon
+    assert recipe.encoder["source"] == "wav2vec2-bert-tiny"
+    assert recipe.tokens["unit"] == "phones"
+    assert recipe.tokens["pauses"]
+    assert recipe.tokens["lexicon"]
     assert recipe.output == f"runs/digits/{name}"

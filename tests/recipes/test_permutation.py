@@ -20,6 +20,7 @@ RECIPE = RECIPES / "permutation"
 MODULES = (
     "run",
     "results",
+    "settings",
     "methods",
     "networks",
     "neuron_identities",
@@ -30,7 +31,7 @@ MODULES = (
 
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleType]]:
-    """The recipe's modules, which are found beside its run.py."""
+    """Import the recipe's modules, which lie beside its run.py."""
     monkeypatch.syspath_prepend(str(RECIPE))
     before = {name: sys.modules.pop(name, None) for name in MODULES}
     yield importlib.import_module
@@ -38,13 +39,6 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleTy
         sys.modules.pop(name, None)
         if old is not None:
             sys.modules[name] = old
-
-
-@pytest.fixture(autouse=True)
-def _threads() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    yield
-    torch.set_num_threads(threads)
 
 
 def results_of(folder: Path) -> list[dict[str, Any]]:
@@ -223,8 +217,8 @@ def test_permuted_units_compute_the_same(module: Callable[[str], ModuleType]) ->
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["ctc"], r"No experiment 'ctc'\. There is: mode_connectivity, neuron_identities, synchronisation"),
-        (["synchronization"], r"No experiment 'synchronization'\. Did you mean 'synchronisation'\?"),
+        (["ctc"], r"No recipe .*ctc\.yaml\. There is: mode_connectivity, neuron_identities, synchronisation"),
+        (["synchronization"], r"No recipe .*synchronization\.yaml\. Did you mean 'synchronisation'\?"),
         (["synchronisation", "point=3"], "point"),
         (["synchronisation", "methods=[Oracle]"], "Oracle"),
     ],
@@ -232,13 +226,18 @@ def test_permuted_units_compute_the_same(module: Callable[[str], ModuleType]) ->
 def test_mistakes_on_the_command_line(
     module: Callable[[str], ModuleType], arguments: list[str], message: str
 ) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((FileNotFoundError, ValueError), match=message):
         module("run").main(arguments)
 
 
 def test_some_of_the_methods(module: Callable[[str], ModuleType]) -> None:
-    config = module("run").load("synchronisation", ["methods=[OT4P (0.3),Naive]", "methods.Naive.lr=0.5"])
+    config = module("settings").load_settings(
+        "synchronisation", ["methods=[OT4P (0.3),Naive]", "methods.Naive.lr=0.5"]
+    )
     assert list(config.methods) == ["OT4P (0.3)", "Naive"]
-    assert config.methods.Naive.lr == 0.5
+    assert config.methods["Naive"]["lr"] == 0.5
+    assert config.output == "runs/permutation/synchronisation"
     with pytest.raises(ValueError, match="kind"):
         module("methods").build({"kind": "other"}, (1, 2), torch.Generator())
+    with pytest.raises(ValueError, match="noise"):
+        module("methods").build({"kind": "naive", "noise": 1.0}, (1, 2), torch.Generator())

@@ -19,14 +19,14 @@ PAPER = (
 def test_the_papers_experiments(corpus: str, name: str) -> None:
     assert name in experiments(RECIPES / corpus)
     recipe = load_recipe(RECIPES / corpus / f"{name}.yaml", ["data.root=/corpora"])
-    assert recipe.data.name == corpus
+    assert recipe.data["name"] == corpus
     assert recipe.output == f"runs/{corpus}/{name}"
     assert recipe.train.epochs == 40
     rate = {"timit": (2e-4, 500, 0.0), "librispeech": (2e-4, 500, 0.0), "ami": (1.25e-3, 0, 0.1)}[corpus]
     assert (recipe.train.lr, recipe.train.warmup_steps, recipe.train.warmup_share) == rate
-    assert recipe.tokens.unit == {"timit": "phones", "librispeech": "characters", "ami": "pieces"}[corpus]
+    assert recipe.tokens["unit"] == {"timit": "phones", "librispeech": "characters", "ami": "pieces"}[corpus]
     if name.startswith("ottc_freeze"):
-        assert recipe.heads.ottc.detach_after == 1 - int(name.rpartition("_")[2]) / 40
+        assert recipe.heads["ottc"]["detach_after"] == 1 - int(name.rpartition("_")[2]) / 40
     if name in ("ottc_oracle_beta", "single_path"):
         assert recipe.teacher == f"runs/{corpus}/{name}/../ctc"
 
@@ -34,7 +34,7 @@ def test_the_papers_experiments(corpus: str, name: str) -> None:
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_small_presets(corpus: str) -> None:
     recipe = load_recipe(RECIPES / corpus / "joint.yaml", ["data=synthetic"])
-    assert recipe.encoder.source == "wav2vec2-bert-tiny"
+    assert recipe.encoder["source"] == "wav2vec2-bert-tiny"
     assert recipe.train.lr == 1e-3
     assert (recipe.train.warmup_steps, recipe.train.warmup_share) == (100, 0.0)
 

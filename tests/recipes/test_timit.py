@@ -35,7 +35,7 @@ Run = Callable[[str], Path]
 
 @pytest.fixture(scope="session")
 def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What facebook/wav2vec2-large-lv60 is to the recipes: the same classes, with fewer and random weights."""
+    """A stand-in for facebook/wav2vec2-large-lv60: the same classes, with fewer and random weights."""
     folder = tmp_path_factory.mktemp("pretrained")
     torch.manual_seed(0)
     config = Wav2Vec2Config(
@@ -141,11 +141,11 @@ def test_the_papers_schedule(name: str) -> None:
     recipe = load_recipe(RECIPE / f"{name}.yaml", ["data.root=/corpora/TIMIT"])
     assert (recipe.train.epochs, recipe.train.steps) == (40, 0)
     assert (recipe.train.lr, recipe.train.warmup_steps) == (2e-4, 500)
-    assert recipe.data.phones == 39
-    assert recipe.encoder.source == "facebook/wav2vec2-large-lv60"
+    assert recipe.data["phones"] == 39
+    assert recipe.encoder["source"] == "facebook/wav2vec2-large-lv60"
     for head in recipe.heads.values():
-        if head.name == "ottc" and "freeze" not in name:
-            assert head.detach_after == 30 / 40
+        if head["name"] == "ottc" and "freeze" not in name:
+            assert head["detach_after"] == 30 / 40
     assert recipe.output == f"runs/timit/{name}"
 
 
@@ -153,12 +153,12 @@ def test_the_papers_schedule(name: str) -> None:
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_presets(preset: str, name: str) -> None:
     recipe = load_recipe(RECIPE / f"{name}.yaml", [f"data={preset}", "data.root=/corpora"])
-    assert recipe.encoder.source == "wav2vec2-bert-tiny"
-    assert recipe.encoder.freeze_features is False
+    assert recipe.encoder["source"] == "wav2vec2-bert-tiny"
+    assert recipe.encoder["freeze_features"] is False
     assert recipe.train.steps > 0
-    assert recipe.tokens.unit == "phones"
+    assert recipe.tokens["unit"] == "phones"
     if preset == "synthetic":
-        assert recipe.data.name == "synth"
+        assert recipe.data["name"] == "synth"
         assert "phones" not in recipe.data  # of timit's options none is left
 
 

@@ -1,4 +1,4 @@
-"""Reading a report page back with the standard library's parser."""
+"""A strict reader of report pages, over the standard library's parser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Node:
         return "".join(c if isinstance(c, str) else c.text for c in self.children)
 
     def find(self, tag: str, kind: str | None = None) -> list[Node]:
-        """All nodes of a tag (and class) below this one, in order."""
+        """Find all nodes of a tag (and class) below this one, in order."""
         found = []
         for child in self.children:
             if isinstance(child, Node):
@@ -66,7 +66,7 @@ class Page(HTMLParser):
 
 
 def check_page(text: str) -> Page:
-    """What holds for every page: well formed, self-contained, accessible."""
+    """Check a page: well formed, self-contained, accessible."""
     page = Page(text)
     nodes = page.all()
     for node in nodes:

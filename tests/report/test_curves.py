@@ -1,4 +1,4 @@
-"""Curves: what is drawn is what was given."""
+"""Curves, errors and frontier: figures show the given numbers."""
 
 from itertools import combinations
 
@@ -11,7 +11,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.transforms import Bbox
 
 from isotone.report import collar_figure, error_figure, frontier_figure, training_figure
-from isotone.report.curves import frontier
+from isotone.report.frontier import frontier
 from isotone.report.style import render
 
 COLLARS = (0.01, 0.02, 0.05, 0.2)
@@ -45,7 +45,7 @@ def test_collar_curves_are_drawn_in_milliseconds():
 def test_collar_figure_of_little(curves):
     figure = collar_figure(curves)
     assert render(figure, "png", 50).startswith(b"\x89PNG")
-    assert bool(figure.axes[0].texts) == (not any(curves.values()))  # says that there is nothing
+    assert bool(figure.axes[0].texts) == (not any(curves.values()))  # a note that there is nothing
 
 
 def test_training_has_a_panel_a_term_and_a_line_a_system():

@@ -23,7 +23,7 @@ from isotone.report import (
     write_report,
 )
 from isotone.report.html import page
-from isotone.report.markup import escape, wav_uri
+from isotone.report.markup import wav_uri
 from tests.report.pages import check_page
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&amp;"
@@ -61,7 +61,7 @@ def test_a_page_of_everything(tmp_path):
     assert kinds == ["data:image/svg+xml", "data:image/png"]
     assert parsed.root.find("dl", "facts")[0].text == "seed3"
     assert list((tmp_path / "sub").iterdir()) == [path]
-    assert not parsed.root.find("script")  # nothing on this page needs one
+    assert not parsed.root.find("script")  # no section here has a script
     assert "default-src 'none'" in text
     assert "prefers-color-scheme: dark" in text
 
@@ -108,8 +108,10 @@ def test_any_text_comes_back_from_the_page(text):
     assert parsed.root.find("audio")[0].attributes["aria-label"] == "x" + expected
 
 
-def test_escape_makes_any_character_fit_for_utf8():
-    assert escape("a\ud800\x00<\"'>") == "a\ufffd\ufffd&lt;&quot;&#x27;&gt;"
+def test_any_character_is_made_fit_for_utf8():
+    made = page("a\ud800\x00<\"'>", [])
+    assert "<title>a\ufffd\ufffd&lt;&#34;&#39;&gt;</title>" in made
+    made.encode("utf-8")
 
 
 def _cells(table):

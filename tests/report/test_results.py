@@ -1,4 +1,4 @@
-"""The paper's tables from run folders that hold numbers alone."""
+"""The paper's tables from run folders that hold only numbers."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_the_command_and_the_figure(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "timit_train_test.png").stat().st_size > 5000
     (b / "result.json").unlink()
     assert "not finished" in error_of("results", a, b, "--out", tmp_path / "out")
-    assert "ctc" in (tmp_path / "out" / "results.md").read_text()  # what was there is still there
+    assert "ctc" in (tmp_path / "out" / "results.md").read_text()  # other files stay
     assert "is no run" in error_of("results", tmp_path / "out")
 
 

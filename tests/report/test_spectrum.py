@@ -1,4 +1,4 @@
-"""The spectrogram finds tones and clicks where they are; the outline is the outline."""
+"""The spectrogram shows tones and clicks at their times and frequencies; the outline has the extremes."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def test_a_tone_is_loudest_at_its_frequency(sample_rate, hertz):
     audio = np.sin(2 * np.pi * hertz * np.arange(sample_rate // 2) / sample_rate)
     levels, times, frequencies = spectrogram(audio, sample_rate)
     middle = levels[:, len(times) // 4 : -len(times) // 4].mean(axis=1)
-    assert abs(frequencies[middle.argmax()] - hertz) < 70  # a 5 ms window knows no better
+    assert abs(frequencies[middle.argmax()] - hertz) < 70  # the resolution of a 5 ms window
     assert frequencies[-1] <= min(8000, sample_rate / 2)
     assert levels.max() == 0
     assert levels.min() >= -60

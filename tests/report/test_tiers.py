@@ -38,7 +38,7 @@ def _rows(figure):
 
 
 def _bars(figure):
-    """Width of the bars by row."""
+    """Return the width of the bars by row."""
     found = {}
     for collection in _rows(figure).collections:
         if isinstance(collection, PolyCollection):
@@ -168,7 +168,7 @@ def test_rooms_never_overlap_and_lie_in_the_window(tier, start, length):
 
 
 def _overlaps(figure):
-    """Pairs of labels whose ink overlaps; a label's box is wider than its ink by a point on each side."""
+    """Find pairs of labels whose ink overlaps; a label's box is wider than its ink by a point on each side."""
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     boxes = [

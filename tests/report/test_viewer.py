@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from matplotlib import image
 
 from isotone.alignment import Alignment, Segment, Tier
-from isotone.report import Comparison, Example, Table, Text, Viewer, comparison_report, write_report
+from isotone.report import Example, Overview, Table, Text, Viewer, overview_report, write_report
 from isotone.report.html import page
 from tests.report.pages import check_page
 
@@ -59,7 +59,7 @@ def test_segments_carry_their_exact_times():
     assert float(peaky.find("button")[1].attributes["data-start"]) == 1 / 3
     assert float(viewer.attributes["data-duration"]) == 1.0
     assert "silent" in first.find("button")[0].attributes["class"]
-    # one stop for the tab key a row
+    # one stop for the tab key per row
     assert [b.attributes["tabindex"] for b in first.find("button")] == ["0", "-1", "-1"]
 
 
@@ -104,14 +104,14 @@ def test_labels_and_names_hold_anything(labels, name):
             assert label == given_label
 
 
-def test_comparison_leaves_out_what_is_not_known(tmp_path):
-    path = comparison_report(tmp_path / "r.html", "t", Comparison())
+def test_an_overview_leaves_out_what_is_not_known(tmp_path):
+    path = overview_report(tmp_path / "r.html", "t", Overview())
     assert check_page(path.read_text(encoding="utf-8")).root.find("h2") == []
 
 
-def test_comparison_of_everything(tmp_path):
+def test_an_overview_of_everything(tmp_path):
     collars = {"CTC": {0.01: 20.0, 0.02: 40.0}, "OTTC": {0.01: 30.0, 0.02: 60.0}}
-    comparison = Comparison(
+    overview = Overview(
         scores=Table(["system", "PER (%)"], [["CTC", 8.0], ["OTTC", 9.0]], best={"PER (%)": "min"}),
         frontier={"CTC": (8.0, 27.0), "OTTC": (9.0, 77.0)},
         collars=collars,
@@ -119,7 +119,7 @@ def test_comparison_of_everything(tmp_path):
         history={"CTC": [{"step": 1, "loss": 2.0}]},
         examples=[Example("u: so", AUDIO, RATE, {"reference": REFERENCE, "CTC": PEAKY}, "Look at s.")],
     )
-    path = comparison_report(tmp_path / "r.html", "CTC and OTTC", comparison, facts={"corpus": "none"})
+    path = overview_report(tmp_path / "r.html", "CTC and OTTC", overview, facts={"corpus": "none"})
     parsed = check_page(path.read_text(encoding="utf-8"))
     heads = [h.text for h in parsed.root.find("h2")]
     assert heads == ["Results", "Text against times", "Boundaries", "Examples", "Training"]

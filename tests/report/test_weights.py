@@ -41,7 +41,7 @@ def test_bullets_have_the_area_of_their_weight():
     assert len(figure.axes) == 2
     uniform, trained = (_bullets(a)[0] for a in figure.axes)
     held = TOKEN >= 0
-    scale = uniform.get_sizes()[0] * 8  # points squared a unit of weight, the same in both rows
+    scale = uniform.get_sizes()[0] * 8  # points squared per unit of weight, the same in both rows
     np.testing.assert_allclose(trained.get_sizes(), scale * ALPHA[held])
     np.testing.assert_allclose(trained.get_offsets()[:, 0], (np.flatnonzero(held) + 0.5) * HOP)
     hollow = _bullets(figure.axes[1])[1]

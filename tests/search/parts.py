@@ -1,4 +1,4 @@
-"""What the tests of searching share: a small collection of sounds, and a small OPAS model."""
+"""Parts that the tests of searching share: a small collection of sounds, and a small OPAS model."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import soundfile
 import torch
 from isotone_opas.model import OPAS
 
+from isotone.search.searcher import LogMelSearcher
+
 RATE = 16_000
+LOG_MEL = LogMelSearcher()
 
 
 def sounds(seconds: float, seed: int, rate: int = RATE) -> np.ndarray:
-    """Tones with overtones that change every few tenths of a second, in a little noise: ``(N,)`` float32."""
+    """Return tones with overtones that change every few tenths of a second, in little noise: ``(N,)`` float32."""
     rng = np.random.default_rng(seed)
     parts, size = [], round(seconds * rate)
     while sum(map(len, parts)) < size:
@@ -38,7 +41,7 @@ def collection(folder: Path, seconds: tuple[float, ...] = (9.0, 30.0, 6.5, 4.0))
 
 
 def save_opas(folder: Path, seed: int = 0) -> Path:
-    """An untrained model of windows of 1000 samples: items of 8 windows, queries of 3."""
+    """Save an untrained model of windows of 1000 samples: items of 8 windows, queries of 3."""
     torch.manual_seed(seed)
     model = OPAS(
         {"name": "lrl", "input_size": 1000, "size": 16, "hidden": 32},
@@ -47,3 +50,7 @@ def save_opas(folder: Path, seed: int = 0) -> Path:
     )
     model.save(folder)
     return folder
+
+
+class Killed(BaseException):
+    """Exception in place of a kill; nothing in the package catches it."""

@@ -1,4 +1,4 @@
-"""An index that grows: the same as one built at once, each recording once, and whole whatever happens."""
+"""Growing indexes: equal to an index built at once, each recording once, and complete at any moment."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def grown(folder: Path, tmp_path: Path) -> Path:
-    """An index of two of them."""
+    """An index of two of the recordings."""
     build_index([folder / "sound1.wav", folder / "sound3.wav"], LOG_MEL, tmp_path / "index")
     return tmp_path / "index"
 
 
 def content(index: Path) -> dict[str, object]:
-    """All that an index holds, apart from the times of its files and what generation it is."""
+    """Return all contents of an index, except the times of its files and its generation."""
     opened = SearchIndex.open(index)
     arrays = ("items", "vectors", "codes", "lengths", "centroids")
     return {
         "recordings": [replace(r, stamp=(0, 0)) for r in opened.recordings], "model": opened.model,
-        "threshold": opened.threshold, **{name: np.array(getattr(opened, name)).tolist() for name in arrays},
+        "threshold": opened.threshold, **{name: np.asarray(getattr(opened, name)).tolist() for name in arrays},
     }  # fmt: skip
 
 
@@ -138,7 +138,7 @@ def test_add_to_nothing_or_with_another_model_is_refused(folder: Path, grown: Pa
 
 
 def make_version_1(index: Path) -> None:
-    """What an index was before there were thresholds."""
+    """Turn an index into one of version 1, from before there were thresholds."""
     about = json.loads((index / store.METADATA).read_text())
     rows = lines_of(index / store.FILES)
     old = [{k: r[k] for k in ("file", "id", "duration", "items")} for r in rows]
@@ -160,7 +160,7 @@ def test_an_index_without_a_threshold_is_searched_and_given_one(folder: Path, tm
     isotone("search", "add", "--index", tmp_path / "index")
     assert SearchIndex.open(tmp_path / "index").threshold == whole["threshold"]
     isotone("search", "query", tmp_path / "index", clip, code=3)
-    # given once more, its recordings are told apart by content from then on
+    # after another call its recordings have digests
     assert "5 replaced" in isotone("search", "add", folder, "--index", tmp_path / "index").output
     assert content(tmp_path / "index") == whole
 
@@ -216,7 +216,7 @@ class Killed(BaseException):
 
 @pytest.fixture
 def killed_at(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Dies at so many of the changes to files to come, and at all that follow, as a killed process does."""
+    """Die at the n-th following change to a file and at all later ones, as a killed process does."""
     left = [0]
     real = {name: getattr(Path, name) for name in ("replace", "rename", "unlink", "rmdir")}
 
@@ -239,7 +239,7 @@ def test_a_kill_between_any_two_changes_leaves_the_old_index_or_the_new(
     folder: Path, grown: Path, tmp_path: Path, killed_at: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed_at[0] = 10**6
-    monkeypatch.setattr(build, "measure", lambda *_: iter([(1.0, Threshold(0.01))]))  # to be quick
+    monkeypatch.setattr(build, "measure", lambda *_: iter([(1.0, Threshold(0.01))]))  # for speed
     old = content(grown)
     build_index([folder], LOG_MEL, tmp_path / "once")
     new = content(tmp_path / "once")

@@ -1,4 +1,4 @@
-"""How many places a query gives, and which: against going through all items."""
+"""Number and order of a query's matches, against an exhaustive search of all items."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-import isotone.search.query
 from isotone.search import Match, SearchIndex, build_index, open_searcher, query_vectors, search
-from isotone.search.query import rank
+from isotone.search.query import overlap, rank
 from isotone.search.searcher import LogMelSearcher, best_selection
 from tests.search.parts import RATE, save_opas, sounds, write
 
@@ -19,7 +18,7 @@ CLIP = sounds(2.0, 77)
 
 
 def with_clip(seconds: float, seed: int, *starts: float) -> np.ndarray:
-    """Sounds in which the clip is heard at some times, in a noise that grows with the seed."""
+    """Return sounds with the clip at some times, in noise that grows with the seed."""
     samples = sounds(seconds, seed)
     for start in starts:
         place = round(start * RATE)
@@ -35,7 +34,7 @@ def indexed(folder: Path) -> SearchIndex:
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> SearchIndex:
-    """Four recordings of one item each, and one of several, with the clip twice, each time in two of them."""
+    """Four recordings of one item each, and one of several items with the clip twice, each time in two items."""
     folder = tmp_path_factory.mktemp("query")
     for seed in range(2, 6):
         write(folder / "recordings" / f"short{seed}.wav", with_clip(4.0, seed, 0.5 * seed - 1))
@@ -53,7 +52,7 @@ def places(matches: list[Match]) -> list[tuple[str, float, float]]:
 
 
 def by_hand(index: SearchIndex, query: torch.Tensor) -> list[tuple[str, float, float]]:
-    """All items in order of their scores, without those that overlap a better one."""
+    """Return all items in order of their scores, without those that overlap a better one."""
     found: list[tuple[str, float, float]] = []
     for item in rank(index, LOG_MEL, query)[0]:
         number, first, _ = index.items[item].tolist()
@@ -78,10 +77,10 @@ def test_as_many_places_are_found_as_are_asked_for(index: SearchIndex, query: to
 def test_items_of_one_place_do_not_hide_those_that_come_after(
     index: SearchIndex, query: torch.Tensor, copies: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many items overlap the best match, the next place is found, with its own score."""
+    """The next match is found with its own score, however many items overlap the best match."""
     scores = torch.arange(copies + 1, 0, -1) / 10
     items = np.array([0] * copies + [len(index) - 1])
-    monkeypatch.setattr(isotone.search.query, "rank", lambda *_: (items, scores))
+    monkeypatch.setattr("isotone.search.query.rank", lambda *_: (items, scores))
     found = search(index, LOG_MEL, query, top=2)
     assert [m.score for m in found] == pytest.approx([(copies + 1) / 10, 0.1])
     assert [m.rank for m in found] == [1, 2]
@@ -89,7 +88,7 @@ def test_items_of_one_place_do_not_hide_those_that_come_after(
 
 
 @pytest.mark.parametrize(
-    ("file", "start", "end", "overlap"),
+    ("file", "start", "end", "expected"),
     [
         ("a", 1.0, 2.0, False),
         ("a", 1.99, 4.0, True),
@@ -98,10 +97,10 @@ def test_items_of_one_place_do_not_hide_those_that_come_after(
         ("a", 4.0, 5.0, False),
     ],
 )
-def test_places_that_touch_do_not_overlap(file: str, start: float, end: float, overlap: bool) -> None:
+def test_places_that_touch_do_not_overlap(file: str, start: float, end: float, expected: bool) -> None:
     one = Match(1, 0.9, "a", "a", 2.0, 4.0, (), 9.0, 0)
     other = Match(2, 0.8, file, file, start, end, (), 9.0, 1)
-    assert isotone.search.query._overlap(one, other) == isotone.search.query._overlap(other, one) == overlap
+    assert overlap(one, other) == overlap(other, one) == expected
 
 
 def test_the_longest_clip_has_as_many_windows_as_an_item(tmp_path: Path) -> None:
@@ -112,7 +111,7 @@ def test_the_longest_clip_has_as_many_windows_as_an_item(tmp_path: Path) -> None
 
 
 def test_a_match_ends_with_its_recording(tmp_path: Path) -> None:
-    """A window that reaches beyond the end, into what recordings are padded with, is cut there."""
+    """A window that reaches into the padding of a recording is cut at its end."""
     short = sounds(0.6, 5)
     write(tmp_path / "recordings" / "short.wav", short)
     (found,) = search(indexed(tmp_path), LOG_MEL, query_vectors(LOG_MEL, short))

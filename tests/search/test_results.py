@@ -1,4 +1,4 @@
-"""What a query says and writes: no match where there is none, whole paths, and no file of anybody else's."""
+"""Output and files of a query: no false match, whole paths, and no changes to other files."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_clip_longer_than_the_recordings_is_refused(tmp_path: Path) -> None:
 
 
 def names(folder: Path) -> list[str]:
-    """The files of a folder but for the ledger."""
+    """Return the files of a folder without the ledger."""
     return sorted(p.name for p in folder.iterdir() if not p.name.startswith("."))
 
 

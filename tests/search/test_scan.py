@@ -27,7 +27,7 @@ def brute(table: np.ndarray, codes: np.ndarray) -> float:
 
 @settings(max_examples=25, deadline=None)
 @given(
-    m=st.integers(1, 9),  # nine take the wider loop
+    m=st.integers(1, 9),  # nine windows need the wider loop
     n=st.integers(1, 10),
     items=st.integers(1, 20),
     top=st.integers(1, 8),
@@ -55,7 +55,7 @@ def test_the_scan_finds_the_items_with_the_best_ordered_sums(
     assert len(found) == min(top, len(best))
     assert sorted((best[i] for i in found.tolist()), reverse=True) == pytest.approx(
         sorted(best.values(), reverse=True)[: len(found)], abs=1.001 * m
-    )  # the table's ties in rounding
+    )  # ties by rounding in the table
 
 
 def test_the_scan_takes_sixteen_windows_and_says_no_to_more() -> None:

@@ -1,4 +1,4 @@
-"""Clips that are not in an index do not match, clips that are do; whatever lies in the index."""
+"""Clips in an index match and other clips do not, for any contents of the index."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def clip_of(seed: int, start: float, seconds: float, snr_db: float | None = None
 
 
 def matches(index: SearchIndex, clip: np.ndarray) -> str | None:
-    """The id of the best place, if it counts."""
+    """Return the id of the best match, if it reaches the threshold."""
     query = query_vectors(LOG_MEL, clip)
     best = search(index, LOG_MEL, query, top=1)[0]
     least = bar(index, LOG_MEL, query, best.item)
@@ -47,7 +47,7 @@ def matches(index: SearchIndex, clip: np.ndarray) -> str | None:
 
 @pytest.mark.parametrize("seconds", [1, 2, 3, 5])
 def test_one_in_a_hundred_clips_that_are_not_there_matches(index: SearchIndex, seconds: int) -> None:
-    """Of 50 clips of other recordings, at 1 %: more than four have a probability below 1 in 1,000."""
+    """Of 50 clips of other recordings, at 1 %, more than four match with a probability below 1 in 1,000."""
     false = [matches(index, clip_of(seed, 2.3, seconds)) for seed in range(1000, 1050)]
     assert sum(id is not None for id in false) <= 4
 
@@ -61,7 +61,7 @@ def test_clips_that_are_there_match(
 
 
 def test_in_noise_less_is_asked_for(index: SearchIndex) -> None:
-    """A noisy clip is less like everything: the score that counts falls with what chance gives it."""
+    """A noisy clip is less similar to everything, so the threshold falls with its scores."""
 
     def least(snr_db: float | None) -> float:
         query = query_vectors(LOG_MEL, clip_of(3, 2.62, 4, snr_db))
@@ -73,7 +73,7 @@ def test_in_noise_less_is_asked_for(index: SearchIndex) -> None:
 
 
 def test_twins_do_not_raise_the_threshold(index: SearchIndex, tmp_path: Path) -> None:
-    """A collection that holds every recording twice, in other files, finds clips as if it held them once."""
+    """A collection with two copies of every recording finds clips as a collection with one copy does."""
     for seed in range(COUNT):
         whole = sounds(SECONDS, seed)
         noise = np.random.default_rng(seed).standard_normal(len(whole)).astype(np.float32)
@@ -132,18 +132,18 @@ def test_real_speech_of_the_same_reader_does_not_match(tmp_path: Path) -> None:
 
 
 def test_the_bound_is_exceeded_at_the_rate_that_is_asked_for() -> None:
-    """Conformal: over samples of n, a further value exceeds the bound with a probability of 1 % at most."""
+    """Over samples of n margins, another margin exceeds the bound with a probability of at most 1 %."""
     rng = np.random.default_rng(0)
     for count in (99, 299):
-        bounds = [threshold._upper(rng.normal(size=count).tolist(), 0.01) for _ in range(400)]
-        # of the normal distribution, the share above each bound
+        bounds = [threshold.upper_margin(rng.normal(size=count).tolist(), 0.01) for _ in range(400)]
+        # share of the normal distribution above each bound
         exceeded = np.mean([np.mean(rng.normal(size=4000) > bound) for bound in bounds])
         assert 0.003 < exceeded < 0.0125
 
 
 def test_with_few_clips_it_is_the_largest_and_the_rate_says_so() -> None:
     margins = np.linspace(0.1, 0.3, 20).tolist()
-    assert threshold._upper(margins, 0.01) == pytest.approx(0.3)
+    assert threshold.upper_margin(margins, 0.01) == pytest.approx(0.3)
     assert Threshold(0.01, (1,), (0.3,), (20,)).rate_of(1) == pytest.approx(1 / 21)
     assert Threshold(0.01, (1,), (0.3,), (299,)).rate_of(1) == 0.01
 
@@ -153,7 +153,7 @@ def test_a_tenth_of_copies_hardly_moves_it() -> None:
     clean = (0.2 + 0.03 * rng.gumbel(size=299)).tolist()
     spoilt = [0.8] * 30 + clean[30:]
     # without the bound by quartiles it would be 0.8
-    assert threshold._upper(spoilt, 0.01) < threshold._upper(clean, 0.01) + 0.06
+    assert threshold.upper_margin(spoilt, 0.01) < threshold.upper_margin(clean, 0.01) + 0.06
 
 
 def test_margins_between_lengths_are_interpolated_and_constant_beyond() -> None:

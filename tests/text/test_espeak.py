@@ -12,6 +12,7 @@ pytest.importorskip("espeakng_loader", reason="espeak-ng is not installed: isoto
 
 from isotone.text import espeak, espeak_library
 from isotone.text.espeak import Engine, phonemize, synthesise, timit_speech
+from isotone.text.espeak_timit import TIMIT, TWO_PHONES
 from isotone.text.phones import PHONES_61
 
 TEXT = "Sister Susan sees six ships, and Jack picks cheap shoes."
@@ -32,7 +33,7 @@ def of(speech, *labels):
 @pytest.mark.parametrize("voice", ["en-us", "en-us+f1", "en-us+Andy"])
 @pytest.mark.parametrize("rate", [120, 220])
 def test_phones_lie_on_their_sounds(voice, rate):
-    # events count samples at 22050 Hz and do not lag: sibilants hiss, vowels do not, pauses are silent
+    # events are in samples at 22050 Hz, without lag: sibilants have noise, vowels do not, pauses are silent
     speech = timit_speech(synthesise(TEXT, voice=voice, rate=rate))
     hiss = [zero_crossings(x[len(x) // 5 : -len(x) // 5]) for x in of(speech, "s", "sh")]
     vowels = [zero_crossings(x[len(x) // 5 : -len(x) // 5]) for x in of(speech, "ih", "iy", "uw", "ae")]
@@ -110,7 +111,7 @@ def test_pronunciations_of_a_long_text_stay_with_their_words():
     for word, phones in zip(words, found):
         assert phones
         assert phones[0] == first.get(word, phones[0])
-    # nothing of the long text is left over
+    # the next text is not affected by the long one
     assert phonemize(["cat", "sat"]) == [["k", "ae", "t"], ["s", "ae", "t"]]
 
 
@@ -136,15 +137,15 @@ def test_any_spelling_has_timit_phones(words):
 @given(st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=4), min_size=1, max_size=4))
 def test_merged_words_are_cut_where_they_meet(words):
     merged = [p for word in words for p in word]
-    sizes = espeak._cut(merged, words)
+    sizes = espeak.divide_phones(merged, words)
     assert sum(sizes) == len(merged)
     assert all(s >= 1 for s in sizes)
     distinct = [[f"{i}{p}" for p in word] for i, word in enumerate(words)]
-    assert espeak._cut([p for word in distinct for p in word], distinct) == [len(w) for w in words]
+    assert espeak.divide_phones([p for word in distinct for p in word], distinct) == [len(w) for w in words]
 
 
 def test_an_engine_repeats_itself_in_another_process():
-    # f3 has breath noise and m1 flutter; espeak-ng alone would be seeded by the clock
+    # f3 has breath noise and m1 flutter, which plain espeak-ng seeds by the clock
     code = (
         "import hashlib; from isotone.text.espeak import Engine; e = Engine(3); "
         "print(*(hashlib.sha256(e.say('Four thin fish.', voice=v).samples.tobytes()).hexdigest() "
@@ -155,7 +156,7 @@ def test_an_engine_repeats_itself_in_another_process():
     voices = ("en-us+f3", "en-us+m1", "en-us+m1")
     said = [engine.say("Four thin fish.", voice=v).samples.tobytes() for v in voices]
     assert other.stdout.split() == [hashlib.sha256(s).hexdigest() for s in said]
-    assert said[1] != said[2]  # the state that makes a private engine necessary
+    assert said[1] != said[2]  # because of this state every engine needs its own library
     assert Engine(4).say("Four thin fish.", voice="en-us+f3").samples.tobytes() != said[0]
 
 
@@ -216,7 +217,7 @@ def test_without_the_wheel_the_error_says_how_to_install_it(monkeypatch):
 
 
 def test_every_mapped_phone_is_timits():
-    for mnemonic in (*espeak._TIMIT, *espeak._TWO_PHONES):
+    for mnemonic in (*TIMIT, *TWO_PHONES):
         parts = espeak.to_timit(mnemonic)
         assert {label for label, _ in parts} <= set(PHONES_61)
         assert sum(share for _, share in parts) == pytest.approx(1)

@@ -1,4 +1,4 @@
-"""Letters become those of a smaller alphabet, and nothing else does."""
+"""Letters are folded into a smaller alphabet; other characters are not."""
 
 # ruff: noqa: RUF001
 from __future__ import annotations
@@ -22,7 +22,7 @@ LATIN = "abcdefghijklmnopqrstuvwxyz"
         ("é", ["e", "\u0301"], "e\u0301"), ("Z", LATIN, "z"), ("z", LATIN.upper(), "Z"), ("ё", "абвгде", "е"),
         ("\u0301", LATIN, ""), ("ά", "αβ", "α"), ("ß", "s", "ss"),
         ("Ω", LATIN, None), ("你", LATIN, None), ("é", "abc", None), ("ß", "abc", None), ("4", LATIN, None),
-        ("\u0e38", LATIN, None), ("\u093f", LATIN, None),  # vowels of Thai and Hindi are no accents
+        ("\u0e38", LATIN, None), ("\u093f", LATIN, None),  # vowel signs of Thai and Hindi are not accents
     ],
 )  # fmt: skip
 def test_letters(character: str, known: str | list[str], form: str | None) -> None:

@@ -1,4 +1,4 @@
-"""A text as it is aligned: every word has its place, and what cannot be spelled is a star and is said."""
+"""Given texts: every word keeps its position; a word that cannot be spelled is a star and is reported."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ lively = st.lists(st.one_of(st.sampled_from(SNIPPETS), st.text(max_size=3)), max
 
 
 class Spelled(Pronouncer):
-    """The letters a to h are phones; words of others have none."""
+    """Pronouncer whose phones are the letters a to h; words with other letters have no pronunciation."""
 
     def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
         return [list(w) if re.fullmatch("[a-hxy]+", w) else None for w in words]
@@ -56,7 +56,7 @@ def shown(tokenizer: Tokenizer, text: str) -> str:
 @example(text="\ud800 a\ud800b 你\ud800", keep=False)
 @pytest.mark.parametrize("tokenizer", ALL)
 def test_every_word_has_its_place(tokenizer: Tokenizer, text: str, keep: bool) -> None:
-    """Whatever the text: each of its letters and digits is in one word of the tier, in order, unless it is markup."""
+    """In any text, each letter and digit outside markup is in exactly one word of the tier, in order."""
     try:
         found = encode(tokenizer, text, keep_markup=keep)
     except TextError:
@@ -87,7 +87,7 @@ def test_every_word_has_its_place(tokenizer: Tokenizer, text: str, keep: bool) -
 
 
 def is_within(text: str, part: str) -> bool:
-    """Whether what is left of a part when something is taken out of it can be the text."""
+    """Return whether deleting characters of a part can give the text."""
     rest = iter(part)
     return all(c == " " or c in rest for c in text)
 
@@ -172,7 +172,7 @@ def test_a_text_with_nothing_to_align(text: str, why: str) -> None:
 
 
 def test_training_takes_no_stars() -> None:
-    """A corpus with a word that has no pronunciation is told so, for what is trained on is what is there."""
+    """In a training text a word without pronunciation is an error, not a star."""
     with pytest.raises(TextError, match="No pronunciation for 'zoo': add them to a dictionary"):
         PHONES.encode("bad zoo")
     assert STAR_NUMBER not in ENGLISH.encode("so 你好 it").tokens

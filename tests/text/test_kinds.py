@@ -1,4 +1,4 @@
-"""Files with times are told from plain text, and plain text is not taken for one."""
+"""Files with times are distinguished from plain text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ALIGNMENT = Alignment("u", 1.5, (Tier("words", WORDS), Tier("phones", WORDS)))
 
 @pytest.mark.parametrize("name", [n for n in formats.names() if n != "timit"])
 def test_every_format_written_here_is_told_from_text(name: str) -> None:
-    """CSV is told by its name alone: a text may have commas."""
+    """CSV is recognised by its name alone, since a text may have commas."""
     assert (kind_of_text(formats.build(name).dumps(ALIGNMENT)) is None) == (name == "csv")
 
 

@@ -1,4 +1,4 @@
-"""Codes of languages, and the language that a model's files say."""
+"""Codes of languages, and the language that a model's files name."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def model_of(folder: Path, card: str = "", **files: dict[str, object]) -> Path:
     [
         ("---\nlanguage: en\nlicense: mit\n---\n# A model\n", "en"),
         ("---\r\nlanguage:\r\n- de\r\n---\r\n", "de"),
-        ("---\nlanguage: [de, en]\n---\n", ""),  # of both: who knows which
+        ("---\nlanguage: [de, en]\n---\n", ""),  # the language could be either
         ("---\nlanguage: multilingual\n---\n", ""),
-        ("---\nlanguage: no\n---\n", "no"),  # YAML takes Norwegian for false
+        ("---\nlanguage: no\n---\n", "no"),  # YAML reads the code of Norwegian as False
         ("---\nlicense: mit\n---\n", ""),
         ("---\nlanguage: [\n---\n", ""),
         ("# language: en\n", ""),

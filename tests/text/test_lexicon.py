@@ -1,4 +1,4 @@
-"""Phones read as words: against every parse there is, and through the tokenizer that needs it."""
+"""Phones read as words: against an enumeration of all parses, and through the tokenizer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEXICON = Lexicon({word: said.split() for word, said in DIGITS.items()}, "sil")
 
 
 def distance(a: Sequence[str], b: Sequence[str]) -> int:
-    """Levenshtein's, where a silence is said for no other phone."""
+    """Return the Levenshtein distance in which a silence never replaces another phone."""
 
     def cost(x: str, y: str) -> int:
         return 0 if x == y else 2 if y == "sil" else 1
@@ -44,7 +44,7 @@ def between(phones: Sequence[str]) -> int:
 
 
 def cheapest(lexicon: Lexicon, phones: tuple[str, ...]) -> int:
-    """The fewest changes over every parse."""
+    """Return the lowest cost over all parses."""
 
     @functools.cache
     def rest(i: int) -> int:

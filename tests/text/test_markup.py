@@ -1,4 +1,4 @@
-"""Known markup goes, speech stays, and places are those of the source."""
+"""Known markup is removed, speech stays, and positions refer to the source."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ def test_other_brackets_are_known() -> None:
 @example(text="[00:12] so")
 def test_places_are_those_of_the_source(text: str) -> None:
     found = clean(text)
-    assert len(found.places) == len(found.text)
-    assert list(found.places) == sorted(set(found.places))
-    for character, place in zip(found.text, found.places):
+    assert len(found.positions) == len(found.text)
+    assert list(found.positions) == sorted(set(found.positions))
+    for character, place in zip(found.text, found.positions):
         assert text[place] == character or character == " "
-    kept = {p for p, c in zip(found.places, found.text) if text[p] == c}
+    kept = {p for p, c in zip(found.positions, found.text) if text[p] == c}
     gone = "".join(c for i, c in enumerate(text) if i not in kept)
     assert (gone == "") == (found.left_out == ())

@@ -1,4 +1,4 @@
-"""N-gram estimation: probabilities that sum to one, KenLM's reading of the files, and the textbook's formula."""
+"""N-gram estimation: probabilities that sum to 1, files that KenLM can read, and the textbook's formula."""
 
 from __future__ import annotations
 

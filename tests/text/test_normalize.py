@@ -1,4 +1,4 @@
-"""Words keep their place in the source; their spoken form has letters only; numbers are read out."""
+"""Words keep their positions in the source; spoken forms have letters only; numbers are spelled out."""
 
 # ruff: noqa: RUF001
 from __future__ import annotations
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from isotone.text.normalize import normalize, split_words
 from isotone.text.numbers import cardinal, digits, fraction, ordinal
 
-# text that looks like text, and text that does not
+# both plausible and arbitrary text
 SIGNS = list(" \t\n'’‘-–—….,:;!?\"«»()[]%&$£€#@/*+=½²ﬁé€0123456789abcABCßıİ\u200b\u00ad")
 lively = st.text(st.one_of(st.characters(), st.sampled_from(SIGNS)), max_size=60)
 
@@ -27,7 +27,7 @@ SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10*
 
 
 def value(words: str) -> int:
-    """What an English number means: the inverse of spelling it, by other means."""
+    """Return the value of an English number in words, as an independent inverse of spelling."""
     total = part = 0
     for word in words.split():
         if word == "hundred":

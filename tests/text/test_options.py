@@ -1,4 +1,4 @@
-"""A model's tokenizer for a text of another language and with dictionaries, in the phones that the model has."""
+"""Tokenizers adapted to another language and to dictionaries, in the phones of the model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CMU = "hello  HH AH0 L OW1\njudge  JH AH1 JH\ndad  D AE1 D\n"
 
 
 class Own(Pronouncer):
-    """Says 'b' for every word of letters, in a phone set that it names."""
+    """Pronouncer that gives 'b' for every word of letters, and declares a phone set."""
 
     def __init__(self, *named: Any) -> None:
         self.phone_set = named or None
@@ -67,7 +67,7 @@ def test_dictionaries_come_first_and_the_first_of_them_counts(tmp_path: Path) ->
 def test_arpabet_becomes_the_phones_of_the_model(
     tmp_path: Path, size: PhoneSet, closures: Closures, expected: str
 ) -> None:
-    """With the closures of stops where the model has been taught them, by its pronouncer or by its labels."""
+    """Stops have closures if the model was trained with them, by its pronouncer or by its labels."""
     path = written(tmp_path / "x.dict", CMU)
     tokenizer = PhoneTokenizer(labels(size, closures), Chain(Own(size, closures)))
     assert said(tokenizer, "judge dad", path) == expected

@@ -1,4 +1,4 @@
-"""Pronunciations from dictionaries of both manners, from espeak-ng, and from one after the other."""
+"""Pronunciations from dictionaries in both formats, from espeak-ng, and from chains."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_missing_and_foreign(tmp_path: Path) -> None:
 
 
 class Spelled(Pronouncer):
-    """Every word of letters is its letters; notes what it was asked."""
+    """Pronouncer that gives the letters of a word as its phones, and records its words."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -130,7 +130,7 @@ def test_chain(cmu: Path) -> None:
 
 
 def test_accents_of_words(tmp_path: Path) -> None:
-    """A word is found as it is written, in either form of Unicode, and else without its accents."""
+    """A word is found as written, in both normal forms of Unicode, or else without its accents."""
     (tmp_path / "x.dict").write_text(
         "cafe K AE F\nre\u0301sume\u0301 R EH Z\nresume R IH Z\n", encoding="utf-8"
     )
@@ -155,7 +155,7 @@ def test_save_and_load(cmu: Path, tmp_path: Path) -> None:
 
 @needs_espeak
 def test_espeak_reads_no_other_script() -> None:
-    """It would spell Russian words, and say of Chinese ones that they are Chinese letters."""
+    """espeak-ng would spell Russian words, and read Chinese ones as "Chinese letter"."""
     assert Espeak().lookup(["привет", "你好", "مرحبا", "see你"]) == [None] * 4
     assert Espeak().lookup([]) == []
     assert [p[0] for p in Espeak()(["naïve", "don't", "π"])] == ["n", "d", "p"]
@@ -165,7 +165,7 @@ def test_espeak_reads_no_other_script() -> None:
 
 @needs_espeak
 def test_espeak_reads_no_digits() -> None:
-    """Numbers are spelled in the language of the text before; what is left is of another."""
+    """Numbers are spelled out before, in the language of the text; remaining digits are of other languages."""
     assert Espeak().lookup(["9", "b2b", "٣"]) == [None] * 3
 
 

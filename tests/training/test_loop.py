@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -150,10 +151,10 @@ def test_it_learns(tiny_recipes: Path, train: Train, tmp_path: Path) -> None:
 def parts(path: Path, *overrides: str, evaluate: Any = None) -> Trainer:
     """A trainer on the first four utterances, with nothing else of a run."""
     recipe = load_recipe(path, overrides)
-    rows = TimitCorpus(recipe.data.root).load("train").select(range(4))
+    rows = TimitCorpus(recipe.data["root"]).load("train").select(range(4))
     tokenizer = build_tokenizer("phones", rows)
     torch.manual_seed(0)
-    settings: Any = OmegaConf.to_container(recipe)
+    settings: Any = asdict(recipe)
     source = settings["encoder"]["source"]
     source.update(dict.fromkeys(("hidden_dropout", "activation_dropout", "conformer_conv_dropout"), 0.0))
     heads = {name: {**spec, "dropout": 0.0} for name, spec in settings["heads"].items()}

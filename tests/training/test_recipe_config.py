@@ -1,11 +1,10 @@
-"""Recipes: what overrides what, and what is said of a recipe that cannot be used."""
+"""Recipes of speech: order of the layers, and errors of recipes that cannot be used."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from omegaconf import OmegaConf
 
 from isotone.training.config import RecipeError, load_recipe
 from isotone.training.experiments import experiments
@@ -42,10 +41,6 @@ def recipe(tmp_path: Path) -> Path:
     return folder / "ctc.yaml"
 
 
-def plain(node: object) -> object:
-    return OmegaConf.to_container(node) if OmegaConf.is_config(node) else node
-
-
 def test_later_ones_win(recipe: Path) -> None:
     one = load_recipe(recipe, ["data.root=/x"])
     assert (one.train.epochs, one.train.lr, one.train.batch_size) == (
@@ -53,14 +48,14 @@ def test_later_ones_win(recipe: Path) -> None:
         1e-3,
         16,
     )  # base, then the experiment
-    assert plain(one.data) == {"name": "timit", "root": "/x", "phones": 39}
+    assert one.data == {"name": "timit", "root": "/x", "phones": 39}
     two = load_recipe(recipe, ["train.lr=5e-3", "data=toy", "encoder.config.layerdrop=0.1"])
     assert (two.train.lr, two.train.steps, two.train.batch_size) == (
         5e-3,
         100,
         16,
     )  # preset, then the override
-    assert plain(two.encoder) == {
+    assert two.encoder == {
         "name": "transformers",
         "source": "small",
         "config": {"layerdrop": 0.1, "mask_time_prob": 0.0},
@@ -71,15 +66,15 @@ def test_later_ones_win(recipe: Path) -> None:
 
 
 def test_another_plugin_leaves_no_option_behind(recipe: Path) -> None:
-    assert plain(load_recipe(recipe, ["data=toy"]).data) == {"name": "synth", "hours": 1.0}
+    assert load_recipe(recipe, ["data=toy"]).data == {"name": "synth", "hours": 1.0}
     one = load_recipe(recipe, ["data=toy", "objective.ctc.loss.name=ottc", "reading.decoder.name=segmental"])
-    assert plain(one.objective.ctc.loss) == {"name": "ottc"}
-    assert plain(one.reading.decoder) == {"name": "segmental"}
-    assert plain(one.heads.ctc) == {"name": "ctc", "dropout": 0.2}
+    assert one.objective["ctc"].loss == {"name": "ottc"}
+    assert one.reading.decoder == {"name": "segmental"}
+    assert one.heads["ctc"] == {"name": "ctc", "dropout": 0.2}
     two = load_recipe(recipe, ["data=toy", "data.root=/x", "data.name=folder"])  # in any order
-    assert plain(two.data) == {"name": "folder", "root": "/x"}
+    assert two.data == {"name": "folder", "root": "/x"}
     three = load_recipe(recipe, ["data.root=/x", "reading.decoder.name=ctc-greedy"])
-    assert plain(three.reading.decoder) == {"name": "ctc-greedy", "blanks": "split"}
+    assert three.reading.decoder == {"name": "ctc-greedy", "blanks": "split"}
 
 
 def test_other_keys_can_be_used(recipe: Path) -> None:
@@ -111,13 +106,13 @@ def test_a_recipe_without_base(recipe: Path) -> None:
         (["data=tpy"], r"No preset 'tpy': .*tpy\.yaml is not there"),
     ],
 )
-def test_what_is_said_of_wrong_overrides(recipe: Path, overrides: list[str], message: str) -> None:
+def test_errors_of_wrong_overrides(recipe: Path, overrides: list[str], message: str) -> None:
     given = overrides if not overrides or overrides[0].startswith("data") else ["data.root=/x", *overrides]
     with pytest.raises(RecipeError, match=message):
         load_recipe(recipe, given)
 
 
-def test_what_is_said_of_wrong_files(recipe: Path) -> None:
+def test_errors_of_wrong_files(recipe: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"cct\.yaml\. Did you mean 'ctc'\? There is: ctc, toy"):
         load_recipe(recipe.with_name("cct.yaml"))
     recipe.write_text("heads: [\n")
@@ -153,7 +148,7 @@ def test_what_is_said_of_wrong_files(recipe: Path) -> None:
 def test_a_path_that_is_not_there_lists_what_is(
     recipe: Path, given: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beside the path: the folder's experiments, or the recipes below the nearest folder that there is."""
+    """The message lists the folder's experiments, or the recipes below the nearest existing folder."""
     root = recipe.parents[1]
     for name in ("models/wide.yaml", "boats/base.yaml", "more/cars/base.yaml"):
         (root / name).parent.mkdir(parents=True)
@@ -180,23 +175,23 @@ def test_experiments_that_recipes_share(recipe: Path) -> None:
     models.mkdir()
     (models / "wide.yaml").write_text("extends: ctc\nheads: {ctc: {dropout: 0.5}}\ntrain: {lr: 1.0e-4}\n")
     found = load_recipe(recipe.with_name("wide.yaml"), ["data.root=/x"])
-    assert plain(found.heads) == {"ctc": {"name": "ctc", "dropout": 0.5}}
+    assert found.heads == {"ctc": {"name": "ctc", "dropout": 0.5}}
     assert (found.train.lr, found.train.batch_size, found.train.epochs) == (
         1e-4,
         16,
         40,
     )  # ctc's and base's below
     assert found.output == "runs/toys/wide"
-    assert "extends" not in found
-    recipe.with_name("wide.yaml").write_text("train: {lr: 7.0e-4}\n")  # what is different here comes after it
+    assert not hasattr(found, "extends")
+    recipe.with_name("wide.yaml").write_text("train: {lr: 7.0e-4}\n")  # the recipe's own file comes after it
     here = load_recipe(recipe.with_name("wide.yaml"), ["data.root=/x"])
-    assert (here.train.lr, here.heads.ctc.dropout) == (7e-4, 0.5)
+    assert (here.train.lr, here.heads["ctc"]["dropout"]) == (7e-4, 0.5)
     assert experiments(recipe.parent) == ["ctc", "toy", "wide"]
 
     (models / "small.yaml").write_text("encoder: {source: tiny}\ntrain: {steps: 7}\n")
     recipe.with_name("toy.yaml").write_text("extends: small\ndata: {name: synth}\ntrain: {lr: 1.0}\n")
     small = load_recipe(recipe, ["data=toy"])
-    assert (small.encoder.source, small.train.steps, small.train.lr) == ("tiny", 7, 1.0)
+    assert (small.encoder["source"], small.train.steps, small.train.lr) == ("tiny", 7, 1.0)
 
     (models / "wide.yaml").write_text("extends: wider\n")
     (models / "wider.yaml").write_text("extends: wide\n")

@@ -1,11 +1,11 @@
-"""The compiled penalty network of :mod:`isotone_opas.kernels`, sixteen corpus items at once; its layers are there."""
+"""The compiled penalty network, sixteen corpus items at once: see :class:`isotone_opas.kernels.PenaltyNetwork`."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from isotone_opas.kernels._lanes import (
+from isotone.kernels.native import compiled
+from isotone.kernels.native.lanes import (
     LANES,
     add,
     divide,
@@ -13,20 +13,20 @@ from isotone_opas.kernels._lanes import (
     larger,
     load,
     multiply,
+    repeat,
     smaller,
     splat,
     store,
     subtract,
 )
-from isotone_opas.kernels._similarity_lanes import repeat
 
 _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
 _FAR = np.float32(1e30)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def scratch_size(layers: np.ndarray, width: int) -> int:
-    """Vectors that :func:`network` needs: two channel buffers, the mean over rows, what follows it."""
+    """Return :func:`network`'s number of scratch vectors: two channel buffers, the rows' mean, and its convolution."""
     if len(layers) == 0:
         return 3
     channels = 1
@@ -35,7 +35,7 @@ def scratch_size(layers: np.ndarray, width: int) -> int:
     return (3 * channels + layers[len(layers) - 2, 0]) * width + layers[len(layers) - 1, 1]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def network(
     similar: np.ndarray,
     stride: int,
@@ -62,11 +62,11 @@ def network(
     for i in range(m):
         rows = add(rows, load(row_mask, i * LANES))
     for i in range(m):
-        source, base, place, width = similar, i * stride * LANES, 0, stride
+        source, base, offset, width = similar, i * stride * LANES, 0, stride
         target = 0
         for layer in range(count):
-            width = _convolve(source, base, width, scratch, target, weights, place, layers[layer], True)
-            place += layers[layer, 0] * (layers[layer, 1] * layers[layer, 2] + 1)
+            width = _convolve(source, base, width, scratch, target, weights, offset, layers[layer], True)
+            offset += layers[layer, 0] * (layers[layer, 1] * layers[layer, 2] + 1)
             source, base, target = scratch, target, half - target
         share = divide(load(row_mask, i * LANES), larger(rows, splat(_ONE)))
         for x in range(layers[count - 1, 0] * width):
@@ -74,32 +74,25 @@ def network(
             if i > 0:
                 value = add(value, load(scratch, mean + x * LANES))
             store(scratch, mean + x * LANES, value)
-    place = 0
+    offset = 0
     for layer in range(count):
-        place += layers[layer, 0] * (layers[layer, 1] * layers[layer, 2] + 1)
+        offset += layers[layer, 0] * (layers[layer, 1] * layers[layer, 2] + 1)
     last = layers[count]
-    _penalties(scratch, mean, 3 * half, width, weights, place, last, layers[count + 1], row_mask, m, lam)
+    _penalties(scratch, mean, 3 * half, width, weights, offset, last, layers[count + 1], row_mask, m, lam)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _convolve(
-    source: np.ndarray,
-    base: int,
-    width: int,
-    out: np.ndarray,
-    target: int,
-    weights: np.ndarray,
-    place: int,
-    layer: np.ndarray,
-    rectify: bool,
-) -> int:
-    """One convolution along a row, pooled by two where the layer says so; the new width."""
+    source: np.ndarray, base: int, width: int, out: np.ndarray, target: int, weights: np.ndarray, offset: int,
+    layer: np.ndarray, rectify: bool,
+) -> int:  # fmt: skip
+    """Convolve along a row, and pool by two where the layer says so; return the new width."""
     outputs, inputs, taps = layer[0], layer[1], layer[2]
     pooled = layer[3] == 1
     width_before = width - taps + 1
     new = width_before // 2 if pooled else width_before
-    size, biases, floor = inputs * taps, place + outputs * inputs * taps, splat(_ZERO if rectify else -_FAR)
-    # four outputs at two places share what they read
+    size, biases, floor = inputs * taps, offset + outputs * inputs * taps, splat(_ZERO if rectify else -_FAR)
+    # four outputs at two positions share what they read
     most = outputs // 4 * 4
     for o in range(0, most, 4):
         for t in range(0, width_before - 1, 2):
@@ -108,7 +101,7 @@ def _convolve(
             right0, right1, right2, right3 = left0, left1, left2, left3
             for channel in range(inputs):
                 start = base + (channel * width + t) * LANES
-                weight = place + o * size + channel * taps
+                weight = offset + o * size + channel * taps
                 x = load(source, start)
                 for k in range(taps):
                     y = load(source, start + (k + 1) * LANES)
@@ -125,50 +118,49 @@ def _convolve(
             _keep(out, step + 2 * new * LANES, left2, right2, floor, pooled)
             _keep(out, step + 3 * new * LANES, left3, right3, floor, pooled)
     for o in range(outputs):
-        # what is left over: the last place of an odd number, and all places of the last outputs
+        # the rest: the last position of an odd number, and all positions of the last outputs
         for t in range(0 if o >= most else new if pooled else width_before // 2 * 2, new):
             best = floor
             for first in range(2 * t if pooled else t, 2 * t + 2 if pooled else t + 1):
                 total = repeat(weights, biases + o)
                 for channel in range(inputs):
                     start = base + (channel * width + first) * LANES
-                    weight = place + o * size + channel * taps
+                    weight = offset + o * size + channel * taps
                     for k in range(taps):
-                        total = add(
-                            total, multiply(repeat(weights, weight + k), load(source, start + k * LANES))
-                        )
+                        x, y = repeat(weights, weight + k), load(source, start + k * LANES)
+                        total = add(total, multiply(x, y))
                 best = larger(best, total)
             store(out, target + (o * new + t) * LANES, best)
     return new
 
 
-@njit(nogil=True, cache=True)
-def _keep(out: np.ndarray, place: int, left: object, right: object, floor: object, pooled: bool) -> None:
-    """Two neighbours, or the larger of them; both at least ``floor``."""
+@compiled
+def _keep(out: np.ndarray, index: int, left: object, right: object, floor: object, pooled: bool) -> None:
+    """Store two neighbours, or if pooled the larger one; each at least ``floor``."""
     if pooled:
-        store(out, place, larger(floor, larger(left, right)))
+        store(out, index, larger(floor, larger(left, right)))
     else:
-        store(out, place, larger(floor, left))
-        store(out, place + LANES, larger(floor, right))
+        store(out, index, larger(floor, left))
+        store(out, index + LANES, larger(floor, right))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _penalties(
     scratch: np.ndarray,
     mean: int,
     free: int,
     width: int,
     weights: np.ndarray,
-    place: int,
+    offset: int,
     last: np.ndarray,
     dense: np.ndarray,
     row_mask: np.ndarray,
     m: int,
     lam: np.ndarray,
 ) -> None:
-    """From the mean over rows to one penalty a row: a convolution, average pooling, two layers, a sigmoid."""
-    new = _convolve(scratch, mean, width, scratch, free, weights, place, last, False)
-    place += last[0] * (last[1] * last[2] + 1)
+    """Fill one penalty per row from the mean over rows: a convolution, average pooling, two layers, a sigmoid."""
+    new = _convolve(scratch, mean, width, scratch, free, weights, offset, last, False)
+    offset += last[0] * (last[1] * last[2] + 1)
     hidden, bins = dense[0], dense[1]
     pooled = free + last[0] * new * LANES
     zero, one = splat(_ZERO), splat(_ONE)
@@ -180,13 +172,13 @@ def _penalties(
                 total = add(total, load(scratch, free + (i * new + x) * LANES))
             total = multiply(total, splat(np.float32(1.0 / (stop - start))))
             store(scratch, pooled + t * LANES, larger(total, zero))
-        second = place + hidden * (bins + 1)
+        second = offset + hidden * (bins + 1)
         out = splat(weights[second + hidden])
         for u in range(hidden):
-            total = splat(weights[place + hidden * bins + u])
+            total = splat(weights[offset + hidden * bins + u])
             for t in range(bins):
                 total = add(
-                    total, multiply(splat(weights[place + u * bins + t]), load(scratch, pooled + t * LANES))
+                    total, multiply(splat(weights[offset + u * bins + t]), load(scratch, pooled + t * LANES))
                 )
             out = add(out, multiply(splat(weights[second + u]), larger(total, zero)))
         out = smaller(larger(out, splat(np.float32(-80.0))), splat(np.float32(80.0)))

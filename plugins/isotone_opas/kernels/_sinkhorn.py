@@ -1,58 +1,36 @@
-"""Sinkhorn's iterations on ``(m, n)`` and slack rows, which are carried as one, sixteen corpus items at once.
+"""Sinkhorn's iterations on ``(m, n)`` and slack rows, sixteen corpus items at once.
 
-Where rewards range too far for single precision the scaling is split: whole-numbered potentials inside the exponential,
-and factors outside that stay near 1. What underflows beside them is nothing beside its row and column (stabilised
-scaling: Schmitzer, "Stabilized sparse scaling algorithms for entropy regularized transport problems", 2019). Potentials
-move only where a factor would leave its bounds, so that most iterations are products and sums.
+The n - m slack rows are alike and carried as one.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from isotone_opas.kernels._lanes import (
+from isotone.kernels.native import compiled
+from isotone.kernels.native.lanes import (
     LANES,
     add,
-    exponential,
     larger,
     load,
     multiply,
+    reciprocal,
     smaller,
     splat,
     store,
     subtract,
 )
-from isotone_opas.kernels._similarity_lanes import (
-    at_least,
-    fused,
-    largest,
-    reciprocal,
-    rough_logarithm,
-    whole,
-)
 
-# A factor or its inverse beyond this moves the potentials.
-_BOUND = np.float32(1e13)
-# Kernels below this are 0 (of a sum they would be 1e-10 at most): subnormal numbers would cost a hundred times as much.
-_LEAST = np.float32(1e-36)
-_ZERO, _ONE, _TWO = np.float32(0.0), np.float32(1.0), np.float32(2.0)
-_TINY, _FAR = np.float32(1e-30), np.float32(1e30)
+_ZERO, _ONE, _TINY = np.float32(0.0), np.float32(1.0), np.float32(1e-30)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def factors_size(m: int, n: int) -> int:
-    """Vectors of the factors: of rows, of columns, of the slack, then sums of rows and of the slack."""
+    """Return the number of factors' vectors: of rows, columns and slack, then the sums of rows and slack."""
     return 2 * m + n + 2
 
 
-@njit(nogil=True, cache=True)
-def wide_size(m: int, n: int) -> int:
-    """Vectors of scratch that :func:`scale_wide` needs."""
-    return 2 * m * n + m + 2 * n + 1
-
-
-@njit(nogil=True, cache=True)
+@compiled
 def scale(
     plan: np.ndarray,
     factors: np.ndarray,
@@ -63,66 +41,19 @@ def scale(
     n: int,
     iterations: int,
 ) -> None:
-    """The iterations, columns then rows, in place; the rows' factors are given, kernels of the slack are 1."""
+    """Iterate, columns then rows, in place. The rows' factors are given; the slack's kernel is 1.
+
+    The kernel is not touched before the end: only factors of rows and columns change.
+    """
     store(factors, (m + n) * LANES, splat(_ONE))
     for _ in range(iterations):
-        _scale_columns(plan, factors, column_mask, 0, column_mask, slack, m, n)
-        _scale_rows(factors, row_mask, slack, m, n)
-    _multiply(plan, factors, m, n)
+        scale_columns(plan, factors, column_mask, 0, column_mask, slack, m, n)
+        scale_rows(factors, row_mask, slack, m, n)
+    apply_factors(plan, factors, m, n)
 
 
-@njit(nogil=True, cache=True)
-def scale_wide(
-    plan: np.ndarray,
-    factors: np.ndarray,
-    similar: np.ndarray,
-    stride: int,
-    bonus: np.ndarray,
-    positions: np.ndarray,
-    lam: np.ndarray,
-    row_mask: np.ndarray,
-    column_mask: np.ndarray,
-    slack: object,
-    m: int,
-    n: int,
-    tau: float,
-    iterations: int,
-    scratch: np.ndarray,
-) -> None:
-    """Fill the plan: rewards as a product of penalties and positions and a small rest, then the iterations.
-
-    ``scratch`` holds, in vectors: the products (m n), the rests (m n), the potentials of rows (m), of columns (n) and
-    of the slack, and the slack's kernel (n).
-    """
-    rests, rows = m * n * LANES, 2 * m * n * LANES
-    columns = rows + m * LANES
-    kernel = columns + (n + 1) * LANES
-    _split_reward(scratch, rests, similar, stride, bonus, positions, lam, row_mask, column_mask, m, n, tau)
-    for x in range(m + n + 1):
-        store(scratch, rows + x * LANES, splat(_ZERO))
-        store(factors, x * LANES, splat(_ONE))
-    for iteration in range(iterations):
-        worst = splat(_FAR)
-        if iteration > 0:
-            worst = _scale_columns(plan, factors, scratch, kernel, column_mask, slack, m, n)
-        if not largest(worst) <= _BOUND:
-            _absorb(scratch, rows, factors, 0, m)
-            _absorb(scratch, columns + n * LANES, factors, m + n, 1)
-            _center_columns(scratch, rests, column_mask, slack, m, n)
-            _fill(plan, scratch, rests, row_mask, column_mask, m, n)
-            _scale_columns(plan, factors, scratch, kernel, column_mask, slack, m, n)
-        worst = _scale_rows(factors, row_mask, slack, m, n)
-        if not largest(worst) <= _BOUND:
-            _absorb(scratch, columns, factors, m, n)
-            _center_rows(scratch, rests, row_mask, column_mask, m, n)
-            _fill(plan, scratch, rests, row_mask, column_mask, m, n)
-            _sum_rows(plan, factors, scratch, kernel, m, n)
-            _scale_rows(factors, row_mask, slack, m, n)
-    _multiply(plan, factors, m, n)
-
-
-@njit(nogil=True, cache=True)
-def _scale_columns(
+@compiled
+def scale_columns(
     plan: np.ndarray,
     factors: np.ndarray,
     kernels: np.ndarray,
@@ -132,7 +63,7 @@ def _scale_columns(
     m: int,
     n: int,
 ) -> object:
-    """New factors of the columns, and with them the rows' sums; the largest of the factors and of their inverses."""
+    """Find new factors of the columns, and with them the rows' sums; return the largest factor or inverse."""
     sums = (m + n + 1) * LANES
     for i in range(m):
         store(factors, sums + i * LANES, splat(_ZERO))
@@ -148,7 +79,7 @@ def _scale_columns(
         worst = larger(worst, larger(total, factor))
         store(factors, (m + j) * LANES, factor)
         spare = add(spare, multiply(free, factor))
-        # while the column is in the first cache
+        # now, while the column is in the first-level cache
         for i in range(m):
             value = add(load(factors, sums + i * LANES), multiply(load(plan, (i * n + j) * LANES), factor))
             store(factors, sums + i * LANES, value)
@@ -156,29 +87,13 @@ def _scale_columns(
     return worst
 
 
-@njit(nogil=True, cache=True)
-def _sum_rows(
-    plan: np.ndarray, factors: np.ndarray, kernels: np.ndarray, kernel: int, m: int, n: int
-) -> None:
-    """The sums of the rows and of the slack, for the columns' factors as they are."""
-    sums, spare = (m + n + 1) * LANES, splat(_ZERO)
-    for j in range(n):
-        spare = add(spare, multiply(load(kernels, kernel + j * LANES), load(factors, (m + j) * LANES)))
-    store(factors, sums + m * LANES, spare)
-    for i in range(m):
-        total = splat(_ZERO)
-        for j in range(n):
-            total = add(total, multiply(load(plan, (i * n + j) * LANES), load(factors, (m + j) * LANES)))
-        store(factors, sums + i * LANES, total)
-
-
-@njit(nogil=True, cache=True)
-def _scale_rows(factors: np.ndarray, row_mask: np.ndarray, slack: object, m: int, n: int) -> object:
-    """New factors of the rows and of the slack from their sums; the largest of them and of their inverses."""
+@compiled
+def scale_rows(factors: np.ndarray, row_mask: np.ndarray, slack: object, m: int, n: int) -> object:
+    """Find new factors of the rows and the slack from their sums; return the largest factor or inverse."""
     sums, worst, one = (m + n + 1) * LANES, splat(_ONE), splat(_ONE)
     for i in range(m + 1):
         mask = load(row_mask, i * LANES) if i < m else smaller(slack, one)
-        # a row that is not there sums to 1
+        # a row past the query's end gets the sum 1
         total = add(multiply(mask, load(factors, sums + i * LANES)), subtract(one, mask))
         total = larger(total, splat(_TINY))
         factor = reciprocal(total)
@@ -187,129 +102,12 @@ def _scale_rows(factors: np.ndarray, row_mask: np.ndarray, slack: object, m: int
     return worst
 
 
-@njit(nogil=True, cache=True)
-def _multiply(plan: np.ndarray, factors: np.ndarray, m: int, n: int) -> None:
-    """The plan from its kernel."""
+@compiled
+def apply_factors(plan: np.ndarray, factors: np.ndarray, m: int, n: int) -> None:
+    """Turn the kernel into the plan: multiply by the factors of rows and columns."""
     for i in range(m):
         row = load(factors, i * LANES)
         for j in range(n):
             value = multiply(row, load(plan, (i * n + j) * LANES))
-            # in this order 0 stays 0 where a factor has no bound
+            # the kernel first: its 0 stays 0 also where a product of factors would overflow
             store(plan, (i * n + j) * LANES, multiply(value, load(factors, (m + j) * LANES)))
-
-
-@njit(nogil=True, cache=True)
-def _split_reward(
-    scratch: np.ndarray,
-    rests: int,
-    similar: np.ndarray,
-    stride: int,
-    bonus: np.ndarray,
-    positions: np.ndarray,
-    lam: np.ndarray,
-    row_mask: np.ndarray,
-    column_mask: np.ndarray,
-    m: int,
-    n: int,
-    tau: float,
-) -> None:
-    """Reward / tau as ``scratch[i, j] + scratch[rests + i, j]``, the first without rounding; far below 0 where not."""
-    two, per_tau, far, one = splat(_TWO), splat(np.float32(1 / tau)), splat(_FAR), splat(_ONE)
-    push, fine = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
-    for i in range(m):
-        for lane in range(LANES):
-            exact = (np.float64(lam[i * LANES + lane]) - np.float64(lam[(i + 1) * LANES + lane])) / tau
-            push[lane] = exact
-            fine[lane] = exact - np.float64(push[lane])
-        coarse, rest, row = load(push, 0), load(fine, 0), load(row_mask, i * LANES)
-        for j in range(n):
-            place, at = splat(positions[j]), (i * n + j) * LANES
-            product = multiply(coarse, place)
-            near = add(multiply(two, load(similar, (i * stride + j) * LANES)), load(bonus, j * LANES))
-            near = add(multiply(near, per_tau), multiply(rest, place))
-            near = add(near, fused(coarse, place, subtract(splat(_ZERO), product)))
-            there = multiply(row, load(column_mask, j * LANES))
-            store(scratch, at, subtract(multiply(product, there), multiply(far, subtract(one, there))))
-            store(scratch, rests + at, multiply(near, there))
-
-
-@njit(nogil=True, cache=True)
-def _absorb(scratch: np.ndarray, potentials: int, factors: np.ndarray, first: int, count: int) -> None:
-    """Move the whole part of every factor's logarithm to its potential."""
-    for x in range(count):
-        factor = load(factors, (first + x) * LANES)
-        moved = whole(rough_logarithm(factor))
-        store(scratch, potentials + x * LANES, add(load(scratch, potentials + x * LANES), moved))
-        store(factors, (first + x) * LANES, multiply(factor, exponential(subtract(splat(_ZERO), moved))))
-
-
-@njit(nogil=True, cache=True)
-def _center_columns(
-    scratch: np.ndarray, rests: int, column_mask: np.ndarray, slack: object, m: int, n: int
-) -> None:
-    """Potentials of the columns with which the largest number of each is near 1."""
-    rows = 2 * m * n * LANES
-    columns = rows + m * LANES
-    absent = multiply(splat(_FAR), subtract(splat(_ONE), smaller(slack, splat(_ONE))))
-    free = subtract(load(scratch, columns + n * LANES), absent)
-    for j in range(n):
-        high = free
-        for i in range(m):
-            at = (i * n + j) * LANES
-            value = add(load(scratch, at), load(scratch, rows + i * LANES))
-            high = larger(high, add(value, load(scratch, rests + at)))
-        high = multiply(high, load(column_mask, j * LANES))
-        store(scratch, columns + j * LANES, whole(subtract(splat(_ZERO), high)))
-
-
-@njit(nogil=True, cache=True)
-def _center_rows(
-    scratch: np.ndarray, rests: int, row_mask: np.ndarray, column_mask: np.ndarray, m: int, n: int
-) -> None:
-    """Potentials of the rows and of the slack with which the largest number of each is near 1."""
-    rows = 2 * m * n * LANES
-    columns = rows + m * LANES
-    zero, one, far = splat(_ZERO), splat(_ONE), splat(_FAR)
-    for i in range(m):
-        high = subtract(zero, far)
-        for j in range(n):
-            at = (i * n + j) * LANES
-            value = add(load(scratch, at), load(scratch, columns + j * LANES))
-            high = larger(high, add(value, load(scratch, rests + at)))
-        high = multiply(high, load(row_mask, i * LANES))
-        store(scratch, rows + i * LANES, whole(subtract(zero, high)))
-    high = subtract(zero, far)
-    for j in range(n):
-        absent = multiply(far, subtract(one, load(column_mask, j * LANES)))
-        high = larger(high, subtract(load(scratch, columns + j * LANES), absent))
-    store(scratch, columns + n * LANES, multiply(load(column_mask, 0), subtract(zero, high)))
-
-
-@njit(nogil=True, cache=True)
-def _fill(
-    plan: np.ndarray,
-    scratch: np.ndarray,
-    rests: int,
-    row_mask: np.ndarray,
-    column_mask: np.ndarray,
-    m: int,
-    n: int,
-) -> None:
-    """The kernel, and that of the slack, for the potentials as they are; 0 beyond the lengths."""
-    rows = 2 * m * n * LANES
-    columns = rows + m * LANES
-    kernel = columns + (n + 1) * LANES
-    for i in range(m):
-        row, mask = load(scratch, rows + i * LANES), load(row_mask, i * LANES)
-        for j in range(n):
-            at = (i * n + j) * LANES
-            # whole numbers, and what they cancel: no rounding but in numbers that are far below 0
-            value = add(load(scratch, at), add(row, load(scratch, columns + j * LANES)))
-            value = at_least(exponential(add(value, load(scratch, rests + at))), splat(_LEAST))
-            store(plan, at, multiply(value, multiply(mask, load(column_mask, j * LANES))))
-    free = load(scratch, columns + n * LANES)
-    for j in range(n):
-        mask = load(column_mask, j * LANES)
-        # a column that is not there has no potential to keep the exponential finite
-        value = exponential(multiply(mask, add(free, load(scratch, columns + j * LANES))))
-        store(scratch, kernel + j * LANES, multiply(at_least(value, splat(_LEAST)), mask))

@@ -1,4 +1,4 @@
-"""What a window of audio is to a model: its samples, or its log-mel energies."""
+"""Elements of sequences: the samples of a window of audio, or its log-mel energies."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _FLOOR = 1e-6
 
 
 class Elements(nn.Module):
-    """Windows of samples to elements of sequences.
+    """Transform of windows of samples to elements of sequences.
 
     Args:
         kind: ``"raw"``, the samples themselves, as in the paper; or ``"mel"``, log-mel energies in ``frames`` parts
-            of the window, normalised by the mean and deviation of every band in the training audio.
+            of the window, normalised by the mean and deviation of every band over the training audio.
         samples: Of a window.
         sample_rate: Hz.
         bands, frames: Of ``"mel"``.
 
     Attributes:
-        size: Numbers of an element.
+        size: Number of values in an element.
 
     Raises:
         ValueError: another kind.
@@ -54,14 +54,14 @@ class Elements(nn.Module):
             )
 
     def fit(self, windows: Tensor) -> None:
-        """Measure the bands' mean and deviation on windows ``(N, samples)``; nothing to do for samples."""
+        """Measure the bands' mean and deviation on windows ``(N, samples)``; no effect for samples."""
         if self.kind == "mel":
             energies = self._energies(windows)
             self.mean.copy_(energies.mean((0, 2))[:, None])
             self.deviation.copy_(energies.std((0, 2))[:, None].clamp(min=1e-3))
 
     def forward(self, windows: Tensor) -> Tensor:
-        """``(.., samples)`` to ``(.., size)``; windows of zeros stay zeros."""
+        """Transform ``(.., samples)`` to ``(.., size)``; windows of zeros stay zeros."""
         if self.kind == "raw":
             return windows
         flat = windows.reshape(-1, self.samples)
@@ -70,7 +70,7 @@ class Elements(nn.Module):
         return values.view(*windows.shape[:-1], self.size)
 
     def _energies(self, windows: Tensor) -> Tensor:
-        """``(N, samples)`` to log energies ``(N, bands, frames)``, relative to the window's mean energy."""
+        """Transform ``(N, samples)`` to log energies ``(N, bands, frames)``, relative to the window's mean energy."""
         energies = nn.functional.adaptive_avg_pool1d(self.spectrum(windows), self.frames)
         level = energies.mean((1, 2), keepdim=True)
         return (energies / torch.where(level > 0, level, 1.0) + _FLOOR).log()

@@ -22,7 +22,7 @@ _BLOCK = 256
 
 @torch.no_grad()
 def embedded(ranker: Ranker, elements: Tensor, lengths: Tensor | None, *, query: bool) -> Tensor:
-    """:meth:`Ranker.embed`, some sequences at a time."""
+    """Compute :meth:`Ranker.embed` in blocks of sequences."""
     parts = [
         ranker.embed(
             elements[i : i + _BLOCK], None if lengths is None else lengths[i : i + _BLOCK], query=query
@@ -33,9 +33,9 @@ def embedded(ranker: Ranker, elements: Tensor, lengths: Tensor | None, *, query:
 
 
 def quality(scores: Tensor, data: SearchSet, rows: Tensor | None = None) -> dict[str, float]:
-    """MAP and MRR of scores ``(Q, C)``, ties counted as the mean over their orders.
+    """Compute MAP and MRR of scores ``(Q, C)``; ties count as the mean over their orders.
 
-    Items that overlap the query's sequence without being it are not ranked.
+    Other items that overlap the query's sequence in time are not ranked.
 
     Args:
         scores: Of the queries in ``rows``.
@@ -55,13 +55,13 @@ def quality(scores: Tensor, data: SearchSet, rows: Tensor | None = None) -> dict
 
 @torch.no_grad()
 def score_matrix(ranker: Ranker, data: SearchSet) -> tuple[Tensor, dict[str, float]]:
-    """Scores ``(Q, C)``, with milliseconds a pair and seconds for embedding the corpus."""
+    """Compute scores ``(Q, C)``, milliseconds per pair, and seconds for embedding the corpus."""
     ranker.eval()
     began = time.perf_counter()
     corpus = embedded(ranker, data.corpus, data.lengths, query=False)
     middle = time.perf_counter()
     queries = embedded(ranker, data.queries, None, query=True)
-    ranker.scores(queries[:1], corpus, data.lengths)  # what is compiled on first use is not timed
+    ranker.scores(queries[:1], corpus, data.lengths)  # the first call compiles, and is not timed
     start = time.perf_counter()
     scores = ranker.scores(queries, corpus, data.lengths)
     took = time.perf_counter() - start
@@ -69,20 +69,20 @@ def score_matrix(ranker: Ranker, data: SearchSet) -> tuple[Tensor, dict[str, flo
 
 
 def ranking(ranker: Ranker, data: SearchSet) -> dict[str, float]:
-    """MAP, MRR and time of a ranker."""
+    """Compute MAP, MRR and time of a ranker."""
     scores, times = score_matrix(ranker, data)
     return {**quality(scores, data), **times}
 
 
 @torch.no_grad()
 def order_capacity(ranker: Ranker, data: SearchSet, queries: int, shuffles: int | None, seed: int) -> float:
-    """ODC in percent (equation 30), over so many queries, drawn at random; their windows are shuffled.
+    """Compute ODC in percent (equation 30) over random queries, whose windows are shuffled.
 
     Args:
         ranker: In evaluation mode.
         data: Queries and corpus.
-        queries: How many of the queries.
-        shuffles: Orders of each, drawn; None for all m! - 1.
+        queries: Number of queries.
+        shuffles: Random orders per query; None for all m! - 1.
         seed: Of the draws.
     """
     generator = torch.Generator().manual_seed(seed)
@@ -101,11 +101,11 @@ def order_capacity(ranker: Ranker, data: SearchSet, queries: int, shuffles: int 
 
 @torch.no_grad()
 def baselines(specs: dict[str, Any], data: SearchSet, seed: int) -> dict[str, dict[str, float]]:
-    """MAP, MRR and time of scores that are not trained, on elements scaled to norm 1.
+    """Compute MAP, MRR and time of untrained scores, on elements scaled to norm 1.
 
     Args:
-        specs: By name: ``scorer`` (name and options) and ``queries``, how many are scored: the first of one
-            random order, so that slower baselines see a part of what the faster see.
+        specs: By name: ``scorer`` (name and options) and ``queries``, the number of queries scored: the first of
+            one random order, so that slower baselines score a part of the same queries.
         data: Queries and corpus.
         seed: Of the order.
     """
@@ -126,5 +126,5 @@ def baselines(specs: dict[str, Any], data: SearchSet, seed: int) -> dict[str, di
 
 
 def opas_of(ranker: Ranker) -> OPAS | None:
-    """The OPAS model of a ranker that is one."""
+    """Return the OPAS model of a ranker; None where it is another kind."""
     return ranker.model if isinstance(ranker, OPASRanker) else None

@@ -9,39 +9,40 @@ from typing import Any
 import torch
 from isotone_opas.embed import Embed
 from isotone_opas.model import OPAS
-from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from isotone.evaluation import markdown_table
 from isotone.files import atomic_write
 from isotone.report.style import save
+from isotone.training.loader import differences, load_saved, to_yaml
 from ordered_search import evaluation, figures, hashing
 from ordered_search.elements import Elements
 from ordered_search.prepared import load_or_prepare
 from ordered_search.pretraining import pretrain
 from ordered_search.rankers import OPASRanker, Ranker, build
 from ordered_search.sets import SearchSet, build_elements
-from ordered_search.settings import plain
+from ordered_search.settings import Data, Settings
 from ordered_search.training import CHECKPOINT, Trainer
 
 CONFIG, SCORES, WEIGHTS, ELEMENTS, MODEL = (
     "config.yaml", "scores.json", "ranker.safetensors", "elements.safetensors", "model",
 )  # fmt: skip
-# Queries whose pairs make up the figure of distributions.
+# Queries whose pairs are in the figure of distributions.
 _SHOWN = 64
-# What may differ when a run goes on.
-_FREE = ("output", "cache", "threads", "evaluate", "hashing")
-# What the data of another run's model must share with it.
+# Settings that may differ when a run is continued.
+_MAY_DIFFER = ("output", "cache", "threads", "evaluate", "hashing")
+# Settings of data in which a run must agree with the run its model is from.
 _SHAPE = ("sample_rate", "window_s", "windows", "query", "elements", "bands", "frames")
 
 
-def run(config: DictConfig, base: Path) -> str:
+def run(config: Settings, base: Path) -> str:
     """Run an experiment to its end, from its last checkpoint on.
 
     Args:
-        config: From :func:`ordered_search.settings.load`.
-        base: Where relative folders begin.
+        config: From :func:`ordered_search.settings.load_settings`.
+        base: Folder that relative folders refer to.
 
     Returns:
         A table of the scores, in Markdown.
@@ -51,6 +52,7 @@ def run(config: DictConfig, base: Path) -> str:
         FileNotFoundError: data or a run to take a model from are not there.
     """
     console = Console(stderr=True)
+    assert config.output is not None
     folder = base / config.output
     _claim(folder, config)
     torch.set_num_threads(config.threads)
@@ -64,17 +66,7 @@ def run(config: DictConfig, base: Path) -> str:
     ))  # fmt: skip
     if source is None:
         ranker = build(config.model, config.data, elements.size)
-        if config.pretrain.steps and not (folder / CHECKPOINT).is_file():
-            if not isinstance(ranker.embedding, Embed):
-                raise ValueError(
-                    f"The embedding of {config.model.name} has no pretraining: pretrain.steps=0."
-                )
-            loss = pretrain(ranker.embedding, sets["train"], config.pretrain, config.seed)
-            console.print(f"pretrained the embedding: {config.pretrain.task} loss {loss:.3f}")
-        trainer = Trainer(ranker, sets, config.train, config.seed, folder)
-        trainer.run(lambda step, loss, score: console.print(
-            f"step {step}: loss {loss:.4f}, MAP on dev {score:.4f}", highlight=False
-        ))  # fmt: skip
+        _train(config, ranker, sets, folder, console)
     else:
         ranker = _load_ranker(source)
     _save_model(folder, ranker, elements)
@@ -85,8 +77,23 @@ def run(config: DictConfig, base: Path) -> str:
     return table(report["scores"])
 
 
+def _train(
+    config: Settings, ranker: Ranker, sets: dict[str, SearchSet], folder: Path, console: Console
+) -> None:
+    """Pretrain the embedding where the run is new, then train the ranker from its last checkpoint on."""
+    if config.pretrain.steps and not (folder / CHECKPOINT).is_file():
+        if not isinstance(ranker.embedding, Embed):
+            raise ValueError(f"The embedding of {config.model.name} has no pretraining: pretrain.steps=0.")
+        loss = pretrain(ranker.embedding, sets["train"], config.pretrain, config.seed)
+        console.print(f"pretrained the embedding: {config.pretrain.task} loss {loss:.3f}")
+    trainer = Trainer(ranker, sets, config.train, config.seed, folder)
+    trainer.run(lambda step, loss, score: console.print(
+        f"step {step}: loss {loss:.4f}, MAP on dev {score:.4f}", highlight=False
+    ))  # fmt: skip
+
+
 def table(scores: dict[str, dict[str, float]]) -> str:
-    """Scores in Markdown, a row a method."""
+    """Write scores in Markdown, one row per method."""
     columns = {
         "MAP": "{:.4f}",
         "MRR": "{:.4f}",
@@ -94,31 +101,26 @@ def table(scores: dict[str, dict[str, float]]) -> str:
         "ms_per_pair": "{:.4f}",
         "queries": "{:.0f}",
     }
-    lines = ["| method | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
-    for name, row in scores.items():
-        cells = (form.format(row[key]) if key in row else "" for key, form in columns.items())
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    rows = (
+        [name, *(form.format(row[key]) if key in row else "" for key, form in columns.items())]
+        for name, row in scores.items()
+    )
+    return markdown_table(["method", *columns], rows)
 
 
-def _claim(folder: Path, config: DictConfig) -> None:
-    """Write the configuration, or find the same one there."""
+def _claim(folder: Path, config: Settings) -> None:
+    """Write the configuration; raise where the folder holds a run with another one."""
     path = folder / CONFIG
-    if path.is_file():
-        old, new = (
-            {k: v for k, v in plain(c).items() if k not in _FREE} for c in (OmegaConf.load(path), config)
+    if path.is_file() and (changed := differences(path, config, ignored=_MAY_DIFFER)):
+        raise ValueError(
+            f"{folder} holds a run with other settings: {'; '.join(changed[:5])}. Give output=FOLDER, or remove it."
         )
-        if old != new:
-            keys = sorted(k for k in old.keys() | new.keys() if old.get(k) != new.get(k))
-            raise ValueError(
-                f"{folder} holds a run with other values of {', '.join(keys)}. Give output=FOLDER, or remove it."
-            )
     with atomic_write(path) as file:
-        file.write(OmegaConf.to_yaml(config))
+        file.write(to_yaml(config))
 
 
 def _save_model(folder: Path, ranker: Ranker, elements: Elements) -> None:
-    """The ranker's weights, the elements' statistics, and an OPAS model as a folder of its own."""
+    """Write the ranker's weights, the elements' statistics, and an OPAS model as a folder of its own."""
     for name, module in ((WEIGHTS, ranker), (ELEMENTS, elements)):
         state = {k: v.detach().contiguous().clone() for k, v in module.state_dict().items()}
         temporary = folder / f".{name}.tmp"
@@ -128,18 +130,19 @@ def _save_model(folder: Path, ranker: Ranker, elements: Elements) -> None:
         ranker.model.save(folder / MODEL)
 
 
-def _config(source: Path) -> Any:
+def _config(source: Path) -> Settings:
     if not (source / CONFIG).is_file() or not (source / WEIGHTS).is_file():
         raise FileNotFoundError(f"{source} holds no finished run. Give the folder of one as model_from.")
-    return OmegaConf.load(source / CONFIG)
+    return load_saved(Settings, source / CONFIG)
 
 
-def _elements(source: Path, data: Any) -> Elements:
+def _elements(source: Path, data: Data) -> Elements:
     trained = _config(source).data
-    if other := [key for key in _SHAPE if trained[key] != data[key]]:
+    there, here = ({key: getattr(d, key) for key in _SHAPE} for d in (trained, data))
+    if other := {key: value for key, value in there.items() if here[key] != value}:
         raise ValueError(
-            f"The model of {source} was trained with {', '.join(f'{k}={trained[k]}' for k in other)}; give "
-            f"{' '.join(f'data.{k}={trained[k]}' for k in other)}."
+            f"The model of {source} was trained with {', '.join(f'{k}={v}' for k, v in other.items())}; give "
+            f"{' '.join(f'data.{k}={v}' for k, v in other.items())}."
         )
     elements = build_elements(data)
     elements.load_state_dict(load_file(source / ELEMENTS))
@@ -153,8 +156,8 @@ def _load_ranker(source: Path) -> Ranker:
     return ranker.eval()
 
 
-def _evaluate(config: Any, ranker: Ranker, sets: dict[str, SearchSet], folder: Path) -> dict[str, Any]:
-    """Scores of the ranker and of the baselines, and the figures."""
+def _evaluate(config: Settings, ranker: Ranker, sets: dict[str, SearchSet], folder: Path) -> dict[str, Any]:
+    """Score the ranker and the baselines, and draw the figures."""
     data, options = sets["test"], config.evaluate
     torch.manual_seed(config.seed)
     scores, times = evaluation.score_matrix(ranker, data)
@@ -164,7 +167,7 @@ def _evaluate(config: Any, ranker: Ranker, sets: dict[str, SearchSet], folder: P
         own["ODC"] = evaluation.order_capacity(
             ranker, data, options.odc_queries, options.odc_shuffles, config.seed
         )
-    rows = {name: own, **evaluation.baselines(plain(options.baselines), data, config.seed)}
+    rows = {name: own, **evaluation.baselines(options.baselines, data, config.seed)}
     report: dict[str, Any] = {"scores": rows, "sizes": {
         split: {"queries": len(part.queries), "items": len(part.corpus)} for split, part in sets.items()
     }}  # fmt: skip
@@ -191,7 +194,7 @@ def _evaluate(config: Any, ranker: Ranker, sets: dict[str, SearchSet], folder: P
 
 @torch.no_grad()
 def _fits(model: OPAS, data: SearchSet) -> Tensor:
-    """s_F of every pair ``(Q, C)``."""
+    """Compute s_F of every pair ``(Q, C)``."""
     corpus = torch.cat([model.embed(x, n) for x, n in zip(data.corpus.split(256), data.lengths.split(256))])
     queries = model.embed(data.queries)
     rows = []

@@ -1,4 +1,4 @@
-"""What an experiment shows: score distributions, MAP against time, alignments, and indexes."""
+"""Figures of an experiment: score distributions, MAP against time, alignments, and indexes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ordered_search.sets import SearchSet
 
 @styled
 def distributions(scores: Mapping[str, Tensor], data: SearchSet, title: str = "") -> Figure:
-    """Density of scores of positive and of negative pairs (figures 2 and 8), a panel a score.
+    """Draw the density of scores of positive and negative pairs (figures 2 and 8), one panel per score.
 
     Args:
         scores: By name, ``(Q, C)``.
@@ -48,7 +48,7 @@ def distributions(scores: Mapping[str, Tensor], data: SearchSet, title: str = ""
 
 @styled
 def precision_against_time(rows: Mapping[str, Mapping[str, float]], title: str = "") -> Figure:
-    """MAP against milliseconds for one query and one item (figure 3); rows by name with ``MAP`` and ``ms_per_pair``."""
+    """Draw MAP against milliseconds per pair (figure 3); rows by name with ``MAP`` and ``ms_per_pair``."""
     figure = Figure(figsize=(6.2, 3.8), layout="constrained")
     (axes,) = _panels(figure, 1, 1, grid=True)
     for name, look in looks(rows).items():
@@ -69,7 +69,7 @@ def precision_against_time(rows: Mapping[str, Mapping[str, float]], title: str =
 
 
 def positive_pairs(data: SearchSet, count: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Numbers of so many queries and of an item that is relevant to each, at random."""
+    """Draw queries at random, and an item that is relevant to each: their numbers."""
     generator = torch.Generator().manual_seed(seed)
     queries = torch.randperm(len(data.queries), generator=generator)[:count]
     noise = torch.rand(len(queries), len(data.corpus), generator=generator)
@@ -80,7 +80,7 @@ def positive_pairs(data: SearchSet, count: int, seed: int) -> tuple[Tensor, Tens
 def plans(
     model: OPAS, data: SearchSet, queries: Tensor, items: Tensor, temperatures: Sequence[float]
 ) -> dict[str, Tensor]:
-    """Plans ``(B, m, n)`` of pairs: one for every tau, the exact ordered selection, and the windows drawn."""
+    """Compute plans ``(B, m, n)`` of pairs: one per tau, the exact ordered selection, and the true windows."""
     lengths = data.lengths[items]
     x, y = model.embed(data.queries[queries]), model.embed(data.corpus[items], lengths)
     reward = model.select(x, y, None, lengths).reward
@@ -99,7 +99,7 @@ def plans(
 
 @styled
 def alignments(found: Mapping[str, Tensor], title: str = "") -> Figure:
-    """Plans of pairs as pictures, a row a pair and a column a way to find them (figure 11)."""
+    """Draw plans of pairs, one row per pair and one column per way to find them (figure 11)."""
     count, m, n = next(iter(found.values())).shape
     height = max(1.0, WIDE_IN / len(found) * min(1.0, 2 * m / n))
     figure = Figure(figsize=(WIDE_IN, 0.6 + count * height), layout="constrained")
@@ -120,7 +120,7 @@ def alignments(found: Mapping[str, Tensor], title: str = "") -> Figure:
 
 @styled
 def index_curves(rows: Mapping[str, Sequence[Mapping[str, float]]], title: str = "") -> Figure:
-    """MAP against the share of the corpus that is retrieved (figure 4), a line an index."""
+    """Draw MAP against the share of the corpus that is retrieved (figure 4), one line per index."""
     figure = Figure(figsize=(6.2, 3.8), layout="constrained")
     (axes,) = _panels(figure, 1, 1, grid=True)
     for name, look in looks(rows).items():

@@ -12,25 +12,25 @@ from torch import Tensor
 
 from isotone import indexes
 from ordered_search.sets import SearchSet
-from ordered_search.settings import plain
+from ordered_search.settings import Hashing
 
 
 def retrieved_precision(scores: np.ndarray, relevant: np.ndarray, found: np.ndarray) -> float:
-    """Mean average precision of what was found, ranked by scores; what was not found adds nothing.
+    """Compute mean average precision of the items found, ranked by scores; missing items add nothing.
 
     Args:
         scores, relevant, found: ``(Q, C)``; the last two bool.
     """
     values = []
-    for score, good, there in zip(scores, relevant, found):
-        hits = good[there][np.argsort(-score[there], kind="stable")]
+    for score, good, retrieved in zip(scores, relevant, found):
+        hits = good[retrieved][np.argsort(-score[retrieved], kind="stable")]
         precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
         values.append((precision * hits).sum() / good.sum())
     return float(np.mean(values))
 
 
-def train_aggregate(model: OPAS, data: SearchSet, options: Any, seed: int) -> SetTransformer:
-    """Set vectors whose distances are those of s_F, of pairs half of which are positive."""
+def train_aggregate(model: OPAS, data: SearchSet, options: Hashing, seed: int) -> SetTransformer:
+    """Train set vectors whose distances approximate s_F, on pairs of which half are positive."""
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
     aggregate = SetTransformer(size=model.embed.size)
@@ -57,12 +57,12 @@ def _embed(model: OPAS, data: SearchSet) -> Tensor:
 
 
 def compare(
-    model: OPAS, sets: dict[str, SearchSet], scores: Tensor, options: Any, seed: int
+    model: OPAS, sets: dict[str, SearchSet], scores: Tensor, options: Hashing, seed: int
 ) -> dict[str, list[dict[str, float]]]:
-    """Retrieved items and MAP of every index.
+    """Compare indexes: retrieved items and MAP.
 
-    Hyperplanes are learned on the training set, items of the test set are found by the bits that they share with the
-    query in some table (k of them, for every k), or as so many nearest vectors, and ranked by OPAS.
+    Hyperplanes are learned on the training set. Items of the test set are found by the bits that they share with the
+    query in some table (k bits, for every k), or as the nearest vectors, as many; then OPAS ranks them.
 
     Args:
         model: Trained, in evaluation mode.
@@ -72,7 +72,7 @@ def compare(
         seed: Of everything random.
 
     Returns:
-        By index, rows of ``retrieved`` (mean items a query), ``share`` of the corpus, ``MAP``.
+        By index, rows of ``retrieved`` (mean items per query), ``share`` of the corpus, ``MAP``.
     """
     aggregate = train_aggregate(model, sets["train"], options, seed)
     with torch.no_grad():
@@ -90,14 +90,14 @@ def compare(
     out: dict[str, list[dict[str, float]]] = {}
     for name in ("lsh-random", "lsh-trained"):
         shape = {"size": corpus.shape[1], "bits": options.bits * options.tables, "tables": options.tables}
-        more = plain(options.training) | {"seed": seed} if name == "lsh-trained" else {"seed": seed}
+        more = options.training | {"seed": seed} if name == "lsh-trained" else {"seed": seed}
         index: Any = indexes.build(name, **shape, **more)
         index.fit(train_corpus, train_queries, known)
         shared = _shared(index.codes(queries), index.codes(corpus), options.tables)
         out[name] = [_row(score, relevant, shared >= k) for k in range(options.bits, 0, -1)]
     counts = sorted({max(1, round(row["retrieved"])) for rows in out.values() for row in rows})
     for name in options.indexes:
-        index = indexes.build(name, size=corpus.shape[1], **plain(options.options).get(name, {}))
+        index = indexes.build(name, size=corpus.shape[1], **options.options.get(name, {}))
         index.fit(train_corpus)
         index.add([str(i) for i in range(len(corpus))], corpus)
         ids, _ = index.search(queries, counts[-1])
@@ -106,7 +106,7 @@ def compare(
 
 
 def _shared(a: np.ndarray, b: np.ndarray, tables: int) -> np.ndarray:
-    """Most bits that two codes share in one table: ``(Q, K)`` and ``(C, K)`` bool to ``(Q, C)``."""
+    """Count the most bits that two codes share in one table: ``(Q, K)`` and ``(C, K)`` bool to ``(Q, C)``."""
     signs = [np.split(2.0 * x - 1.0, tables, axis=1) for x in (a, b)]
     return np.max([(x.shape[1] + x @ y.T) / 2 for x, y in zip(*signs)], axis=0)
 

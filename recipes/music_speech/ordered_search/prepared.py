@@ -1,4 +1,4 @@
-"""Elements and sets on disk, so that experiments on the same data make them once."""
+"""Elements and sets on disk, so that experiments on the same data share them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors.torch import load_file, save
@@ -14,21 +13,21 @@ from safetensors.torch import load_file, save
 from isotone.files import atomic_write
 from ordered_search.elements import Elements
 from ordered_search.sets import SPLITS, SearchSet, audio_files, build_elements, prepare
-from ordered_search.settings import plain
+from ordered_search.settings import Data
 
-# Of the files' contents: another number when the same configuration gives other data.
+# Raise this number when the same configuration gives other data.
 _FORMAT = 1
 _HALVES = ("queries", "corpus")
 
 
 def load_or_prepare(
-    data: Any, folder: Path | None, fitted: Elements | None = None
+    data: Data, folder: Path | None, fitted: Elements | None = None
 ) -> tuple[Elements, dict[str, SearchSet]]:
-    """:func:`ordered_search.sets.prepare`, or what it made of the same data before.
+    """Load what :func:`ordered_search.sets.prepare` made of the same data before, or prepare it.
 
     Args:
         data: The configuration's ``data``.
-        folder: Where files are kept, elements in half precision; None to keep none.
+        folder: Folder of the files, with elements in half precision; None to keep none.
         fitted: Elements of another run; nothing is kept with them.
     """
     if folder is None or fitted is not None:
@@ -46,7 +45,7 @@ def load_or_prepare(
     return _read(load_file(path), data)
 
 
-def _read(state: dict[str, torch.Tensor], data: Any) -> tuple[Elements, dict[str, SearchSet]]:
+def _read(state: dict[str, torch.Tensor], data: Data) -> tuple[Elements, dict[str, SearchSet]]:
     def part(name: str) -> dict[str, torch.Tensor]:
         found = {k.removeprefix(f"{name}."): v for k, v in state.items() if k.startswith(f"{name}.")}
         return {k: v.float() if v.dtype == torch.float16 else v for k, v in found.items()}
@@ -56,10 +55,10 @@ def _read(state: dict[str, torch.Tensor], data: Any) -> tuple[Elements, dict[str
     return elements, {name: SearchSet(**part(name)) for name in SPLITS}
 
 
-def _digest(data: Any) -> str:
-    """Of the configuration, and of the names, sizes and times of the audio files that it reads."""
+def _digest(data: Data) -> str:
+    """Hash the configuration, and names, sizes and times of the audio files that it reads."""
     files = []
     if data.source == "folder":
         files = [(str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in audio_files(data)]
-    text = json.dumps([_FORMAT, plain(data), files], sort_keys=True)
+    text = json.dumps([_FORMAT, dataclasses.asdict(data), files], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

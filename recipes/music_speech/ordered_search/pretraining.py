@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from isotone_contrastive.qare import build_loss
 from isotone_opas.embed import Embed
@@ -12,14 +10,14 @@ from rich.progress import track
 from torch import Tensor, nn
 
 from ordered_search.sets import SearchSet
-from ordered_search.settings import plain
+from ordered_search.settings import Pretrain
 
 
-def pretrain(embedding: Embed, data: SearchSet, options: Any, seed: int) -> float:
-    """Train an embedding on windows alone, without knowing what is asked for.
+def pretrain(embedding: Embed, data: SearchSet, options: Pretrain, seed: int) -> float:
+    """Train an embedding on windows alone, without relevance.
 
     Args:
-        embedding: Is changed.
+        embedding: Trained in place.
         data: The training set.
         options: The configuration's ``pretrain``; its ``task`` is ``denoise`` (:class:`Denoise`) or ``contrast``
             (:class:`Contrast`).
@@ -48,57 +46,61 @@ def pretrain(embedding: Embed, data: SearchSet, options: Any, seed: int) -> floa
 
 
 class Denoise(nn.Module):
-    """A linear layer is to find the windows in the vectors of noisy ones; mean squared error, of a level of 1."""
+    """Reconstruction of windows, of level 1, from the vectors of noisy ones by a linear layer; mean squared error."""
 
-    def __init__(self, embedding: Embed, data: SearchSet, options: Any, generator: torch.Generator) -> None:
+    def __init__(
+        self, embedding: Embed, data: SearchSet, options: Pretrain, generator: torch.Generator
+    ) -> None:
         super().__init__()
         self.embedding, self.data, self.options, self.generator = embedding, data, options, generator
         self.decoder = nn.Linear(embedding.size, data.corpus.shape[2])
 
     def forward(self) -> Tensor:
-        """The loss of a batch."""
+        """Compute the loss of a batch."""
         rows = torch.randint(len(self.data.corpus), (self.options.batch,), generator=self.generator)
         windows, lengths = self.data.corpus[rows], self.data.lengths[rows]
         level = windows.square().mean(-1, keepdim=True).sqrt()
         target = windows / torch.where(level > 0, level, 1.0)
         noise = torch.randn(target.shape, generator=self.generator)
-        there = torch.arange(target.shape[1]) < lengths[:, None]
+        inside = torch.arange(target.shape[1]) < lengths[:, None]
         found = self.decoder(self.embedding(target + 0.5 * noise, lengths))
-        return (found - target).square().mean(-1)[there].mean()
+        return (found - target).square().mean(-1)[inside].mean()
 
 
 class Contrast(nn.Module):
-    """A window and the same window in the corpus are to be told from the others of the batch.
+    """Contrast of a window and the same window in the corpus with the others of the batch.
 
-    The two views are those that a search has to bring together: windows of a query, and of an item where noise was
-    added and samples were set to zero. Options ``contrast`` are those of :func:`isotone_contrastive.qare.build_loss`.
+    The two views are those that a search has to match: windows of a query, and the windows of an item with noise
+    and samples set to zero. Options ``contrast`` are those of :func:`isotone_contrastive.qare.build_loss`.
     """
 
-    def __init__(self, embedding: Embed, data: SearchSet, options: Any, generator: torch.Generator) -> None:
+    def __init__(
+        self, embedding: Embed, data: SearchSet, options: Pretrain, generator: torch.Generator
+    ) -> None:
         super().__init__()
         self.embedding, self.data, self.options, self.generator = embedding, data, options, generator
-        self.loss = build_loss(**plain(options.contrast))
+        self.loss = build_loss(**options.contrast)
 
     def forward(self) -> Tensor:
-        """The loss of a batch."""
+        """Compute the loss of a batch."""
         data = self.data
         queries, items = different(data, self.options.batch, self.options.recordings, self.generator)
         clean = self.embedding(data.queries[queries])
         noisy = self.embedding(data.corpus[items], data.lengths[items])
         same = noisy.gather(1, data.chosen[queries][..., None].expand(-1, -1, noisy.shape[2]))
-        heard = clean.any(-1) & same.any(-1)  # a silent window is like any other
-        return self.loss(clean[heard], same[heard])
+        sounding = clean.any(-1) & same.any(-1)  # a silent window is like any other
+        return self.loss(clean[sounding], same[sounding])
 
 
 def different(
     data: SearchSet, batch: int, recordings: int | None, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Queries and an item of each ``(B,)``, drawn so that no window is in two of them.
+    """Draw queries and an item of each, ``(B,)``, so that no window is in two of them.
 
     Args:
         data: The training set.
         batch: Queries, at most.
-        recordings: All are from so many recordings; None for any.
+        recordings: Number of recordings that all are from; None for any.
         generator: Of the draw.
     """
     known = data.query_recording.unique()

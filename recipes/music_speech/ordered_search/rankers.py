@@ -1,9 +1,8 @@
-"""What is trained: OPAS, and what it is compared with, behind one interface."""
+"""Trained rankers behind one interface: OPAS, and the models it is compared with."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import torch
 from isotone_opas.aggregate import DeepSets
@@ -12,16 +11,16 @@ from isotone_opas.embed import Embed, embeds
 from isotone_opas.model import OPAS
 from torch import Tensor, nn
 
-from ordered_search.settings import plain
+from ordered_search.settings import Data, Model
 
 # Pairs whose sequences are joined at a time.
 _PAIRS = 512
 
 
 class Ranker(nn.Module, ABC):
-    """Sequences of elements to scores; higher is better."""
+    """A model that scores pairs of sequences of elements; higher is better."""
 
-    #: Pairs that a training step can hold for every pair that OPAS can.
+    #: Size of a training batch in pairs, as a share of OPAS's.
     share = 1.0
 
     @property
@@ -31,11 +30,11 @@ class Ranker(nn.Module, ABC):
 
     @abstractmethod
     def embed(self, elements: Tensor, lengths: Tensor | None = None, *, query: bool) -> Tensor:
-        """``(B, L, size)`` elements with lengths ``(B,)`` to what :meth:`scores` reads, ``(B, ..)``."""
+        """Embed elements ``(B, L, size)`` with lengths ``(B,)`` for :meth:`scores`: ``(B, ..)``."""
 
     @abstractmethod
     def scores(self, queries: Tensor, corpus: Tensor, lengths: Tensor) -> Tensor:
-        """Scores ``(Q, C)``; ``lengths`` ``(C,)`` are the elements of the items."""
+        """Score all pairs, ``(Q, C)``; ``lengths`` ``(C,)`` are the items' numbers of elements."""
 
 
 class OPASRanker(Ranker):
@@ -43,7 +42,7 @@ class OPASRanker(Ranker):
 
     Args:
         model: The model.
-        train_beta: Which of beta1 and beta2 learn (tables 1 and 17).
+        train_beta: True for those of beta1 and beta2 that learn (tables 1 and 17).
     """
 
     def __init__(self, model: OPAS, train_beta: tuple[bool, bool]) -> None:
@@ -88,10 +87,10 @@ class ColBERTRanker(Ranker):
 
 
 class SetRanker(Ranker):
-    """One vector a sequence by DeepSets, and the hinge score of two (appendix L.2).
+    """One vector per sequence by DeepSets, and the hinge score of two (appendix L.2).
 
     Args:
-        embed: Elements to vectors.
+        embed: Embedding of elements.
         normalised: ``2 sigmoid(-sum (h_q - h_c)_+)`` in place of the sum itself.
     """
 
@@ -119,7 +118,7 @@ class SetRanker(Ranker):
 class DirectRanker(Ranker):
     """A transformer over query and item, one after the other, and a linear layer on the mean (appendix L.7).
 
-    The score is not bounded, and every pair is a pass of the transformer.
+    The score is unbounded, and every pair needs a pass of the transformer.
     """
 
     share = 1 / 16
@@ -148,24 +147,24 @@ class DirectRanker(Ranker):
         return torch.cat(parts).view(len(queries), len(corpus))
 
 
-def build(model: Any, data: Any, size: int) -> Ranker:
-    """A ranker from the configuration's ``model`` and ``data``, for elements of so many numbers.
+def build(model: Model, data: Data, size: int) -> Ranker:
+    """Build a ranker from the configuration's ``model`` and ``data``, for elements of ``size`` values.
 
     Raises:
         ValueError: no such ranker.
     """
-    spec = plain(model.embed)
+    spec = dict(model.embed)
     spec["size"] = model.size
     if spec["name"] != "conv1d":
         spec["input_size"] = size
     if model.name == "opas":
-        penalty = plain(model.penalty)
+        penalty = dict(model.penalty)
         if penalty["name"] != "constant":
             penalty |= {"rows": data.query, "columns": data.windows}
         if penalty["name"] == "linear":
             penalty["size"] = model.size
         opas = OPAS(
-            spec, penalty, plain(model.relaxation), columns=data.windows, growth=model.growth,
+            spec, penalty, dict(model.relaxation), columns=data.windows, growth=model.growth,
             margin=model.margin, hinge=model.hinge, reward=model.reward, beta=tuple(model.beta),
         )  # fmt: skip
         return OPASRanker(opas, tuple(model.train_beta))

@@ -1,11 +1,10 @@
-"""Recordings to queries and corpora (appendix J): sequences of windows, masked and noisy copies, sorted choices."""
+"""Queries and corpora from recordings (appendix J): sequences of windows, masked and noisy copies, sorted choices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +13,7 @@ from torch import Tensor
 from isotone.audio import is_audio, load
 from ordered_search import synthesis
 from ordered_search.elements import Elements
+from ordered_search.settings import Data
 
 Audio = synthesis.Audio
 SPLITS = ("train", "dev", "test")
@@ -46,7 +46,7 @@ class SearchSet:
         corpus: ``(C, n, size)`` elements.
         lengths: ``(C,)`` int64.
         relevant: ``(Q, C)`` bool.
-        counted: ``(Q, C)`` bool; items that overlap the query's sequence in time without being it are left out.
+        counted: ``(Q, C)`` bool; false for other items that overlap the query's sequence in time.
         query_recording, item_recording: ``(Q,)``, ``(C,)`` int64, numbers of recordings.
     """
 
@@ -60,16 +60,16 @@ class SearchSet:
     item_recording: Tensor
 
     def of(self, queries: Tensor) -> SearchSet:
-        """The same corpus, and the queries of these numbers only."""
+        """Return the same corpus with only the queries of these numbers."""
         names = ("queries", "chosen", "relevant", "counted", "query_recording")
         return replace(self, **{name: getattr(self, name)[queries] for name in names})
 
 
-def recordings(data: Any) -> list[tuple[str, Audio]]:
-    """Names and samples of all recordings, as the configuration's ``data`` says.
+def recordings(data: Data) -> list[tuple[str, Audio]]:
+    """Load or synthesise all recordings of the configuration's ``data``: names and samples.
 
     Raises:
-        ValueError: a source or kind that is not known, or no folder given.
+        ValueError: an unknown source or kind, or no folder given.
         FileNotFoundError: no such folder, or no audio in it.
     """
     makers = {"speech": synthesis.speech, "music": synthesis.music}
@@ -85,8 +85,8 @@ def recordings(data: Any) -> list[tuple[str, Audio]]:
     return joined(read, round(data.join_s * data.sample_rate))
 
 
-def audio_files(data: Any) -> list[Path]:
-    """The audio files of the folder that the configuration's ``data`` names, in order.
+def audio_files(data: Data) -> list[Path]:
+    """List the audio files of the folder that the configuration's ``data`` names, in order.
 
     Raises:
         ValueError: no folder given.
@@ -102,7 +102,7 @@ def audio_files(data: Any) -> list[Path]:
 
 
 def joined(files: Iterable[tuple[str, Audio]], samples: int) -> list[tuple[str, Audio]]:
-    """Consecutive files as one recording until it has so many samples; 0 leaves files as they are."""
+    """Join consecutive files until a recording has so many samples; 0 leaves files as they are."""
     out: list[tuple[str, Audio]] = []
     names: list[str] = []
     parts: list[Audio] = []
@@ -118,7 +118,7 @@ def joined(files: Iterable[tuple[str, Audio]], samples: int) -> list[tuple[str, 
 
 
 def split(sizes: Sequence[int], shares: Sequence[float], seed: int) -> list[list[int]]:
-    """Recordings of each split: at random, by size, at least one each.
+    """Divide recordings into splits at random, by size, at least one each.
 
     Args:
         sizes: Of the recordings, in any unit; those of 0 are left out.
@@ -145,14 +145,14 @@ def split(sizes: Sequence[int], shares: Sequence[float], seed: int) -> list[list
 
 
 def cut(
-    recordings: Sequence[tuple[int, Audio]], data: Any, phases: int, rng: np.random.Generator
+    recordings: Sequence[tuple[int, Audio]], data: Data, phases: int, rng: np.random.Generator
 ) -> Sequences:
-    """Sequences of n windows, one after the other.
+    """Cut recordings into consecutive sequences of n windows.
 
     Args:
         recordings: Numbers and samples.
         data: ``windows``, ``window_s``, ``sample_rate``, ``elements`` (m) and ``variable`` are read.
-        phases: Sequences begin at so many offsets, evenly: 1 cuts audio once.
+        phases: Number of evenly spaced offsets at which cutting begins: 1 cuts audio once.
         rng: Of lengths, m + 1 to n, where ``variable``.
 
     Raises:
@@ -176,8 +176,8 @@ def cut(
     return Sequences(windows, lengths, torch.tensor(number), torch.tensor(start))
 
 
-def damaged(windows: Tensor, copies: int, data: Any, rng: np.random.Generator) -> Tensor:
-    """Copies ``(copies, n, samples)`` of a sequence ``(n, samples)`` as the corpus has them.
+def damaged(windows: Tensor, copies: int, data: Data, rng: np.random.Generator) -> Tensor:
+    """Make the corpus's copies ``(copies, n, samples)`` of a sequence ``(n, samples)``.
 
     The first is the sequence itself; in the others samples are set to zero at ``masks`` places, up to ``mask_s``
     each. White noise is then added to all of them, ``snr_db`` below the sequence's power.
@@ -195,9 +195,9 @@ def damaged(windows: Tensor, copies: int, data: Any, rng: np.random.Generator) -
 
 
 def search_set(
-    sequences: Sequences, elements: Elements, copies: int, data: Any, rng: np.random.Generator
+    sequences: Sequences, elements: Elements, copies: int, data: Data, rng: np.random.Generator
 ) -> SearchSet:
-    """Queries and corpus of sequences: so many copies of each, ``queries`` sorted choices of windows."""
+    """Make queries and corpus from sequences: copies of each, and ``queries`` sorted choices of its windows."""
     n = sequences.windows.shape[1]
     corpus, queries, chosen = [], [], []
     for windows, length in zip(sequences.windows, sequences.lengths.tolist()):
@@ -221,8 +221,8 @@ def search_set(
     )  # fmt: skip
 
 
-def prepare(data: Any, fitted: Elements | None = None) -> tuple[Elements, dict[str, SearchSet]]:
-    """Elements, and the sets of all splits, which share no recording.
+def prepare(data: Data, fitted: Elements | None = None) -> tuple[Elements, dict[str, SearchSet]]:
+    """Prepare elements, and the sets of all splits, which share no recording.
 
     Args:
         data: The configuration's ``data``.
@@ -248,8 +248,8 @@ def prepare(data: Any, fitted: Elements | None = None) -> tuple[Elements, dict[s
     return elements, sets
 
 
-def build_elements(data: Any) -> Elements:
-    """Elements as the configuration's ``data`` says, not fitted."""
+def build_elements(data: Data) -> Elements:
+    """Build elements for the configuration's ``data``, not fitted yet."""
     window = round(data.window_s * data.sample_rate)
     return Elements(
         data.elements, samples=window, sample_rate=data.sample_rate, bands=data.bands, frames=data.frames

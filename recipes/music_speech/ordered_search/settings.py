@@ -1,80 +1,157 @@
-"""Configuration: base.yaml, an experiment's difference, presets, and what the command line says."""
+"""The schema of the experiments; ``base.yaml`` has every value with a comment."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf import MISSING
 
-from isotone.registry import nearest
+from isotone.training.experiments import experiments
+from isotone.training.loader import Presets, load
 
 HERE = Path(__file__).parents[1]
-EXPERIMENTS = sorted(path.stem for path in HERE.glob("*.yaml") if path.stem != "base")
-PRESETS = sorted(path.stem for path in (HERE / "presets").glob("*.yaml"))
-# Any keys may be here.
-_FREE = ("evaluate.baselines", "hashing.training", "hashing.options", "pretrain.contrast")
-# Parts that are plugins: another name brings its own options.
-_PARTS = ("model.embed", "model.penalty", "model.relaxation", "pretrain.contrast.pairwise")
+EXPERIMENTS = experiments(HERE, shared=None)
 
 
-def load(name: str, overrides: Sequence[str] = ()) -> DictConfig:
-    """An experiment's configuration; ``data=PRESET`` and ``size=PRESET`` change what it starts from.
+@dataclass
+class Data:
+    """Recordings, and the queries and corpora that are made of them."""
+
+    source: str = MISSING
+    kind: str = MISSING
+    root: str | None = None
+    join_s: float = MISSING
+    recordings: int = MISSING
+    recording_s: float = MISSING
+    sample_rate: int = MISSING
+    window_s: float = MISSING
+    windows: int = MISSING
+    query: int = MISSING
+    variable: bool = MISSING
+    copies: int = MISSING
+    train_copies: int = MISSING
+    masks: int = MISSING
+    mask_s: float = MISSING
+    snr_db: float | None = None
+    queries: int = MISSING
+    phases: int = MISSING
+    shares: dict[str, float] = MISSING
+    elements: str = MISSING
+    bands: int = MISSING
+    frames: int = MISSING
+    seed: int = MISSING
+
+
+@dataclass
+class Model:
+    """The ranker; ``embed``, ``penalty`` and ``relaxation`` are plugins with their options."""
+
+    name: str = MISSING
+    size: int = MISSING
+    embed: dict[str, Any] = MISSING
+    penalty: dict[str, Any] = MISSING
+    relaxation: dict[str, Any] = MISSING
+    growth: float | None = None
+    margin: float = MISSING
+    hinge: bool = MISSING
+    reward: str = MISSING
+    beta: list[float] = MISSING
+    train_beta: list[bool] = MISSING
+
+
+@dataclass
+class Pretrain:
+    """Self-supervision of the embedding before it is trained."""
+
+    task: str = MISSING
+    steps: int = MISSING
+    lr: float = MISSING
+    batch: int = MISSING
+    recordings: int | None = None
+    contrast: dict[str, Any] = MISSING
+
+
+@dataclass
+class Train:
+    """Training of the ranker."""
+
+    steps: int = MISSING
+    batch: int = MISSING
+    positives: int = MISSING
+    batch_items: int = MISSING
+    negatives: int = MISSING
+    recordings: int | None = None
+    margin: float = MISSING
+    order_weight: float = MISSING
+    order_margin: float = MISSING
+    embed_lr: float = MISSING
+    weight_decay: float = MISSING
+    warmup: float = MISSING
+    lr: float = MISSING
+    l2: float = MISSING
+    clip: float = MISSING
+    freeze_embed: bool = MISSING
+    evaluate_every: int = MISSING
+
+
+@dataclass
+class Evaluate:
+    """Scores and figures; ``baselines`` by name, each a scorer and its number of queries."""
+
+    odc_queries: int = MISSING
+    odc_shuffles: int | None = None
+    alignments: int = MISSING
+    temperatures: list[float] = MISSING
+    baselines: dict[str, Any] = MISSING
+
+
+@dataclass
+class Hashing:
+    """The first stage of a search: hyperplanes, and indexes to compare them with."""
+
+    run: bool = MISSING
+    bits: int = MISSING
+    tables: int = MISSING
+    silver: bool = MISSING
+    lr: float = MISSING
+    batch: int = MISSING
+    aggregate_steps: int = MISSING
+    training: dict[str, Any] = MISSING
+    indexes: list[str] = MISSING
+    options: dict[str, Any] = MISSING
+
+
+@dataclass
+class Settings:
+    """A whole experiment."""
+
+    data: Data = field(default_factory=Data)
+    model: Model = field(default_factory=Model)
+    model_from: str | None = None
+    pretrain: Pretrain = field(default_factory=Pretrain)
+    train: Train = field(default_factory=Train)
+    evaluate: Evaluate = field(default_factory=Evaluate)
+    hashing: Hashing = field(default_factory=Hashing)
+    seed: int = MISSING
+    threads: int = MISSING
+    cache: str | None = None
+    output: str | None = None
+
+
+def load_settings(name: str, overrides: Sequence[str] = ()) -> Settings:
+    """Read an experiment, see :func:`isotone.training.loader.load`.
+
+    ``data=PRESET`` and ``size=PRESET`` come before the experiment.
 
     Raises:
-        ValueError: no such experiment, preset or key, or an override that is not ``key=value``.
+        FileNotFoundError: no such experiment.
+        RecipeError: no such preset or key, or an override that is not ``key=value``.
     """
-    if name not in EXPERIMENTS:
-        raise ValueError(
-            f"No experiment {name!r}.{nearest(name, EXPERIMENTS)} There is: {', '.join(EXPERIMENTS)}."
-        )
-    experiment = OmegaConf.load(HERE / f"{name}.yaml")
-    presets, plain = [], []
-    for item in overrides:
-        key, separator, value = item.partition("=")
-        if not separator:
-            raise ValueError(f"An override is key=value; got {item!r}.")
-        if key not in ("data", "size"):
-            plain.append(item)
-        elif value not in PRESETS:
-            raise ValueError(f"No preset {value!r}.{nearest(value, PRESETS)} There is: {', '.join(PRESETS)}.")
-        else:
-            presets.append(OmegaConf.load(HERE / "presets" / f"{value}.yaml"))
-    config: Any = OmegaConf.load(HERE / "base.yaml")
-    try:
-        for layer in (*presets, experiment, OmegaConf.from_dotlist(plain)):
-            config = _merge(config, layer)
-    except OmegaConfBaseException as error:
-        raise ValueError(f"{name}: {' '.join(str(error).split())}") from None
-    needed = sorted(OmegaConf.missing_keys(experiment))
-    if missing := [key for key in needed if OmegaConf.select(config, key) is None]:
-        raise ValueError(f"{name}: no value for {', '.join(missing)}. Give it as {missing[0]}=VALUE.")
-    if config.output is None:
-        config.output = f"runs/music_speech/{config.data.kind}/{name}"
-    return config
-
-
-def _merge(config: Any, change: Any) -> DictConfig:
-    """Merge; keys that are not there are errors, but for the options of parts, which a new name replaces whole."""
-    OmegaConf.set_struct(config, True)
-    for free in _FREE:
-        OmegaConf.set_struct(OmegaConf.select(config, free), False)
-    for part in _PARTS:
-        old, new = OmegaConf.select(config, part), OmegaConf.select(change, part)
-        if new is not None and new.get("name", old.name) != old.name:
-            OmegaConf.update(config, part, {}, merge=False)
-        OmegaConf.set_struct(OmegaConf.select(config, part), False)
-    merged = OmegaConf.merge(config, change)
-    if not isinstance(merged, DictConfig):
-        raise ValueError("Expected a file of names and values.")
-    return merged
-
-
-def plain(config: Any) -> dict[str, Any]:
-    """A part of a configuration as a plain dictionary."""
-    values = OmegaConf.to_container(config, resolve=True)
-    if not isinstance(values, dict):
-        raise ValueError(f"Expected names and values; got {values}.")
-    return {str(key): value for key, value in values.items()}
+    presets = Presets(keys=("data", "size"), folder="presets", before=True)
+    settings = load(Settings, HERE / f"{name}.yaml", overrides, presets=presets)
+    if settings.output is None:
+        settings.output = f"runs/music_speech/{settings.data.kind}/{name}"
+    return settings

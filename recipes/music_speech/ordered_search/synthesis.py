@@ -1,4 +1,4 @@
-"""Recordings out of nothing: espeak-ng voices that read, and tunes of oscillators."""
+"""Synthetic recordings: espeak-ng voices that read sentences, and tunes of oscillators."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _PROGRESSIONS = ((0, 4, 5, 3), (0, 5, 3, 4), (0, 3, 4, 0), (1, 4, 0, 5), (0, 0, 
 
 
 def speech(count: int, seconds: float, sample_rate: int, seed: int) -> Iterator[tuple[str, Audio]]:
-    """Speakers, each a recording of sentences in an order of its own.
+    """Synthesise speakers, each one recording of the sentences in an order of its own.
 
     Args:
-        count: Recordings, one a voice.
+        count: Recordings, one per voice.
         seconds: Of each.
         sample_rate: Hz.
         seed: Of voices and texts.
@@ -38,18 +38,18 @@ def speech(count: int, seconds: float, sample_rate: int, seed: int) -> Iterator[
     for speaker in speakers(count, 0, seed)[0]:
         rng = np.random.default_rng([seed, len(speaker.name), *speaker.name.encode()])
         parts: list[Audio] = []
-        heard, order = 0, iter(())
-        while heard < seconds * SAMPLE_RATE:
+        length, order = 0, iter(())
+        while length < seconds * SAMPLE_RATE:
             number = next(order, None)
             if number is None:
                 order = iter(rng.permutation(len(texts)).tolist())
                 continue
-            said = engine.say(
+            sentence = engine.say(
                 texts[number], voice=f"en-us+{speaker.variant}", rate=speaker.rate, pitch=speaker.pitch,
                 pitch_range=speaker.pitch_range,
             )  # fmt: skip
-            parts.append(said.samples.astype(np.float32) / 32768)
-            heard += len(parts[-1])
+            parts.append(sentence.samples.astype(np.float32) / 32768)
+            length += len(parts[-1])
         samples = soxr.resample(np.concatenate(parts), SAMPLE_RATE, sample_rate)[
             : round(seconds * sample_rate)
         ]
@@ -57,7 +57,7 @@ def speech(count: int, seconds: float, sample_rate: int, seed: int) -> Iterator[
 
 
 def music(count: int, seconds: float, sample_rate: int, seed: int) -> Iterator[tuple[str, Audio]]:
-    """Tunes, each with key, scale, tempo, chords, timbres and drums of its own: melody, chords, bass and beat.
+    """Synthesise tunes, each with its own key, scale, tempo, chords, timbres and drums.
 
     Arguments and results as in :func:`speech`.
     """
@@ -72,39 +72,39 @@ def _tune(rng: np.random.Generator, seconds: float, rate: int) -> Audio:
     beat_s = 60 / float(rng.uniform(70, 150))
     chords = _PROGRESSIONS[rng.integers(len(_PROGRESSIONS))]
     lead, pad, bass = (_timbre(rng) for _ in range(3))
-    degree, place = int(rng.integers(7)), 0.0
+    degree, start_s = int(rng.integers(7)), 0.0
     beats = int(seconds / beat_s) + 1
     for beat in range(beats):
         chord = chords[beat // 4 % len(chords)]
         if beat % 4 == 0:
             for third in (0, 2, 4):
-                pitch = _pitch(tonic, scale, chord + third)
-                _add(out, pad, pitch, beat * beat_s, 4 * beat_s, 0.12, rate)
-        _add(out, bass, _pitch(tonic - 12, scale, chord), beat * beat_s, beat_s, 0.25, rate)
+                pitch = pitch_hz(tonic, scale, chord + third)
+                add_note(out, pad, pitch, beat * beat_s, 4 * beat_s, 0.12, rate)
+        add_note(out, bass, pitch_hz(tonic - 12, scale, chord), beat * beat_s, beat_s, 0.25, rate)
         if beat % 2 == 0:
             _drum(out, rng, beat * beat_s, 0.2, rate)
-    while place < seconds:
+    while start_s < seconds:
         length = beat_s * float(rng.choice((0.25, 0.5, 0.5, 1.0, 1.5)))
         degree = int(np.clip(degree + rng.integers(-3, 4), -3, 12))
         if rng.random() > 0.12:
-            _add(out, lead, _pitch(tonic + 12, scale, degree), place, length, 0.35, rate)
-        place += length
+            add_note(out, lead, pitch_hz(tonic + 12, scale, degree), start_s, length, 0.35, rate)
+        start_s += length
     return (0.5 * out / np.abs(out).max()).astype(np.float32)
 
 
 def _timbre(rng: np.random.Generator) -> NDArray[np.float64]:
-    """Harmonics' amplitudes, then seconds of attack and decay."""
+    """Draw a timbre: amplitudes of the harmonics, then seconds of attack and decay."""
     harmonics = rng.uniform(0.2, 1.0, 6) / np.arange(1, 7) ** rng.uniform(0.6, 2.0)
     return np.concatenate([harmonics, [rng.uniform(0.005, 0.06), rng.uniform(0.15, 0.9)]])
 
 
-def _pitch(tonic: int, scale: tuple[int, ...], degree: int) -> float:
-    """Hz of a scale's degree; degree 0 is the tonic, a MIDI note."""
+def pitch_hz(tonic: int, scale: tuple[int, ...], degree: int) -> float:
+    """Return the frequency of a scale's degree in Hz; degree 0 is the tonic, a MIDI note."""
     octave, step = divmod(degree, len(scale))
     return 440.0 * 2 ** ((tonic + 12 * octave + scale[step] - 69) / 12)
 
 
-def _add(
+def add_note(
     out: NDArray[np.float64], timbre: NDArray[np.float64], hz: float, start_s: float, length_s: float,
     level: float, rate: int,
 ) -> None:  # fmt: skip
@@ -117,8 +117,8 @@ def _add(
     attack, decay = timbre[-2:]
     envelope = np.minimum(t / attack, 1) * np.exp(-t / decay) * np.minimum((size / rate - t) / 0.01, 1)
     numbers = np.arange(1, len(timbre) - 1)
-    heard = numbers * hz < rate / 2
-    waves = timbre[:-2, None][heard] * np.sin(2 * np.pi * hz * numbers[heard, None] * t)
+    audible = numbers * hz < rate / 2
+    waves = timbre[:-2, None][audible] * np.sin(2 * np.pi * hz * numbers[audible, None] * t)
     out[first : first + size] += level * envelope * waves.sum(0)
 
 

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import torch
 from isotone_opas.functional import explore_negatives, margin_loss
@@ -16,6 +15,7 @@ from isotone.files import atomic_write
 from ordered_search.evaluation import ranking
 from ordered_search.rankers import Ranker
 from ordered_search.sets import SearchSet
+from ordered_search.settings import Train
 
 CHECKPOINT, METRICS = "checkpoint.pt", "metrics.jsonl"
 
@@ -29,16 +29,16 @@ def draw(
     recordings: int | None,
     generator: torch.Generator,
 ) -> tuple[Tensor, Tensor]:
-    """A batch: queries, and the corpus items that they are scored with.
+    """Draw a batch: queries, and the corpus items that they are scored with.
 
     Args:
         data: The training set.
-        allowed: ``(Q, C)`` bool, the pairs there are to learn from.
+        allowed: ``(Q, C)`` bool, the pairs that are learned from.
         batch: Queries.
         positives: Items of each.
-        items: Items in all, at least; what positives leave is drawn from the corpus.
-        recordings: Queries and items are from so many recordings: the same voice, or tune, is the hardest to tell
-            apart. None for all.
+        items: Items in all, at least; those beyond the positives are drawn from the corpus.
+        recordings: Number of recordings that queries and items are from: items of one voice or tune are the hardest
+            to distinguish. None for all.
         generator: Of the draw.
 
     Returns:
@@ -56,7 +56,7 @@ def draw(
 
 
 def pairs(data: SearchSet, negatives: int, seed: int) -> Tensor:
-    """Which pairs are learned from ``(Q, C)``: all positives, and so many negatives of every query, drawn once."""
+    """Choose the pairs that are learned from, ``(Q, C)``: all positives, and random negatives of every query."""
     generator = torch.Generator().manual_seed(seed)
     items, valid = explore_negatives(data.relevant | ~data.counted, negatives, None, generator)
     drawn = torch.zeros(data.relevant.shape, dtype=torch.int64).scatter_add(1, items, valid.long()) > 0
@@ -64,9 +64,9 @@ def pairs(data: SearchSet, negatives: int, seed: int) -> Tensor:
 
 
 def step_loss(
-    ranker: Ranker, data: SearchSet, allowed: Tensor, options: Any, generator: torch.Generator
+    ranker: Ranker, data: SearchSet, allowed: Tensor, options: Train, generator: torch.Generator
 ) -> Tensor:
-    """The loss of one batch."""
+    """Compute the loss of one batch."""
     batch = max(1, round(options.batch * ranker.share**0.5))
     count = max(2, round(options.batch_items * ranker.share**0.5))
     queries, items = draw(data, allowed, batch, options.positives, count, options.recordings, generator)
@@ -90,7 +90,7 @@ class Trainer:
     """Moves a ranker's parameters, writes metrics and checkpoints, and keeps the weights that are best on dev.
 
     Args:
-        ranker: What is trained.
+        ranker: Trained in place.
         sets: ``train`` and ``dev``.
         options: The configuration's ``train``.
         seed: Of batches and dropout.
@@ -98,13 +98,13 @@ class Trainer:
     """
 
     def __init__(
-        self, ranker: Ranker, sets: dict[str, SearchSet], options: Any, seed: int, folder: Path
+        self, ranker: Ranker, sets: dict[str, SearchSet], options: Train, seed: int, folder: Path
     ) -> None:
         self.ranker, self.sets, self.options, self.seed, self.folder = ranker, sets, options, seed, folder
         self.allowed = pairs(sets["train"], options.negatives, seed)
         embedding = list(ranker.embedding.parameters())
         known = {id(p) for p in embedding}
-        # L2 is for the penalty model; beta, on a log scale, is not pulled anywhere
+        # L2 is for the penalty model; beta, on a log scale, has none
         rest = [(name, p) for name, p in ranker.named_parameters() if id(p) not in known]
         groups = [
             {"params": [p for name, p in rest if "log_beta" not in name], "weight_decay": options.l2},
@@ -129,11 +129,11 @@ class Trainer:
         self.step, self.best = 0, -1.0
         self.best_state = {k: v.clone() for k, v in ranker.state_dict().items()}
 
-    def run(self, told: Callable[[int, float, float], None] = lambda step, loss, score: None) -> None:
+    def run(self, report: Callable[[int, float, float], None] = lambda step, loss, score: None) -> None:
         """Train to the last step, from the last checkpoint on; the ranker ends with the best weights.
 
         Args:
-            told: Called at every evaluation with step, loss and mean average precision on dev.
+            report: Called at every evaluation with step, loss and mean average precision on dev.
         """
         self._resume()
         options, began = self.options, time.perf_counter()
@@ -159,8 +159,8 @@ class Trainer:
                     self.best_state = {k: v.clone() for k, v in self.ranker.state_dict().items()}
                 self._log({"step": self.step, "loss": float(loss.detach()), "dev_MAP": score, **self._betas(),
                            "seconds": time.perf_counter() - began})  # fmt: skip
-                self._save()
-                told(self.step, float(loss.detach()), score)
+                self.save()
+                report(self.step, float(loss.detach()), score)
         self.ranker.load_state_dict(self.best_state)
         self.ranker.eval()
 
@@ -172,7 +172,8 @@ class Trainer:
         with (self.folder / METRICS).open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
 
-    def _save(self) -> None:
+    def save(self) -> None:
+        """Write a checkpoint."""
         state = {
             "step": self.step, "best": self.best, "best_state": self.best_state,
             "ranker": self.ranker.state_dict(), "optimisers": [o.state_dict() for o in self.optimisers],
@@ -194,14 +195,14 @@ class Trainer:
             optimiser.load_state_dict(saved)
         if state["schedule"] is not None:
             self.schedule.load_state_dict(state["schedule"])
-        # rows after the checkpoint come again
+        # the rows after the checkpoint will be written again
         rows = metrics.read_text("utf-8").splitlines() if metrics.is_file() else []
         with atomic_write(metrics) as file:
             file.writelines(f"{row}\n" for row in rows if _step(row) <= self.step)
 
 
 def _step(row: str) -> float:
-    """The step of a line; a line that was cut short is from no step that counts."""
+    """Read the step of a line; infinity for a line that was cut short."""
     try:
         return float(json.loads(row)["step"])
     except ValueError:

@@ -19,31 +19,31 @@ from numpy.typing import NDArray
 
 log = logging.getLogger(__name__)
 
-#: What to do where there is no decoder.
+#: Advice for machines without a decoder.
 INSTALL = (
     "install ffmpeg (apt install ffmpeg, brew install ffmpeg, winget install ffmpeg) or torchcodec to read it, "
     "or convert it elsewhere to WAV or FLAC"
 )
 
-#: Seconds in which a program has to give something.
+#: Seconds after which a program without output is stopped.
 PATIENCE_S = 60.0
 
 # Sample frames per block.
 _BLOCK = 1 << 18
 
-# Files made for films may start their sound late, or stop it in between: such gaps become silence, so that times are
-# the film's. What is below 0.1 s is a codec's delay, which its decoder removes.
+# The sound of films may start late or have gaps. These become silence, so that times are the film's. Gaps below 0.1 s
+# are a codec's delay, which its decoder removes.
 _FILTER = "aresample=async=1:first_pts=0:min_comp=0.1"
 
-# How sure ffprobe has to be of a file's format, of 100; it takes noise for AAC with 1 if that is what the name says.
+# Least confidence of ffprobe in a file's format, of 100; it gives 1 to noise in a file named .aac.
 _LEAST_SCORE = 25
 
-# A header's duration is the end of the sound, to the sample, in the first; within a block in both.
+# Containers whose headers declare a duration: exact to the sample in _EXACT, to a block in _DECLARING.
 _EXACT, _DECLARING = ("mov",), ("mov", "matroska")
 
 
 class DecodingError(ValueError):
-    """A decoder is there and cannot read the file; the message is its own."""
+    """A decoder cannot read the file; the message is the decoder's."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class Stream:
     Attributes:
         path: The file.
         sample_rate: Hz.
-        channels: How many.
-        declared: Samples per channel as the header has it; None where it does not say.
-        exact: Whether what is decoded past ``declared`` is a codec's padding.
+        channels: Number of channels.
+        declared: Samples per channel in the header; None if it does not declare them.
+        exact: True where samples past ``declared`` are padding of the codec.
     """
 
     path: Path
@@ -66,7 +66,7 @@ class Stream:
 
 
 def decoder() -> str | None:
-    """The decoder that is at hand: ``ffmpeg``, ``torchcodec`` or None."""
+    """Return the decoder that is installed: ``ffmpeg``, ``torchcodec`` or None."""
     if shutil.which("ffmpeg") and shutil.which("ffprobe"):
         return "ffmpeg"
     return "torchcodec" if importlib.util.find_spec("torchcodec") else None
@@ -76,29 +76,29 @@ def probe(path: Path) -> Stream:
     """Read the header of a file.
 
     Raises:
-        DecodingError: it is no media file, or has no audio stream.
+        DecodingError: not a media file, or one without an audio stream.
     """
     return _probe_ffmpeg(path) if decoder() == "ffmpeg" else _probe_torchcodec(path)
 
 
 def blocks(stream: Stream) -> Generator[NDArray[np.float32]]:
-    """Decode a stream from its beginning: ``(n,)`` samples at a time, channels averaged.
+    """Decode a stream from its beginning, in blocks of ``(n,)`` samples with averaged channels.
 
-    A place in a compressed stream is not known to the sample, so reading always begins at the beginning. Closing the
-    iterator ends the decoder.
+    Positions in a compressed stream are not exact, so decoding always starts at the beginning. Closing the iterator
+    stops the decoder.
 
     Raises:
-        DecodingError: the decoder stopped with an error, or gave nothing for a minute.
+        DecodingError: the decoder stopped with an error, or had no output for a minute.
     """
     return _blocks_ffmpeg(stream) if decoder() == "ffmpeg" else _blocks_torchcodec(stream)
 
 
 def _probe_ffmpeg(path: Path) -> Stream:
-    wanted = (
+    entries = (
         "stream=sample_rate,channels,duration,start_time:stream_tags=DURATION:format=format_name,probe_score"
     )
     command = ["ffprobe", "-v", "error", "-protocol_whitelist", "file", "-select_streams", "a:0"]
-    command += ["-show_entries", wanted, "-of", "json", f"file:{path}"]
+    command += ["-show_entries", entries, "-of", "json", f"file:{path}"]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S)
     except subprocess.TimeoutExpired:
@@ -121,7 +121,7 @@ def _probe_ffmpeg(path: Path) -> Stream:
 
 
 def _declared(stream: dict[str, Any]) -> float | None:
-    """Seconds from the file's beginning to the stream's end, as the header has it."""
+    """Return the end of the stream in seconds from the beginning of the file; None if not declared."""
     try:
         if "duration" in stream:
             return max(0.0, float(stream.get("start_time", 0))) + float(stream["duration"])
@@ -145,8 +145,8 @@ def _blocks_ffmpeg(stream: Stream) -> Generator[NDArray[np.float32]]:
     command += ["-map", "0:a:0", "-af", _FILTER, "-c:a", "pcm_f32le", "-f", "f32le"]
     command += ["-ar", str(stream.sample_rate), "-ac", str(stream.channels), "pipe:1"]
     size = 4 * stream.channels
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said)
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
         assert process.stdout is not None
         try:
             while data := _read(process, process.stdout, _BLOCK * size):
@@ -157,8 +157,8 @@ def _blocks_ffmpeg(stream: Stream) -> Generator[NDArray[np.float32]]:
             process.kill()
             process.stdout.close()
             process.wait()
-        said.seek(max(0, said.seek(0, 2) - 4096))
-        line = _last_line(said.read(), stream.path)
+        errors.seek(max(0, errors.seek(0, 2) - 4096))
+        line = _last_line(errors.read(), stream.path)
     if code < 0:
         raise DecodingError(f"ffmpeg gave nothing for {PATIENCE_S:g} s and was stopped")
     if code:
@@ -168,7 +168,7 @@ def _blocks_ffmpeg(stream: Stream) -> Generator[NDArray[np.float32]]:
 
 
 def _read(process: subprocess.Popen[bytes], pipe: IO[bytes], count: int) -> bytes:
-    """So many bytes, or what there is before the end; a program that hangs is ended."""
+    """Read a number of bytes, or fewer at the end; a program that hangs is killed."""
     watch = threading.Timer(PATIENCE_S, process.kill)
     watch.daemon = True
     watch.start()
@@ -178,8 +178,8 @@ def _read(process: subprocess.Popen[bytes], pipe: IO[bytes], count: int) -> byte
         watch.cancel()
 
 
-def _last_line(said: bytes, path: Path) -> str:
-    lines = said.decode("utf-8", "replace").strip().splitlines()
+def _last_line(output: bytes, path: Path) -> str:
+    lines = output.decode("utf-8", "replace").strip().splitlines()
     return lines[-1].strip().removeprefix(f"file:{path}: ") if lines else ""
 
 
@@ -192,7 +192,7 @@ def _probe_torchcodec(path: Path) -> Stream:
 
 def _blocks_torchcodec(stream: Stream) -> Generator[NDArray[np.float32]]:
     opened, second = _open_torchcodec(stream.path), 0
-    step = max(1, _BLOCK // stream.sample_rate)  # whole seconds, so that no sample lies on both sides
+    step = max(1, _BLOCK // stream.sample_rate)  # whole seconds, so that no sample is in two parts
     start = max(0.0, opened.metadata.begin_stream_seconds_from_header or 0.0)
     if start >= 0.1:
         yield np.zeros(round(start * stream.sample_rate), np.float32)
@@ -202,7 +202,7 @@ def _blocks_torchcodec(stream: Stream) -> Generator[NDArray[np.float32]]:
             yield part.mean(dim=0).numpy()
             second += step
     except RuntimeError as error:
-        if "No audio frames" not in str(error):  # as it says past the end
+        if "No audio frames" not in str(error):  # this message means the end of the stream
             raise DecodingError(f"torchcodec: {str(error).strip().splitlines()[0]}") from None
 
 

@@ -1,4 +1,4 @@
-"""Reading audio: any file that libsndfile or a decoder knows, as mono float32 at the rate that is asked for."""
+"""Reading audio: any file that libsndfile or a decoder knows, as mono float32 at the requested rate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from isotone.audio.source import SLACK_S, AudioError, Source, cut_short, open_source
 
-#: Suffixes of audio that is read always, and of audio and films that are read where ffmpeg or torchcodec is.
+#: Suffixes of audio that libsndfile reads, and of audio and films that need ffmpeg or torchcodec.
 AUDIO_SUFFIXES = frozenset(
     {".wav", ".flac", ".ogg", ".opus", ".oga", ".mp3", ".aiff", ".aif", ".sph", ".au", ".w64", ".caf"}
 )
@@ -25,11 +25,11 @@ DECODED_SUFFIXES = frozenset(
 
 
 class AudioInfo(NamedTuple):
-    """What a file's header says.
+    """Properties of an audio file.
 
     Attributes:
         sample_rate: Hz.
-        samples: Samples of one channel, at that rate.
+        samples: Samples per channel.
         seconds: Duration.
     """
 
@@ -39,19 +39,19 @@ class AudioInfo(NamedTuple):
 
 
 def is_audio(path: Path) -> bool:
-    """Whether a file's suffix is one of audio or film, be there a decoder for it or not."""
+    """Return whether a file has a suffix of audio or film, with or without a decoder for it."""
     return path.suffix.lower() in AUDIO_SUFFIXES | DECODED_SUFFIXES
 
 
 def without_copies(paths: Iterable[Path]) -> list[Path]:
-    """The files without those that need a decoder and lie beside plain audio of their name: a film, and its sound."""
+    """Leave out files that need a decoder and are beside plain audio of the same name: a film and its sound."""
     paths = list(paths)
     plain = {p.with_suffix("") for p in paths if p.suffix.lower() in AUDIO_SUFFIXES}
     return [p for p in paths if p.suffix.lower() not in DECODED_SUFFIXES or p.with_suffix("") not in plain]
 
 
 def info(path: Path | str) -> AudioInfo:
-    """Sample rate, length and duration of a file; one that libsndfile does not read is decoded to count its samples.
+    """Return sample rate and length of a file; files that libsndfile cannot read are decoded to count their samples.
 
     Raises:
         AudioError: the file is missing, unreadable, cut short or empty.
@@ -72,22 +72,22 @@ def load(
 ) -> NDArray[np.float32]:
     """Read audio, or a part of it, as mono at one sample rate.
 
-    Files are decoded block by block: beside the result (230 MB for an hour at 16 kHz) memory does not grow with
-    their length, rate or channels.
+    Files are decoded in blocks: besides the result (230 MB per hour at 16 kHz), memory does not depend on their length,
+    rate or channels.
 
     Args:
-        path: WAV, FLAC, OGG, MP3, AIFF, NIST SPHERE with plain samples ...; where ffmpeg or torchcodec is installed
-            also AAC, WMA, and the first audio stream of a film. The content decides, not the name.
+        path: WAV, FLAC, OGG, MP3, AIFF, NIST SPHERE with plain samples ...; with ffmpeg or torchcodec also AAC, WMA,
+            and the first audio stream of a film. The content decides, not the name.
         sample_rate: Hz to resample to (soxr, high quality).
-        start: Seconds; what lies before is decoded only where a decoder has to begin at the beginning.
+        start: Seconds; earlier audio is decoded only if the decoder has to start at the beginning.
         end: Seconds; None, or a time past the end, reads to the end.
 
     Returns:
         ``(N,)`` float32; full scale is [-1, 1], channels are averaged.
 
     Raises:
-        AudioError: the file is missing, unreadable, cut short, has no samples in that range, or has samples
-            that are not finite numbers.
+        AudioError: the file is missing, unreadable or cut short, has no samples in that range, or has samples that are
+            not finite.
     """
     path = Path(path)
     with open_source(path) as source:
@@ -103,14 +103,14 @@ def load(
             out.add(block)
         if not out.read and source.samples is None:
             raise _no_samples(path, start, end, source)
-    # of a stream without a length the end may lie past its own
+    # for a stream of unknown length, ``end`` may be past its end
     if not out.read or (source.samples is not None and last and out.read < last - first - SLACK_S * rate):
         raise cut_short(path, out.read + first, last or 0)
     return out.whole()
 
 
 class _Samples:
-    """What is read, resampled and checked block by block."""
+    """Buffer of samples that are resampled and checked block by block."""
 
     def __init__(self, path: Path, rate: int, sample_rate: int, first: int, expected: int | None) -> None:
         self._path, self._rate, self._sample_rate, self._first = path, rate, sample_rate, first
@@ -122,7 +122,7 @@ class _Samples:
         self._first_bad = 0.0
 
     def add(self, block: NDArray[np.float32]) -> None:
-        """Take the next samples at the file's rate."""
+        """Add the next samples, at the file's rate."""
         broken = np.flatnonzero(~np.isfinite(block))
         if len(broken) and not self._bad:
             self._first_bad = (self._first + self.read + broken[0]) / self._rate
@@ -132,16 +132,16 @@ class _Samples:
 
     def _append(self, block: NDArray[np.float32]) -> None:
         end = self._size + len(block)
-        if end > len(self._out):  # the length was not known
+        if end > len(self._out):  # the length was unknown
             self._out.resize(end + end // 2, refcheck=False)
         self._out[self._size : end] = block
         self._size = end
 
     def whole(self) -> NDArray[np.float32]:
-        """All samples.
+        """Return all samples.
 
         Raises:
-            AudioError: some are not finite, or there are too few to resample.
+            AudioError: some samples are not finite, or there are too few to resample.
         """
         if self._bad:
             raise AudioError(

@@ -1,4 +1,4 @@
-"""Files of audio, opened by libsndfile or else by a decoder, that give their samples block by block."""
+"""Open audio files, by libsndfile or else by a decoder, and read their samples in blocks."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from isotone.audio import decoding
 
-#: Seconds by which a header may overstate a file: writers are often a block wrong.
+#: Seconds by which a header may overstate the length of a file: writers are often wrong by a block.
 SLACK_S = 0.1
 
-# Sample frames that are decoded at once: what bounds memory beside the result.
+# Sample frames per block, which bounds the memory besides the result.
 _BLOCK = 1 << 20
 
 
 class AudioError(ValueError):
-    """A file holds no usable audio; the message names the file, the reason and what to do."""
+    """A file has no usable audio; the message names the file, the reason and the remedy."""
 
 
 class Source(Protocol):
@@ -30,16 +30,16 @@ class Source(Protocol):
 
     Attributes:
         sample_rate: Hz.
-        samples: Samples per channel; None where only decoding can tell.
+        samples: Samples per channel; None if only decoding can tell.
     """
 
     sample_rate: int
     samples: int | None
 
     def blocks(self, first: int, last: int | None) -> Iterator[NDArray[np.float32]]:
-        """Samples ``first`` to ``last`` (None: the end), channels averaged, ``(n,)`` at a time.
+        """Read samples ``first`` to ``last`` (None: the end) in blocks ``(n,)``, with averaged channels.
 
-        Fewer come where the file ends early.
+        There are fewer if the file ends early.
 
         Raises:
             AudioError: the file is damaged.
@@ -51,7 +51,7 @@ class Source(Protocol):
 
 
 class _SoundFile:
-    """A file that libsndfile reads."""
+    """Source that libsndfile reads."""
 
     def __init__(self, path: Path, file: soundfile.SoundFile) -> None:
         self._path, self._file = path, file
@@ -78,7 +78,7 @@ class _SoundFile:
 
 
 class _Decoded:
-    """A file that a decoder reads, from its beginning to wherever it is needed."""
+    """Source that a decoder reads, from the beginning of the file to the end of the requested part."""
 
     samples: int | None = None
 
@@ -87,56 +87,56 @@ class _Decoded:
         self.sample_rate = stream.sample_rate
 
     def close(self) -> None:
-        """Nothing is held open between two readings."""
+        """Do nothing: no file stays open between two calls of :meth:`blocks`."""
 
     def blocks(self, first: int, last: int | None) -> Iterator[NDArray[np.float32]]:
-        place = 0
+        position = 0
         try:
             with closing(self._without_padding()) as source:
                 for block in source:
-                    part = block[max(0, first - place) : None if last is None else max(0, last - place)]
-                    place += len(block)
+                    part = block[max(0, first - position) : None if last is None else max(0, last - position)]
+                    position += len(block)
                     if len(part):
                         yield part
-                    if last is not None and place >= last:
+                    if last is not None and position >= last:
                         return
         except decoding.DecodingError as error:
             raise AudioError(
                 f"{self._stream.path}: decoding stopped with {error}. The file is damaged: get it again."
             ) from None
         declared = self._stream.declared
-        if declared is not None and place < declared - SLACK_S * self.sample_rate:
-            raise cut_short(self._stream.path, place, declared)
+        if declared is not None and position < declared - SLACK_S * self.sample_rate:
+            raise cut_short(self._stream.path, position, declared)
 
     def _without_padding(self) -> Generator[NDArray[np.float32]]:
-        """The blocks, without up to 0.1 s that a codec adds past the declared end."""
+        """Iterate over the blocks, without up to 0.1 s that a codec adds past the declared end."""
         declared = self._stream.declared if self._stream.exact else None
-        place, past = 0, np.zeros(0, np.float32)
+        position, past = 0, np.zeros(0, np.float32)
         with closing(decoding.blocks(self._stream)) as source:
             for block in source:
-                cut = len(block) if declared is None else min(len(block), max(0, declared - place))
-                place += len(block)
+                cut = len(block) if declared is None else min(len(block), max(0, declared - position))
+                position += len(block)
                 if cut:
                     yield block[:cut]
                 past = np.concatenate([past, block[cut:]])
-                if len(past) > SLACK_S * self.sample_rate:  # no padding: the header is wrong
+                if len(past) > SLACK_S * self.sample_rate:  # more than padding: the header is wrong
                     yield past
                     past = past[:0]
                     declared = None
 
 
 def open_source(path: Path) -> AbstractContextManager[Source]:
-    """Open a file, by libsndfile if that reads it and else by a decoder.
+    """Open a file by libsndfile, or else by a decoder.
 
     Raises:
-        AudioError: it is missing, empty or cut short, or nothing here reads it.
+        AudioError: the file is missing, empty or cut short, or nothing can read it.
     """
     head = _head(path)
     try:
         file = soundfile.SoundFile(path)
     except (soundfile.LibsndfileError, RuntimeError, TypeError) as error:
         reason = str(getattr(error, "error_string", None) or error).rstrip(".")
-        if head.startswith(b"NIST_1A"):  # ffmpeg makes something of half a header
+        if head.startswith(b"NIST_1A"):  # ffmpeg would accept half a header
             raise AudioError(f"{path}: not audio that libsndfile reads ({reason}). Get it again.") from None
         return closing(_Decoded(_probe(path, reason)))
     declared = _declared_samples(head, file)
@@ -164,7 +164,7 @@ def _probe(path: Path, reason: str) -> decoding.Stream:
 
 
 def _head(path: Path) -> bytes:
-    """The first bytes of a file that is there."""
+    """Read the first bytes of a file, after checking that it is one."""
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         if path.exists() and not path.is_dir():
@@ -184,26 +184,26 @@ def _head(path: Path) -> bytes:
 
 
 def _declared_samples(head: bytes, file: soundfile.SoundFile) -> int | None:
-    """Samples that the header promises, where libsndfile quietly takes fewer; None where it does not say."""
+    """Return the samples declared by a header, of which libsndfile may silently read fewer; None if not declared."""
     if head.startswith(b"NIST_1A"):
         found = re.search(rb"^sample_count -i (\d+)", head[:1024], re.MULTILINE)
         return int(found[1]) if found else None
     if not head.startswith(b"RIFF"):
         return None
-    place = 12
-    while place + 8 <= len(head):
-        name, size = head[place : place + 4], int.from_bytes(head[place + 4 : place + 8], "little")
+    offset = 12
+    while offset + 8 <= len(head):
+        name, size = head[offset : offset + 4], int.from_bytes(head[offset + 4 : offset + 8], "little")
         if name == b"data":
-            # programs that write to a pipe leave a size near 2 or 4 GB, or zero
+            # programs that write into a pipe leave a size near 2 or 4 GB, or zero
             block = int.from_bytes(head[32:34], "little") if head[12:16] == b"fmt " else 0
             plain = file.subtype.startswith("PCM") or file.subtype in ("FLOAT", "DOUBLE", "ULAW", "ALAW")
             return size // block if plain and block and size < 0x7FF00000 else None
-        place += 8 + size + size % 2
+        offset += 8 + size + size % 2
     return None
 
 
 def cut_short(path: Path, found: int, declared: int) -> AudioError:
-    """The error of a file that has fewer samples than it says."""
+    """Return the error for a file with fewer samples than declared."""
     return AudioError(
         f"{path}: the file is cut short, {found} of {declared} samples are there. Get it again."
     )

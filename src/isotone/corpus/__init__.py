@@ -1,6 +1,6 @@
 """Corpora: recordings with transcripts and, where there are any, reference times.
 
-Every corpus gives a ``datasets.Dataset`` whose rows have the columns below; audio stays on disk until it is needed.
+Every corpus loads as a ``datasets.Dataset`` with the columns below; audio stays on disk until it is needed.
 """
 
 from __future__ import annotations
@@ -10,23 +10,20 @@ from typing import Any
 
 from isotone.alignment import Alignment, Tier, tier_from_spans
 
-#: Labels that stand for silence, in any corpus; folded phones write ``sil``.
-SILENCE = frozenset({"", "sil", "h#", "pau", "epi", "sp", "spn", "<eps>", "<sil>", "#"})
-
-#: Columns of every corpus. ``audio`` is a path, of which ``start`` to ``end`` seconds are the utterance; ``words``
-#: and ``phones`` hold ``label``, ``start`` and ``end`` (seconds from the utterance's start), empty where unknown.
+#: Columns of every corpus. ``audio`` is a path; the utterance lasts from ``start`` to ``end`` (seconds) in that file.
+#: ``words`` and ``phones`` hold ``label``, ``start`` and ``end`` (seconds from the utterance's start), or nothing.
 COLUMNS = ("id", "audio", "start", "end", "text", "words", "phones", "speaker")
 
 
 def segments_column() -> dict[str, Any]:
-    """The ``datasets`` feature of a tier: parallel lists of labels, starts and ends."""
+    """Return the ``datasets`` feature of a tier: parallel lists of labels, starts and ends."""
     from datasets import List, Value
 
     return {"label": List(Value("string")), "start": List(Value("float64")), "end": List(Value("float64"))}
 
 
 def features() -> Any:
-    """The ``datasets.Features`` of every corpus."""
+    """Return the ``datasets.Features`` of every corpus."""
     from datasets import Features, Value
 
     text = Value("string")
@@ -38,7 +35,7 @@ def features() -> Any:
 
 
 def tier_column(tier: Tier) -> dict[str, list[Any]]:
-    """A tier as a column value."""
+    """Return a tier as a column value."""
     return {
         "label": tier.labels,
         "start": [s.start for s in tier],
@@ -47,7 +44,7 @@ def tier_column(tier: Tier) -> dict[str, list[Any]]:
 
 
 def reference(row: Mapping[str, Any]) -> Alignment:
-    """The reference alignment of a corpus row: tiers ``words`` and ``phones``, those that are known."""
+    """Return the reference alignment of a corpus row: its tiers ``words`` and ``phones``, if known."""
     duration = row["end"] - row["start"]
     tiers = [
         tier_from_spans(

@@ -15,8 +15,8 @@ from isotone.corpus import tier_column
 from isotone.corpus.nxt import Item, Participant, Turn, Words, read_participants, read_turns
 from isotone.corpus.rows import CorpusError, Part, RowCorpus
 
-#: Meetings of dev and eval in the partition "full-corpus-ASR"; a name without a letter at its end stands for
-#: all meetings of a series. All others train.
+#: Meetings of dev and eval in the partition "full-corpus-ASR"; a name without a final letter means all meetings of
+#: a series. All other meetings belong to train.
 DEV = ("ES2011", "IS1008", "TS3004", "IB4001", "IB4002", "IB4003", "IB4004", "IB4010", "IB4011")
 EVAL = ("ES2004", "IS1009", "TS3003", "EN2002")
 
@@ -26,28 +26,28 @@ SPLITS = ("train", "dev", "eval", "test", "all")
 class AMICorpus(RowCorpus):
     """AMI's headset recordings (IHM) with the manual annotations of ``ami_public_manual_1.6.2``.
 
-    An utterance is a segment of a speaker's headset, as it was transcribed. Splits are those of the partition
-    full-corpus-ASR: ``train``, ``dev`` (18 meetings), ``eval`` (16; ``test`` is another name for it), and ``all``.
+    An utterance is a transcribed segment of a speaker's headset. The splits are those of the partition
+    full-corpus-ASR: ``train``, ``dev`` (18 meetings), ``eval`` (16 meetings, also named ``test``), and ``all``.
 
-    Rules for texts, with what :attr:`counts` calls them:
+    Rules for texts, with their names in :attr:`counts`:
 
-    - Punctuation marks are left out (``punctuation``), as are vocal sounds, gaps and everything else that is no
-      word (``other_items``). Segments without a word are no utterances (``segments_without_words``).
-    - Words that were broken off are kept as written (``truncated_words``), or left out with
-      ``truncated: drop``; the audio has them either way.
-    - Spelled letters are written ``T_V_``; the last underscore is taken off (``spelled_words``). A tokenizer says
-      them apart: t v.
-    - The tier of word times is empty for segments in which the time of a word is unknown or lies outside of the
-      segment (``segments_without_word_times``): part of a reference would call right words wrong.
+    - Punctuation (``punctuation``) and everything else that is not a word, such as vocal sounds and gaps
+      (``other_items``), is left out. Segments without words are not utterances (``segments_without_words``).
+    - Truncated words are kept as written (``truncated_words``), or left out with ``truncated: drop``. Either way they
+      are in the audio.
+    - Spelled letters are written ``T_V_``; the last underscore is removed (``spelled_words``). A tokenizer separates
+      them: t v.
+    - The tier of word times is empty for segments in which the time of a word is unknown or outside the segment
+      (``segments_without_word_times``): against a partial reference, correct words would count as errors.
 
-    Letters keep their case; a tokenizer gives them its own.
+    Letters keep their case; tokenizers convert it.
 
     Args:
-        root: Folder of the recordings ``ES2002a/audio/ES2002a.Headset-0.wav``, or one above it, in which there is
+        root: Folder of the recordings ``ES2002a/audio/ES2002a.Headset-0.wav``, or its parent folder, which contains
             ``amicorpus``.
         annotations: Folder with ``words``, ``segments`` and ``corpusResources``. Default: the root, or a folder in
             it whose name begins with ``ami_public_manual`` or is ``annotations``.
-        truncated: ``keep`` or ``drop`` words that were broken off.
+        truncated: ``keep`` or ``drop`` truncated words.
 
     Raises:
         ValueError: no such option for truncated words.
@@ -68,10 +68,10 @@ class AMICorpus(RowCorpus):
         self.truncated = truncated
 
     def parts(self, split: str) -> Iterator[tuple[str, Callable[[], Part]]]:
-        """The headsets of a split, by meeting and agent.
+        """Iterate over the headsets of a split, by meeting and agent.
 
         Raises:
-            FileNotFoundError: no recordings or no annotations where they should be.
+            FileNotFoundError: no recordings or no annotations.
             ValueError: no such split.
         """
         if split not in SPLITS:
@@ -91,7 +91,7 @@ class AMICorpus(RowCorpus):
             )
 
     def sources(self, split: str) -> Sequence[Path]:
-        """The folders of the recordings and of the annotations."""
+        """Return the folders of the recordings and of the annotations."""
         return list(dict.fromkeys(self._folders()))
 
     def _folders(self) -> tuple[Path, Path]:
@@ -103,14 +103,14 @@ class AMICorpus(RowCorpus):
                 f"AMI: no recordings in {self.root}: looked for amicorpus/ES2002a/audio/ES2002a.Headset-0.wav and "
                 "the like, and without amicorpus."
             )
-        places = [self.annotations] if self.annotations else [self.root, self.root / "annotations"]
+        folders = [self.annotations] if self.annotations else [self.root, self.root / "annotations"]
         if not self.annotations:
-            places += sorted(self.root.glob("ami_public_manual*"))
-        found = next((p for p in places if (p / "words").is_dir() and (p / "segments").is_dir()), None)
+            folders += sorted(self.root.glob("ami_public_manual*"))
+        found = next((p for p in folders if (p / "words").is_dir() and (p / "segments").is_dir()), None)
         if found is None:
             raise FileNotFoundError(
                 f"AMI: no annotations: looked for the folders words and segments in "
-                f"{', '.join(str(p) for p in places)}. Unpack ami_public_manual_1.6.2.zip, and name its folder with "
+                f"{', '.join(str(p) for p in folders)}. Unpack ami_public_manual_1.6.2.zip, and name its folder with "
                 "annotations=..."
             )
         return audio, found
@@ -134,7 +134,7 @@ class AMICorpus(RowCorpus):
     def _row(
         self, turn: Turn, items: Sequence[Item], duration: float, counts: Counter[str]
     ) -> dict[str, Any]:
-        """Times, text and tiers of a segment; nothing where it has no words."""
+        """Return the times, text and tiers of a segment; empty for a segment without words."""
         start, end = turn.start, min(turn.end, duration)
         if not 0 <= start < end:
             raise CorpusError(f"no audio lies from {start} s to {turn.end} s; it lasts {duration:.3f} s.")
@@ -166,7 +166,7 @@ class AMICorpus(RowCorpus):
 
 
 def split_of(meeting: str) -> str:
-    """The split of a meeting in the partition full-corpus-ASR: train, dev or eval."""
+    """Return the split of a meeting in the partition full-corpus-ASR: train, dev or eval."""
     series = re.sub(r"[a-z]$", "", meeting)
     return "dev" if series in DEV else "eval" if series in EVAL else "train"
 
@@ -176,7 +176,7 @@ def _by_letter(agent: str) -> Participant:
 
 
 def _spelling(text: str) -> str:
-    """A word as it stands in texts: spelled letters without the last underscore, nothing where nothing is spoken."""
+    """Return a word as it is in texts: without final underscores, and empty if nothing in it is spoken."""
     text = text.rstrip("_")
     return text if any(c.isalnum() for c in text) else ""
 

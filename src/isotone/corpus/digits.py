@@ -4,153 +4,57 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import soundfile
-from numpy.typing import NDArray
 
 from isotone.alignment import Alignment, Segment, Tier
-from isotone.audio import load
+from isotone.corpus.digit_recordings import (
+    HELD_OUT,
+    SAMPLE_RATE,
+    WORDS,
+    Recording,
+    Samples,
+    find_recordings,
+    join_words,
+    read_words,
+)
 from isotone.corpus.folder import SPLITS, FolderCorpus
 from isotone.corpus.rows import Part
 from isotone.files import alone, atomic_folder
 
-#: Hz of the recordings, and of the sequences.
-SAMPLE_RATE = 8000
-
-WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-
-#: Numbers of the recordings of dev and test, as the data set has them for test; all others train.
-HELD_OUT = {"test": range(5), "dev": range(5, 10)}
-
-# Raised when the same options come to make other sequences.
+# Increased whenever the same options make other sequences.
 _REVISION = 1
 
-_FRAME = SAMPLE_RATE // 100
 _MANIFEST = "manifest.json"
-
-Samples = NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class Recording:
-    """One digit by one speaker: ``{digit}_{speaker}_{index}.wav``."""
-
-    path: Path
-    digit: int
-    speaker: str
-    index: int
-
-    @property
-    def split(self) -> str:
-        """Where it belongs, by its number alone."""
-        return next((name for name, indices in HELD_OUT.items() if self.index in indices), "train")
-
-
-def find_recordings(folder: Path) -> tuple[list[Recording], list[tuple[str, str]]]:
-    """The recordings of the data set, by speaker, digit and number, and (name, reason) of other files.
-
-    Args:
-        folder: The data set's folder, or its ``recordings``.
-
-    Raises:
-        FileNotFoundError: no recordings there.
-    """
-    place = folder / "recordings" if (folder / "recordings").is_dir() else folder
-    found, odd = [], []
-    for path in sorted(place.iterdir()) if place.is_dir() else ():
-        match = re.fullmatch(r"(\d)_([^_]+)_(\d+)\.wav", path.name)
-        if match:
-            found.append(Recording(path, int(match[1]), match[2], int(match[3])))
-        elif path.suffix.lower() == ".wav":
-            odd.append((path.name, "its name is not DIGIT_SPEAKER_NUMBER.wav, such as 7_jackson_32.wav."))
-    if not found:
-        raise FileNotFoundError(
-            f"No spoken digits in {place}: looked for DIGIT_SPEAKER_NUMBER.wav, such as 7_jackson_32.wav. Give the "
-            "folder of the Free Spoken Digit Dataset (github.com/Jakobovski/free-spoken-digit-dataset)."
-        )
-    return sorted(found, key=lambda r: (r.speaker, r.digit, r.index)), odd
-
-
-def join_words(
-    words: Sequence[Samples], pauses: Sequence[int], snr_db: float, rng: np.random.Generator
-) -> tuple[Samples, list[tuple[int, int]]]:
-    """Words with pauses around them, under one noise.
-
-    Args:
-        words: Samples ``(N_w,)`` of each word.
-        pauses: Samples before the first word, between words and after the last: one more than words.
-        snr_db: Level of the quietest word over the noise, which is white.
-        rng: Of the noise.
-
-    Returns:
-        The samples ``(N,)``, and the first sample of every word with the one after its last.
-
-    Raises:
-        ValueError: other than one pause more than words.
-    """
-    if len(pauses) != len(words) + 1:
-        raise ValueError(f"{len(words)} words have {len(words) + 1} pauses around them; got {len(pauses)}.")
-    level = min(_rms(word) for word in words) * 10 ** (-snr_db / 20)
-    starts = np.cumsum(pauses[:-1]) + np.cumsum([0, *(len(word) for word in words[:-1])])
-    spans = [(int(start), int(start) + len(word)) for start, word in zip(starts, words)]
-    samples = rng.normal(0.0, level, spans[-1][1] + pauses[-1]).astype(np.float32)
-    for (start, end), word in zip(spans, words):
-        samples[start:end] += word
-    return samples, spans
-
-
-def cut_ends(word: Samples, below_db: float) -> Samples:
-    """A word from the first 10 ms to the last that are at most so far below its level.
-
-    Args:
-        word: Samples ``(N,)``.
-        below_db: What is quieter at the ends is cut: dB below the word's root mean square.
-
-    Returns:
-        Samples ``(N',)``; nothing of a word that is digital silence.
-    """
-    if not word.any():
-        return word[:0]
-    edges = np.arange(0, len(word), _FRAME)
-    power = np.add.reduceat(word.astype(np.float64) ** 2, edges) / np.diff([*edges, len(word)])
-    (loud,) = np.nonzero(power >= (_rms(word) * 10 ** (-below_db / 20)) ** 2)
-    return word[edges[loud[0]] : edges[loud[-1]] + _FRAME]
-
-
-def _rms(samples: Samples) -> float:
-    return float(np.sqrt(np.mean(samples.astype(np.float64) ** 2)))
 
 
 class DigitsCorpus(FolderCorpus):
     """Sequences of digits by one speaker each, joined from the Free Spoken Digit Dataset's recordings.
 
-    The recordings are of single words, and room tone at their ends is cut (:func:`cut_ends`), so a sequence's word
-    times are exact. Its words are one speaker's recordings in random order with pauses between them, before the first
-    and after the last, under low noise (:func:`join_words`); a recording may be in several sequences of its split, and
-    in no other split. As the data set has it, its numbers 0 to 4 are the test split; here 5 to 9 are dev, and the
-    others train.
+    Each recording is a single word. Room tone at its ends is cut, so the word times of a sequence are exact. A sequence
+    consists of recordings of one speaker in random order, with pauses before, between and after them and low noise
+    (:func:`join_words`). A recording may be in several sequences of its split, and in no other split. As in the data
+    set, its numbers 0 to 4 are test; here 5 to 9 are dev, and the others are train.
 
-    The sequences are written once, as recordings with TextGrids that :class:`isotone.corpus.folder.FolderCorpus` reads,
-    into a folder that has a ``manifest.json`` of the options. Other options, and another state of the data set, have
-    folders of their own.
+    The sequences are written once, as recordings with TextGrids for :class:`isotone.corpus.folder.FolderCorpus`, into a
+    folder with a ``manifest.json`` of the options. Each set of options has its own folder; if the data set changes, the
+    sequences are made again.
 
     Args:
-        root: The data set's folder, with ``recordings`` in it.
+        root: The data set's folder, which contains ``recordings``.
         cache: Folder for the sequences.
         length: Fewest and most words of a sequence.
-        train, dev, test: Sequences of the splits.
-        pause_s: Longest pause, in seconds; they are uniform from 0.
+        train, dev, test: Numbers of sequences.
+        pause_s: Longest pause, in seconds; pauses are uniform from 0.
         adjoining: Share of the words that follow the word before without a pause.
-        trim_db: What is so far below a recording's level is cut at its ends.
+        trim_db: Threshold for cutting the ends of recordings, in dB below their level.
         snr_db: Level of a sequence's quietest word over its noise.
-        seed: Decides on everything random.
+        seed: Seed of all random choices.
 
     Raises:
         ValueError: an option outside its range.
@@ -189,15 +93,15 @@ class DigitsCorpus(FolderCorpus):
         super().__init__(Path(cache).expanduser() / key)
 
     def sources(self, split: str) -> Sequence[Path]:
-        """The data set, and the sequences made of it."""
+        """Return the folders of the data set and of the sequences."""
         return [self.recordings, self.root]
 
     def parts(self, split: str) -> Iterator[tuple[str, Callable[[], Part]]]:
-        """The sequences of a split, which are made if need be, and what of the data set could not be used.
+        """Iterate over the sequences of a split, which are made if necessary, and the unusable recordings.
 
         Raises:
             FileNotFoundError: no recordings at the root.
-            ValueError: no such split, or none of the recordings are for it.
+            ValueError: no such split, or no recordings for it.
         """
         skipped = self._make()
         yield from super().parts(split)
@@ -205,12 +109,12 @@ class DigitsCorpus(FolderCorpus):
             yield name, partial(Part, skipped=[(id, reason) for id, reason in skipped[name]])
 
     def _make(self) -> dict[str, list[tuple[str, str]]]:
-        """Write the sequences, or find them there; (name, reason) of what was left out, by split."""
+        """Write the sequences unless they exist; return (name, reason) of recordings left out, by split."""
         found, odd = find_recordings(self.recordings)
         files = [(r.path.name, r.path.stat()) for r in found]
         state = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in files]
         made = {"revision": _REVISION, "options": self._options, "recordings": _digest([state, odd])}
-        with alone(self.root):  # of runs that begin together one makes them, the others find them
+        with alone(self.root):  # of runs that begin together one makes them; the others wait and find them
             there = _read_manifest(self.root)
             if {k: there.get(k) for k in made} == made:
                 skipped: dict[str, list[tuple[str, str]]] = there["skipped"]
@@ -225,8 +129,8 @@ class DigitsCorpus(FolderCorpus):
         return skipped
 
     def _write(self, folder: Path, split: str, recordings: Sequence[Recording]) -> list[tuple[str, str]]:
-        """Write the sequences of a split; (name, reason) of the recordings that cannot be used."""
-        words, skipped = _read(recordings, self._options["trim_db"])
+        """Write the sequences of a split; return (name, reason) of unusable recordings."""
+        words, skipped = read_words(recordings, self._options["trim_db"])
         if not words:
             raise ValueError(
                 f"{self.recordings} has no recordings for the split {split!r}, which takes those with the numbers "
@@ -240,7 +144,7 @@ class DigitsCorpus(FolderCorpus):
             own = [r for r in words if r.speaker == speaker]
             deck = decks[speaker]
             count = int(rng.integers(self._options["length"][0], self._options["length"][1] + 1))
-            while len(deck) < count:  # so that every recording is heard about as often
+            while len(deck) < count:  # a new shuffled deck, so that all recordings are used equally often
                 deck += [own[i] for i in rng.permutation(len(own))]
             chosen, decks[speaker] = deck[:count], deck[count:]
             samples, spans = join_words(
@@ -250,7 +154,7 @@ class DigitsCorpus(FolderCorpus):
         return skipped
 
     def _pauses(self, words: int, rng: np.random.Generator) -> list[int]:
-        """Samples before, between and after so many words."""
+        """Draw the pauses before, between and after a number of words, in samples."""
         longest = round(self._options["pause_s"] * SAMPLE_RATE)
         pauses = rng.integers(0, longest + 1, words + 1)
         inner = rng.random(words + 1) < self._options["adjoining"]
@@ -259,29 +163,12 @@ class DigitsCorpus(FolderCorpus):
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
-    """What the sequences of a folder were made of; nothing where there are none, or it cannot be read."""
+    """Read the manifest of a folder of sequences; empty if there is none, or it cannot be read."""
     try:
         found: dict[str, Any] = json.loads((folder / _MANIFEST).read_text("utf-8"))
     except (OSError, ValueError):
         return {}
     return found
-
-
-def _read(
-    recordings: Sequence[Recording], trim_db: float
-) -> tuple[dict[Recording, Samples], list[tuple[str, str]]]:
-    words, skipped = {}, []
-    for recording in recordings:
-        try:
-            samples = cut_ends(load(recording.path, SAMPLE_RATE), trim_db)
-        except ValueError as error:
-            skipped.append((recording.path.name, str(error)))
-            continue
-        if len(samples):
-            words[recording] = samples
-        else:
-            skipped.append((recording.path.name, "it is silent."))
-    return words, skipped
 
 
 def _save(

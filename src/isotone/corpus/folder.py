@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from isotone.alignment import Tier, tier_from_spans
+from isotone.alignment import SILENCE, Tier, tier_from_spans
 from isotone.audio import AUDIO_SUFFIXES, DECODED_SUFFIXES, info, without_copies
-from isotone.corpus import SILENCE
 from isotone.corpus.rows import Part, RowCorpus, recording_row
 from isotone.format.tier_names import find_tier
+
+log = logging.getLogger(__name__)
 
 MEDIA_SUFFIXES = AUDIO_SUFFIXES | DECODED_SUFFIXES
 TEXT_SUFFIXES = (".txt", ".lab")
 SPLITS = ("train", "dev", "test")
 
-#: Names of folders that are the splits.
+#: Names of folders that are splits.
 SPLIT_FOLDERS = {
     "train": "train", "training": "train", "dev": "dev", "valid": "dev", "validation": "dev", "test": "test",
 }  # fmt: skip
@@ -28,18 +30,19 @@ SPLIT_FOLDERS = {
 class FolderCorpus(RowCorpus):
     """Recordings with a ``.txt``, ``.lab`` or ``.TextGrid`` of the same name beside each, in nested folders.
 
-    What libsndfile does not read, films among it, is decoded where ffmpeg or torchcodec is; beside plain audio of its
-    name it is left alone. A TextGrid gives times from its tiers ``words`` and ``phones`` (by any name that
-    :func:`isotone.format.tier_names.find_tier` knows; others are ignored), and the text where there is no text file. An
-    utterance's id is its path below the root without the file's ending, and its speaker the folder that it is in.
+    Files that libsndfile cannot read, such as films, are decoded if ffmpeg or torchcodec is installed; they are ignored
+    beside plain audio of the same name. A TextGrid gives times from its tiers ``words`` and ``phones``, and the text if
+    there is no text file. (Tiers may have any name that :func:`isotone.format.tier_names.find_tier` knows; others are
+    ignored.) Of a ``.txt`` and a ``.lab`` file the ``.txt`` is read, with a warning. An utterance's id is its path
+    below the root without the suffix; its speaker is the name of its folder.
 
-    The splits are the folders ``train``, ``dev`` (or ``valid``, ``validation``) and ``test`` directly below
-    the root; what is outside of them is in ``all`` only. Without such folders an utterance's id decides, and
-    adding recordings moves none of the others.
+    The splits are the folders ``train``, ``dev`` (or ``valid``, ``validation``) and ``test`` directly below the root;
+    recordings outside of them are in ``all`` only. Without such folders the id of an utterance decides, so that new
+    recordings do not move the others.
 
     Args:
         root: The folder.
-        test_share: Share of the utterances in ``test``, and again in ``dev``, where no folders say so.
+        test_share: Share of the utterances in ``test``, and again in ``dev``, if there are no folders of splits.
 
     Raises:
         ValueError: ``test_share`` is not from 0 to 0.5.
@@ -52,7 +55,7 @@ class FolderCorpus(RowCorpus):
         self.test_share = test_share
 
     def parts(self, split: str) -> Iterator[tuple[str, Callable[[], Part]]]:
-        """The recordings of a split (``train``, ``dev``, ``test`` or ``all``), in sorted order.
+        """Iterate over the recordings of a split (``train``, ``dev``, ``test`` or ``all``), in sorted order.
 
         Raises:
             FileNotFoundError: no such folder, or no recordings in it.
@@ -65,12 +68,27 @@ class FolderCorpus(RowCorpus):
         if named and split != "all" and split not in named:
             there = ", ".join(sorted(str(n) for n in named))
             raise ValueError(f"{self.root} has no folder for the split {split!r}; it has {there}, and all.")
-        for id, files in recordings.items():
-            if split in ("all", self._folder_split(id) if named else self._hash_split(id)):
-                yield id, partial(self._part, id, files)
+        chosen = {
+            id: files
+            for id, files in recordings.items()
+            if split in ("all", self._folder_split(id) if named else self._hash_split(id))
+        }
+        self._warn_of_unread(chosen)
+        for id, files in chosen.items():
+            yield id, partial(self._part, id, files)
+
+    def _warn_of_unread(self, recordings: Mapping[str, Mapping[str, Path]]) -> None:
+        """Log that recordings have several transcripts, of which one is read."""
+        texts = [[files[s].name for s in TEXT_SUFFIXES if s in files] for files in recordings.values()]
+        if several := [names for names in texts if len(names) > 1]:
+            read, *unread = several[0]
+            more = f" (and the like for {len(several) - 1} more)" if len(several) > 1 else ""
+            log.warning(
+                "%s: a transcript is %s, not %s beside it%s.", self._where, read, " or ".join(unread), more
+            )
 
     def _recordings(self) -> dict[str, dict[str, Path]]:
-        """For every id its files, by suffix in lower case."""
+        """Return the files of every id, by suffix in lower case."""
         if not self.root.is_dir():
             raise FileNotFoundError(f"No folder {self.root}.")
         found: dict[str, dict[str, Path]] = {}
@@ -96,8 +114,8 @@ class FolderCorpus(RowCorpus):
 
     def _hash_split(self, id: str) -> str:
         digest = hashlib.blake2b(id.encode("utf-8", "surrogateescape"), digest_size=8).digest()
-        place = int.from_bytes(digest, "big") / 2**64
-        return "test" if place < self.test_share else "dev" if place < 2 * self.test_share else "train"
+        draw = int.from_bytes(digest, "big") / 2**64  # uniform in [0, 1)
+        return "test" if draw < self.test_share else "dev" if draw < 2 * self.test_share else "train"
 
     def _part(self, id: str, files: Mapping[str, Path]) -> Part:
         return Part([self._row(id, files)])
@@ -131,7 +149,7 @@ def _read_text(path: Path) -> str:
 
 
 def _read_textgrid(path: Path, duration: float) -> dict[str, Tier]:
-    """Tiers ``words`` and ``phones``, those that there are; silent words are gaps."""
+    """Read the tiers ``words`` and ``phones``, if the file has them; silent words become gaps."""
     from isotone.format.reading import decode
     from isotone.registries import formats
 

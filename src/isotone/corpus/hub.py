@@ -13,37 +13,37 @@ from isotone.audio import info
 from isotone.corpus.rows import CorpusError, Part, RowCorpus, recording_row
 from isotone.files import atomic_write, safe_name
 
-#: Columns of a data set by what they are here; ``audio`` and ``text`` have to be there.
+#: Columns of a data set by their meaning here; ``audio`` and ``text`` are required.
 COLUMNS = {"audio": "audio", "text": "text", "id": "id", "speaker": "speaker_id"}
 
-#: Local files that are data sets by themselves, with the reader of ``datasets`` for each.
+#: Suffixes of single files that are data sets, with the reader of ``datasets`` for each.
 READERS = {".parquet": "parquet", ".arrow": "arrow"}
 
-# Files in a folder of the cache.
-_FILES_A_FOLDER = 1000
+# Files per folder of the cache.
+_FILES_PER_FOLDER = 1000
 
 
 class HubCorpus(RowCorpus):
-    """Any data set of the Hugging Face hub with audio and text, and the same files on this machine.
+    """Any data set with audio and text, from the Hugging Face hub or from local files of the same formats.
 
-    The data is read as a stream, once. Audio that comes inside the data's own files (parquet, arrow) is copied out as
-    it is, one file an utterance, because training reads utterances in random order, and no recording is to be held in
-    memory: the copy takes as much disk as the data set. Audio that has files of its own stays where it is.
+    The data is read once, as a stream. Audio inside the data's own files (parquet, arrow) is copied unchanged into one
+    file per utterance: training reads utterances in random order, and does not hold them in memory. The copy takes
+    as much disk as the data set. Audio in separate files is not copied.
 
-    Texts are left as they are. A data set that is read again (without a manifest) copies nothing again.
+    Texts are not changed. Reading a data set again (without a manifest) does not copy it again.
 
     Args:
-        source: Id on the hub (``openslr/librispeech_asr``); or a file ``.parquet`` or ``.arrow``, which is the split
-            ``train``; or a folder: of ``save_to_disk``, or of parquet files named after their splits. (For folders of
-            plain recordings there is :class:`isotone.corpus.folder.FolderCorpus`.)
-        config: Name of the data set's configuration (``clean``), where it has several.
-        columns: Names of its columns ``audio``, ``text``, ``id`` and ``speaker``, where they differ from ``audio``,
-            ``text``, ``id`` and ``speaker_id``. Without a column of ids, rows are numbered.
-        revision: Commit or tag on the hub. Without one a manifest keeps to what it was made of.
-        root: Folder for the copied audio, in which every source has a folder of its own.
+        source: An id on the hub (``openslr/librispeech_asr``); or a file ``.parquet`` or ``.arrow``, which is the split
+            ``train``; or a folder of ``save_to_disk`` or of parquet files named after their splits. (For folders of
+            plain recordings use :class:`isotone.corpus.folder.FolderCorpus`.)
+        config: Name of the data set's configuration (``clean``), if it has several.
+        columns: Names of its columns ``audio``, ``text``, ``id`` and ``speaker``, if they are not ``audio``, ``text``,
+            ``id`` and ``speaker_id``. Without a column of ids, rows are numbered.
+        revision: Commit or tag on the hub. Default: the current one, until a manifest is made.
+        root: Folder for the copied audio; every source has its own folder in it.
 
     Raises:
-        ValueError: columns of other kinds.
+        ValueError: unknown keys in ``columns``.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class HubCorpus(RowCorpus):
         self.revision = revision
 
     def parts(self, split: str) -> Iterator[tuple[str, Callable[[], Part]]]:
-        """The rows of a split, as they come.
+        """Iterate over the rows of a split, in their order.
 
         Raises:
             FileNotFoundError: no such file or folder, or no such data set on the hub.
@@ -85,16 +85,16 @@ class HubCorpus(RowCorpus):
         folder = self.root / safe_name(split)
         for number, row in enumerate(rows):
             id = str(row.get(self.columns["id"], f"{number:07d}"))
-            place = folder / f"{number // _FILES_A_FOLDER:05d}" / f"{number:07d}-{safe_name(id)}"
-            yield id, partial(self._part, id, row, place)
+            stem = folder / f"{number // _FILES_PER_FOLDER:05d}" / f"{number:07d}-{safe_name(id)}"
+            yield id, partial(self._part, id, row, stem)
 
     def sources(self, split: str) -> Sequence[Path]:
-        """The file or the folder, where the data is on this machine, and the copied audio."""
+        """Return the local file or folder, if there is one, and the folder of the copied audio."""
         local = Path(self.source)
         return [*([local] if local.exists() else []), self.root / safe_name(split)]
 
     def _open(self, split: str) -> Any:
-        """The rows, as a ``datasets.IterableDataset``."""
+        """Open the rows as a ``datasets.IterableDataset``."""
         from datasets import DatasetDict, load_dataset, load_from_disk
         from datasets.exceptions import DatasetNotFoundError
 
@@ -120,24 +120,24 @@ class HubCorpus(RowCorpus):
                 f"No data set {self.source!r}: there is no such file or folder, and the hub answered: {error}"
             ) from error
 
-    def _part(self, id: str, row: Mapping[str, Any], place: Path) -> Part:
+    def _part(self, id: str, row: Mapping[str, Any], stem: Path) -> Part:
         text = row[self.columns["text"]]
         if not isinstance(text, str) or not text.strip():
             raise CorpusError(f"its text is {text!r}; expected words.")
-        path = _audio_file(row[self.columns["audio"]], place)
+        path = _audio_file(row[self.columns["audio"]], stem)
         speaker = row.get(self.columns["speaker"])
         name = "" if speaker is None else str(speaker)
         return Part([recording_row(id, path, info(path).seconds, text, name)])
 
 
-def _audio_file(value: Mapping[str, Any] | None, place: Path) -> Path:
-    """A file with the audio of a row: its own, or ``place`` with the suffix of its name."""
+def _audio_file(value: Mapping[str, Any] | None, stem: Path) -> Path:
+    """Return the audio file of a row: its own, or a copy at ``stem`` with the suffix of its name."""
     data, name = (value or {}).get("bytes"), (value or {}).get("path") or ""
     if data is None:
         if not name or not Path(name).is_file():
             raise CorpusError(f"no audio: neither bytes nor a file on this machine (its path is {name!r}).")
         return Path(name)
-    path = place.with_name(safe_name(place.name + Path(name).suffix))
+    path = stem.with_name(safe_name(stem.name + Path(name).suffix))
     if not path.is_file() or path.stat().st_size != len(data):
         with atomic_write(path, "wb") as file:
             file.write(data)

@@ -1,4 +1,4 @@
-"""How synthetic corpora are laid out on disk: in the files of real ones."""
+"""Layouts of synthetic corpora on disk: the files of real corpora."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from isotone.corpus.voices import SAMPLE_RATE, Utterance
 
 
 class Layout(ABC):
-    """Writes utterances in the files of a corpus.
+    """Writer of utterances in the files of a corpus.
 
     Args:
         root: An empty folder.
-        train: Names of the speakers who train.
-        test: Names of the speakers of dev and test: in turn of test and of dev.
+        train: Names of the speakers of train.
+        test: Names of the speakers of test and dev, alternating.
     """
 
     def __init__(self, root: Path, train: Sequence[str], test: Sequence[str]) -> None:
@@ -32,10 +32,10 @@ class Layout(ABC):
 
     @abstractmethod
     def add(self, utterance: Utterance) -> None:
-        """Write an utterance, or keep it until there is more to write."""
+        """Write an utterance, or keep it until :meth:`finish`."""
 
     def finish(self) -> None:
-        """Write what was kept."""
+        """Write the utterances that were kept."""
         return
 
 
@@ -62,7 +62,7 @@ class TimitLayout(Layout):
 class LibriSpeechLayout(Layout):
     """``LibriSpeech/train-clean-100/1000/100000/1000-100000-0000.flac``, and ``.trans.txt`` for every chapter.
 
-    Speakers have numbers, and chapters of 20 utterances. The other parts are ``dev-clean`` and ``test-clean``.
+    Speakers have numbers, and chapters of 20 utterances each. The other parts are ``dev-clean`` and ``test-clean``.
     """
 
     chapter: ClassVar[int] = 20
@@ -70,15 +70,15 @@ class LibriSpeechLayout(Layout):
     def __init__(self, root: Path, train: Sequence[str], test: Sequence[str]) -> None:
         super().__init__(root, train, test)
         self._numbers = {name: 1000 + i for i, name in enumerate([*self.train, *self.dev, *self.test])}
-        self._said: dict[str, int] = {}
+        self._spoken: dict[str, int] = {}
         self._lines: dict[Path, list[str]] = {}
 
     def add(self, utterance: Utterance) -> None:
-        """Write the audio of an utterance, and keep its text for the chapter's file."""
+        """Write the audio of an utterance, and keep its text for the chapter."""
         name = utterance.speaker
         part = "train-clean-100" if name in self.train else "dev-clean" if name in self.dev else "test-clean"
-        count = self._said.get(name, 0)
-        self._said[name] = count + 1
+        count = self._spoken.get(name, 0)
+        self._spoken[name] = count + 1
         speaker, chapter = self._numbers[name], self._numbers[name] * 100 + count // self.chapter
         folder = self.root / "LibriSpeech" / part / str(speaker) / str(chapter)
         folder.mkdir(parents=True, exist_ok=True)
@@ -88,34 +88,34 @@ class LibriSpeechLayout(Layout):
         self._lines.setdefault(folder / f"{speaker}-{chapter}.trans.txt", []).append(f"{id} {text}\n")
 
     def finish(self) -> None:
-        """Write the chapters' texts."""
+        """Write the texts of the chapters."""
         for path, lines in self._lines.items():
             path.write_text("".join(lines), "utf-8")
 
 
 @dataclass
 class _Group:
-    """People who meet, and what they said in the meeting that is under way.
+    """Participants of a series of meetings, and the utterances of the current meeting.
 
     Attributes:
-        series: Name of their meetings, which a letter follows.
-        people: In the order of their letters.
-        said: (first sample, utterance) in order.
+        series: Name of their meetings, without the final letter.
+        people: Names, in the order of their agent letters.
+        utterances: (first sample, utterance) in order.
         size: Samples so far; a meeting begins with a second of silence.
     """
 
     series: str
     people: list[str]
     meetings: int = 0
-    said: list[tuple[int, Utterance]] = field(default_factory=list)
+    utterances: list[tuple[int, Utterance]] = field(default_factory=list)
     size: int = SAMPLE_RATE
 
 
 class AMILayout(Layout):
     """``amicorpus/ES2002a/audio/ES2002a.Headset-0.wav``, and ``ami_public_manual_1.6.2`` with its XML beside it.
 
-    About four speakers meet, several times. They speak in turn; sometimes one begins before the other has ended. In
-    a headset is its speaker's voice alone. Meetings have the names of meetings that train, or are dev or eval.
+    Groups of about four speakers meet several times. They take turns; some turns begin before the last one has ended.
+    A headset records its speaker alone. Meetings have names of real meetings of train, dev or eval.
     """
 
     _SERIES: ClassVar[dict[str, tuple[str, ...]]] = {
@@ -143,37 +143,37 @@ class AMILayout(Layout):
         """Keep an utterance until its meeting is long enough to be written."""
         group = self._groups[utterance.speaker]
         start = group.size + round(self._PAUSE_S * SAMPLE_RATE)
-        if len(group.said) % 3 == 2 and group.said[-1][1].speaker != utterance.speaker:
+        if len(group.utterances) % 3 == 2 and group.utterances[-1][1].speaker != utterance.speaker:
             start = group.size - round(self._OVERLAP_S * SAMPLE_RATE)
-        group.said.append((start, utterance))
+        group.utterances.append((start, utterance))
         group.size = max(group.size, start + len(utterance.samples))
         if group.size >= self._MEETING_S * SAMPLE_RATE and group.meetings < 25:
             self._write(group)
 
     def finish(self) -> None:
-        """Write the last meeting of every group, and who took part in which."""
+        """Write the last meeting of every group, and the participants of all meetings."""
         for group in {g.series: g for g in self._groups.values()}.values():
-            if group.said:
+            if group.utterances:
                 self._write(group)
         _write_xml(self._annotations / "corpusResources" / "meetings.xml", "meetings", self._meetings)
 
     def _write(self, group: _Group) -> None:
-        """Write a meeting's recordings and annotations, and begin the next one."""
+        """Write the recordings and annotations of a meeting, and begin the next one."""
         name = f"{group.series}{chr(ord('a') + group.meetings)}"
         channels = list(range(len(group.people)))
         if group.meetings % 2:
-            channels.reverse()  # headsets are not always handed out by letter
+            channels.reverse()  # in real meetings, too, channels do not always follow the letters
         speakers = []
         for number, (person, channel) in enumerate(zip(group.people, channels)):
             agent = chr(ord("A") + number)
-            said = [(start, u) for start, u in group.said if u.speaker == person]
+            own = [(start, u) for start, u in group.utterances if u.speaker == person]
             samples = np.zeros(group.size, np.int16)
-            for start, utterance in said:
+            for start, utterance in own:
                 samples[start : start + len(utterance.samples)] = utterance.samples
             wav = self.root / "amicorpus" / name / "audio" / f"{name}.Headset-{channel}.wav"
             wav.parent.mkdir(parents=True, exist_ok=True)
             soundfile.write(wav, samples, SAMPLE_RATE, subtype="PCM_16")
-            words, segments = _annotations(f"{name}.{agent}", said)
+            words, segments = _annotations(f"{name}.{agent}", own)
             for kind, root, lines in (("words", "words", words), ("segments", "segs", segments)):
                 path = self._annotations / kind / f"{name}.{agent}.{kind}.xml"
                 _write_xml(path, f"{name}.{agent}.{root}", lines)
@@ -182,11 +182,11 @@ class AMILayout(Layout):
                 f'<speaker nite:id="{id}" channel="{channel}" nxt_agent="{agent}" global_name="{person}"/>'
             )
         self._meetings += [f'<meeting nite:id="meet_{name}" observation="{name}">', *speakers, "</meeting>"]
-        group.meetings, group.said, group.size = group.meetings + 1, [], SAMPLE_RATE
+        group.meetings, group.utterances, group.size = group.meetings + 1, [], SAMPLE_RATE
 
 
-def _annotations(name: str, said: Sequence[tuple[int, Utterance]]) -> tuple[list[str], list[str]]:
-    """The elements of a speaker's words file and segments file."""
+def _annotations(name: str, utterances: Sequence[tuple[int, Utterance]]) -> tuple[list[str], list[str]]:
+    """Return the XML elements of a speaker's words file and segments file."""
     words: list[str] = []
     segments: list[str] = []
 
@@ -194,7 +194,7 @@ def _annotations(name: str, said: Sequence[tuple[int, Utterance]]) -> tuple[list
         times = f'starttime="{_seconds(start)}" endtime="{_seconds(end)}"'
         words.append(f'<w nite:id="{name}.words{len(words)}" {times}{more}>{escape(text)}</w>')
 
-    for number, (first, utterance) in enumerate(said):
+    for number, (first, utterance) in enumerate(utterances):
         begin = len(words)
         for mark in utterance.words:
             word(mark.label, first + mark.start, first + mark.end)

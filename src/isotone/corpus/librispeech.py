@@ -10,12 +10,12 @@ from pathlib import Path
 from isotone.audio import info
 from isotone.corpus.rows import CorpusError, Part, RowCorpus, recording_row
 
-#: The corpus's parts, each a folder (and an archive) of its own.
+#: Parts of the corpus; each is a folder and an archive.
 PARTS = (
     "train-clean-100", "train-clean-360", "train-other-500", "dev-clean", "dev-other", "test-clean", "test-other",
 )  # fmt: skip
 
-#: The parts of every split.
+#: The parts of each split.
 SPLITS: dict[str, tuple[str, ...]] = {
     "train-100": PARTS[:1],
     "train-360": PARTS[1:2],
@@ -30,28 +30,28 @@ _LINE = re.compile(r"(\d+-\d+-\d+)\s+(\S.*)")
 class LibriSpeechCorpus(RowCorpus):
     """LibriSpeech as it comes from OpenSLR: ``train-clean-100/SPEAKER/CHAPTER/SPEAKER-CHAPTER-NUMBER.flac``.
 
-    Splits: ``train-100``, ``train-360``, ``train-460`` and ``train-960`` (the hours of training speech, by custom:
-    460 and 960 are the first two and all three parts of it), and every part by its own name: ``dev-clean``,
-    ``dev-other``, ``test-clean``, ``test-other``, ``train-clean-100`` ...
+    The splits are named by hours of training speech: ``train-100``, ``train-360``, ``train-460`` (the first two parts)
+    and ``train-960`` (all three). Every part is a split by its own name as well: ``dev-clean``, ``dev-other``,
+    ``test-clean``, ``test-other``, ``train-clean-100`` ...
 
-    Texts are left as the corpus has them: upper case, letters and apostrophes, without punctuation; a tokenizer
-    gives them its case. There are no times.
+    Texts are not changed: upper case, letters and apostrophes, no punctuation; tokenizers convert the case. There are
+    no times.
 
     Args:
-        root: The folder ``LibriSpeech`` or the one above it.
+        root: The folder ``LibriSpeech`` or its parent folder.
 
     Attributes:
-        counts: ``words``, and ``words_with_other_characters`` than A to Z and the apostrophe (none in the official
+        counts: ``words``, and ``words_with_other_characters`` than A to Z and the apostrophe (0 in the official
             corpus).
     """
 
     title = "LibriSpeech"
 
     def parts(self, split: str) -> Iterator[tuple[str, Callable[[], Part]]]:
-        """The chapters of a split, by part, speaker and number.
+        """Iterate over the chapters of a split, by part, speaker and number.
 
         Raises:
-            FileNotFoundError: a part of the split is not there.
+            FileNotFoundError: a part of the split is missing.
             ValueError: no such split.
         """
         for folder in self.sources(split):
@@ -64,18 +64,18 @@ class LibriSpeechCorpus(RowCorpus):
                 yield f"{speaker}-{number}", partial(_read_chapter, chapter, f"{speaker}-{number}")
 
     def sources(self, split: str) -> Sequence[Path]:
-        """The folders of a split's parts; raises as :meth:`parts` does."""
+        """Return the folders of a split's parts; raises as :meth:`parts`."""
         if split not in SPLITS:
             raise ValueError(f"LibriSpeech has no split {split!r}; it has {', '.join(SPLITS)}.")
         return [self._folder(part) for part in SPLITS[split]]
 
     def _folder(self, part: str) -> Path:
-        places = [self.root / part, self.root / "LibriSpeech" / part]
-        if found := next((p for p in places if p.is_dir()), None):
+        folders = [self.root / part, self.root / "LibriSpeech" / part]
+        if found := next((p for p in folders if p.is_dir()), None):
             return found
-        there = [p for p in PARTS if any((place.parent / p).is_dir() for place in places)]
+        there = [p for p in PARTS if any((folder.parent / p).is_dir() for folder in folders)]
         raise FileNotFoundError(
-            f"LibriSpeech: no folder {places[0]} or {places[1]}; of its parts there {'is' if there else 'are'} "
+            f"LibriSpeech: no folder {folders[0]} or {folders[1]}; of its parts there {'is' if there else 'are'} "
             f"{', '.join(there) or 'none'}. Get {part}.tar.gz from https://www.openslr.org/12 and unpack it there."
         )
 
@@ -85,7 +85,7 @@ def _numbered(folder: Path) -> list[Path]:
 
 
 def _read_chapter(folder: Path, name: str) -> Part:
-    """A chapter's utterances in order; lines that are none and recordings that are missing are left out."""
+    """Read the utterances of a chapter in order; malformed lines and lines without recordings are skipped."""
     texts = folder / f"{name}.trans.txt"
     part = Part()
     recordings = {p.stem: p for p in folder.glob("*.flac")}

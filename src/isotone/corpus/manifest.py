@@ -1,4 +1,4 @@
-"""Prepared manifests: the rows of a corpus, written once, and memory-mapped from then on."""
+"""Manifests: the rows of a corpus, written once and memory-mapped from then on."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: What a manifest's folder holds: the rows, in the files of ``datasets.Dataset.save_to_disk``, and what they are.
+#: Contents of a manifest's folder: the rows, saved by ``datasets.Dataset.save_to_disk``, and a description.
 ROWS = "rows"
 HEAD = "manifest.json"
 
 
 class DamagedManifest(ValueError):
-    """A manifest is not whole; the message says what is wrong with it."""
+    """A manifest is damaged; the message says how."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Prepared:
     """A split of a corpus.
 
     Attributes:
-        rows: With the columns of :data:`isotone.corpus.COLUMNS`; they stay on disk until they are asked for.
-        skipped: (id, reason) of what the corpus left out.
-        counts: What its rules for texts did, by name.
+        rows: Rows with the columns of :data:`isotone.corpus.COLUMNS`, memory-mapped.
+        skipped: (id, reason) of the utterances that were left out.
+        counts: Counts of the corpus's rules for texts, by name.
     """
 
     rows: Dataset
@@ -50,17 +50,17 @@ class Prepared:
 def load_splits(
     data: str | Mapping[str, Any], splits: Mapping[str, str | None], folder: Path
 ) -> dict[str, Prepared]:
-    """The splits of a recipe, from manifests where there are any.
+    """Load the splits of a recipe, from manifests if they are current.
 
     Args:
-        data: The corpus: its name and its options; ``manifest`` among them is the folder of the manifests, which
-            several runs may share.
-        splits: The corpus's split for every name (``train``, ``dev``, ``test``); those without one are left out.
-        folder: The run's folder: its ``manifests`` are where ``data`` names no other, and ``corpus.json`` in it says
-            how much there is of every split, and what was left out or changed.
+        data: Name and options of the corpus. The option ``manifest`` is the folder of the manifests, which several runs
+            may share.
+        splits: The corpus's split for every name (``train``, ``dev``, ``test``); names with None are left out.
+        folder: The run's folder. Manifests are in its folder ``manifests`` unless ``data`` names another; its file
+            ``corpus.json`` gets a :func:`summary` of every split.
 
     Raises:
-        FileNotFoundError: the corpus is not where it should be.
+        FileNotFoundError: the corpus was not found.
         ValueError: no such split.
     """
     settings: dict[str, Any] = {"name": data} if isinstance(data, str) else {**data}
@@ -72,7 +72,7 @@ def load_splits(
 
 
 def summary(split: Prepared) -> dict[str, Any]:
-    """How much there is of a split: utterances, hours, speakers, those left out, and the counts of its texts."""
+    """Summarise a split: numbers of utterances, hours and speakers, utterances left out, and counts of text rules."""
     columns = split.rows.with_format("numpy")
     hours = float((columns["end"][:] - columns["start"][:]).sum()) / 3600
     return {
@@ -85,20 +85,20 @@ def summary(split: Prepared) -> dict[str, Any]:
 
 
 def prepare(spec: Mapping[str, Any], split: str, folder: Path) -> Prepared:
-    """One split of a corpus, written to a manifest the first time.
+    """Load a split of a corpus, and write it to a manifest the first time.
 
-    A manifest holds until something changes of: the corpus's name and options, the split, the source file of its
-    class, this package's version, and the names, sizes and times of change of the files it is read from (what
-    ``sources(split)`` of the corpus names; of a corpus without such a method, what its attribute ``root`` names).
-    One that is damaged is made again, with a warning.
+    A manifest is current until one of these changes: the corpus's name and options, the split, the source file of its
+    class, this package's version, and the names, sizes and modification times of the files it is read from. These are
+    below the corpus's ``sources(split)``, or below its attribute ``root`` if it has no such method. A damaged manifest
+    is made again, with a warning.
 
     Args:
         spec: Name and options of the corpus.
         split: The split.
-        folder: Where manifests are kept, each in a folder of its own.
+        folder: Folder of the manifests, each in a folder of its own.
 
     Raises:
-        FileNotFoundError: the corpus is not where it should be.
+        FileNotFoundError: the corpus was not found.
         ValueError: no such split.
     """
     from datasets import load_from_disk
@@ -106,57 +106,57 @@ def prepare(spec: Mapping[str, Any], split: str, folder: Path) -> Prepared:
     corpus = corpora.create(spec)
     options = json.dumps(dict(spec), sort_keys=True, default=str)
     key = hashlib.sha256(f"{options} {split}".encode()).hexdigest()[:12]
-    place = folder / f"{safe_name(str(spec['name']))}-{safe_name(split)}-{key}"
-    with alone(place):  # of runs that begin together one prepares, the others find it ready
-        if head := _current(place, _fingerprint(corpus, split, folder)):
+    manifest = folder / f"{safe_name(str(spec['name']))}-{safe_name(split)}-{key}"
+    with alone(manifest):  # of runs that begin together one prepares; the others wait and find it
+        if head := _current(manifest, _fingerprint(corpus, split, folder)):
             skipped = [(id, reason) for id, reason in head["skipped"]]
-            return Prepared(load_from_disk(str(place / ROWS)), skipped, head["counts"])
+            return Prepared(load_from_disk(str(manifest / ROWS)), skipped, head["counts"])
         rows = corpus.load(split)
         skipped, counts = list(getattr(corpus, "skipped", [])), dict(getattr(corpus, "counts", {}))
         head = {"fingerprint": _fingerprint(corpus, split, folder), "counts": counts, "skipped": skipped}
-        _write(place, rows, head)
-        return Prepared(load_from_disk(str(place / ROWS)), skipped, counts)
+        _write(manifest, rows, head)
+        return Prepared(load_from_disk(str(manifest / ROWS)), skipped, counts)
 
 
-def _write(place: Path, rows: Dataset, head: Mapping[str, Any]) -> None:
-    with atomic_folder(place) as temporary:
+def _write(manifest: Path, rows: Dataset, head: Mapping[str, Any]) -> None:
+    with atomic_folder(manifest) as temporary:
         with _quiet():
             rows.save_to_disk(str(temporary / ROWS))
         text = json.dumps({**head, "files": _digests(temporary / ROWS)}, indent=1) + "\n"
         (temporary / HEAD).write_text(text, "utf-8")
 
 
-def _current(place: Path, fingerprint: str) -> dict[str, Any] | None:
-    """What a manifest says of itself; nothing where there is none, or it no longer holds."""
-    if not place.exists():
+def _current(manifest: Path, fingerprint: str) -> dict[str, Any] | None:
+    """Read the head of a manifest; None if there is no manifest, or it is out of date."""
+    if not manifest.exists():
         return None
     try:
-        head = _head(place)
+        head = _head(manifest)
     except (DamagedManifest, OSError) as error:
-        log.warning("The manifest %s is damaged and made again: %s", place, error)
+        log.warning("The manifest %s is damaged and made again: %s", manifest, error)
         return None
     if head["fingerprint"] != fingerprint:
-        log.info("The corpus changed since the manifest %s was made: it is made again.", place)
+        log.info("The corpus changed since the manifest %s was made: it is made again.", manifest)
         return None
     return head
 
 
-def _head(place: Path) -> dict[str, Any]:
-    """The checked contents of a manifest's head."""
+def _head(manifest: Path) -> dict[str, Any]:
+    """Read and check the head of a manifest."""
     try:
-        head = json.loads((place / HEAD).read_text("utf-8"))
+        head = json.loads((manifest / HEAD).read_text("utf-8"))
         files, counts = dict(head["files"]), dict(head["counts"])
         fields = {"fingerprint": str(head["fingerprint"]), "skipped": [(i, r) for i, r in head["skipped"]]}
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedManifest(f"{HEAD} is not what was written ({type(error).__name__}: {error}).") from None
-    found = _digests(place / ROWS)
+    found = _digests(manifest / ROWS)
     if wrong := sorted(name for name in {*files, *found} if files.get(name) != found.get(name)):
         raise DamagedManifest(f"{', '.join(wrong)} in it changed, or went away.")
     return {**fields, "counts": counts}
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    """Name to digest of the files of a folder."""
+    """Return the digests of the files of a folder, by name."""
     found = {}
     for path in sorted(folder.iterdir()):
         with path.open("rb") as file:
@@ -165,11 +165,11 @@ def _digests(folder: Path) -> dict[str, str]:
 
 
 def _fingerprint(corpus: Corpus, split: str, leave_out: Path) -> str:
-    """A digest of everything that a manifest holds for, other than its corpus's options."""
+    """Digest everything that a manifest depends on, except the options of its corpus."""
     digest = hashlib.blake2b(digest_size=16)
     try:
         code = Path(inspect.getfile(type(corpus))).read_bytes()
-    except (TypeError, OSError):  # a class of a notebook
+    except (TypeError, OSError):  # a class from a notebook
         code = b""
     digest.update(f"{__version__} {type(corpus).__qualname__} {hashlib.sha256(code).hexdigest()}".encode())
     for source in _sources(corpus, split):
@@ -191,11 +191,11 @@ def _sources(corpus: Corpus, split: str) -> Sequence[Path]:
 
 
 def _listing(folder: Path | str, leave_out: str) -> Iterator[str]:
-    """Name, size and time of change of every file below a folder; hidden ones do not count."""
+    """Iterate over the name, size and modification time of every file below a folder, except hidden files."""
     with os.scandir(folder) as found:
         entries = sorted((e for e in found if not e.name.startswith(".")), key=lambda e: e.name)
     for entry in entries:
-        if not entry.is_dir(follow_symlinks=False):  # links may go in circles, or nowhere
+        if not entry.is_dir(follow_symlinks=False):  # links may lead in circles, or nowhere
             yield _line(entry.name, entry.stat(follow_symlinks=entry.is_file()))
         elif entry.path != leave_out:
             yield f"{entry.name}/\n"
@@ -208,7 +208,7 @@ def _line(name: str, stat: os.stat_result) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the progress bars of ``datasets``: writing takes a second."""
+    """Hide the progress bars of ``datasets``, since writing takes a second."""
     from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
     if are_progress_bars_disabled():

@@ -1,4 +1,4 @@
-"""The XML of the NITE toolkit (NXT), in which AMI's annotations are: words, segments of them, and who speaks."""
+"""XML of the NITE toolkit (NXT), the format of AMI's annotations: words, segments of words, and participants."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ _RANGE = re.compile(r"#id\(([^()]+)\)(?:\.\.id\(([^()]+)\))?")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What a speaker uttered, in order: a word, or something else.
+    """An item of a speaker's transcript: a word, or something else.
 
     Attributes:
         kind: ``w`` for words and punctuation; ``vocalsound``, ``gap``, ``disfmarker`` ...
-        text: Of words and punctuation.
-        span: Start and end, seconds from the start of the meeting; None where they are not known.
-        punctuation, truncated: Whether a word is a punctuation mark, or was broken off.
+        text: The text of words and punctuation.
+        span: Start and end, seconds from the start of the meeting; None if unknown.
+        punctuation: True for a punctuation mark.
+        truncated: True for a word that was broken off.
     """
 
     kind: str
@@ -35,10 +36,10 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A stretch of a speaker's speech that was transcribed at once.
+    """A transcribed segment of a speaker's speech.
 
     Attributes:
-        start, end: Seconds from the start of the meeting; nan where they are not given.
+        start, end: Seconds from the start of the meeting; NaN if not given.
         ranges: (first, last) ids of the items in it.
     """
 
@@ -49,10 +50,10 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Participant:
-    """Who an agent of a meeting is.
+    """The speaker behind an agent of a meeting.
 
     Attributes:
-        name: The same in all meetings; empty where it is not known.
+        name: The same in all meetings; empty if unknown.
         channel: Number of the headset.
     """
 
@@ -70,27 +71,27 @@ class Words:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.items: list[Item] = []
-        self._places: dict[str, int] = {}
+        self._index: dict[str, int] = {}
         for element in parse(path):
-            self._places[element.get(f"{_NITE}id", "")] = len(self.items)
+            self._index[element.get(f"{_NITE}id", "")] = len(self.items)
             self.items.append(_item(element))
 
     def of(self, turn: Turn) -> list[Item]:
-        """The items of a segment.
+        """Return the items of a segment.
 
         Raises:
-            CorpusError: it refers to items that are not there.
+            CorpusError: it refers to items that do not exist.
         """
         out: list[Item] = []
         for first, last in turn.ranges:
-            if absent := [id for id in (first, last) if id not in self._places]:
+            if absent := [id for id in (first, last) if id not in self._index]:
                 raise CorpusError(f"{self.path} has no item {absent[0]!r}, which a segment refers to.")
-            out += self.items[self._places[first] : self._places[last] + 1]
+            out += self.items[self._index[first] : self._index[last] + 1]
         return out
 
 
 def read_turns(path: Path) -> list[Turn]:
-    """The segments of one speaker in one meeting, from ``segments/MEETING.AGENT.segments.xml``, in their order.
+    """Read the segments of one speaker in one meeting from ``segments/MEETING.AGENT.segments.xml``, in their order.
 
     Raises:
         CorpusError: the file is not XML of this kind.
@@ -107,7 +108,7 @@ def read_turns(path: Path) -> list[Turn]:
 
 
 def read_participants(path: Path) -> Mapping[tuple[str, str], Participant]:
-    """Who is who, by (meeting, agent), from ``corpusResources/meetings.xml``.
+    """Read the participants by (meeting, agent) from ``corpusResources/meetings.xml``.
 
     Raises:
         CorpusError: the file is not XML of this kind.
@@ -123,15 +124,15 @@ def read_participants(path: Path) -> Mapping[tuple[str, str], Participant]:
 
 
 def parse(path: Path) -> ElementTree.Element:
-    """The root of an XML file without a document type: NXT's files have none, and entity bombs need one.
+    """Parse an XML file and return its root; a document type is refused, since entity bombs need one and NXT none.
 
     Raises:
-        CorpusError: it is not XML, or has a document type.
+        CorpusError: not XML, or XML with a document type.
     """
     try:
         parser = ElementTree.XMLParser(target=_Plain())
         return ElementTree.parse(path, parser).getroot()
-    except (ElementTree.ParseError, LookupError) as error:  # LookupError: of an encoding that does not exist
+    except (ElementTree.ParseError, LookupError) as error:  # LookupError: unknown encoding
         raise CorpusError(f"{path}: not XML ({error}); get the file again.") from None
     except _DocumentType:
         raise CorpusError(
@@ -144,7 +145,7 @@ class _DocumentType(Exception):
 
 
 class _Plain(ElementTree.TreeBuilder):
-    """Stops at a document type, before anything that it declares can be used."""
+    """Tree builder that stops at a document type, before its declarations take effect."""
 
     def doctype(self, name: str, public: str | None, system: str | None) -> None:
         raise _DocumentType

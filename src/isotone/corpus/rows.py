@@ -1,4 +1,4 @@
-"""What corpora of files share: they are read part by part, and what cannot be read is left out and said."""
+"""Base of corpora of files: they are read part by part; unreadable parts are skipped and reported."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Rows that are held as Python objects at once.
+# Rows that are Python objects at the same time.
 _ROWS_AT_ONCE = 1000
 
-# Reading is many small files: threads wait for a disk together. So many parts are under way at once.
+# Corpora are many small files: threads overlap their waits for the disk. Parts in progress are limited.
 _THREADS = 8
 _PARTS_AT_ONCE = 64
 
-# Utterances left out that are logged one by one; the others are counted.
+# Skipped utterances that are logged one by one; the rest is counted.
 _LOGGED = 20
 
 
 class CorpusError(ValueError):
-    """A corpus file is not what it should be; the message names the file, the line and the reason."""
+    """A corpus file is malformed; the message names the file, the line and the reason."""
 
 
 @dataclass
 class Part:
-    """What was read of a corpus at once: an utterance, a chapter, the channel of a speaker.
+    """A unit of reading a corpus: an utterance, a chapter, the channel of a speaker.
 
     Attributes:
         rows: Rows with the columns of :data:`isotone.corpus.COLUMNS`.
-        skipped: (id, reason) of what was left out.
-        counts: How often the corpus's rules for texts did what, by name.
+        skipped: (id, reason) of utterances that were left out.
+        counts: How often each of the corpus's rules for texts applied, by name.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -60,7 +60,7 @@ def recording_row(
     words: Tier = Tier("words", ()),  # noqa: B008 - frozen
     phones: Tier = Tier("phones", ()),  # noqa: B008
 ) -> dict[str, Any]:
-    """The row of an utterance that is a whole recording of so many seconds; tiers are empty where unknown."""
+    """Return the row of an utterance that is a whole recording; unknown tiers are empty."""
     return {
         "id": id,
         "audio": str(audio.absolute()),
@@ -74,10 +74,10 @@ def recording_row(
 
 
 class RowCorpus(Corpus):
-    """A corpus that is read part by part; a part that cannot be read harms no other.
+    """A corpus that is read part by part; an unreadable part does not affect the others.
 
-    A class of this kind says in :meth:`parts` which parts a split has and how each is read. What reading raises
-    (ValueError, OSError) is the reason why the part is left out.
+    A subclass lists the parts of a split in :meth:`parts`, each with a function that reads it. A ValueError or OSError
+    from that function is the reason for which the part is left out.
 
     Args:
         root: The corpus's folder.
@@ -85,8 +85,8 @@ class RowCorpus(Corpus):
     Attributes:
         title: The corpus's name, for messages.
         root: The corpus's folder.
-        skipped: (id, reason) of what the last :meth:`load` left out.
-        counts: What the rules for texts did in the last :meth:`load`: words, words left out or changed ...
+        skipped: (id, reason) of utterances that the last :meth:`load` left out.
+        counts: Counts of the rules for texts in the last :meth:`load`: words, words left out or changed ...
     """
 
     title: ClassVar[str] = ""
@@ -98,19 +98,19 @@ class RowCorpus(Corpus):
 
     @abstractmethod
     def parts(self, split: str) -> Iterable[tuple[str, Callable[[], Part]]]:
-        """The parts of a split in order: a name for messages, and what reads it; raises as :meth:`load` does."""
+        """Iterate over the parts of a split: a name for messages and the function that reads it."""
 
     def sources(self, split: str) -> Sequence[Path]:
-        """Files and folders that a split is read from: a manifest of it holds until one of them changes."""
+        """Return the files and folders of a split, whose changes make its manifest out of date."""
         return [self.root]
 
     def load(self, split: str) -> Dataset:
-        """One split, in the order of :meth:`parts`.
+        """Load a split, in the order of :meth:`parts`.
 
-        What is damaged is left out, listed in :attr:`skipped` and logged.
+        Damaged utterances are left out, listed in :attr:`skipped`, and logged.
 
         Raises:
-            FileNotFoundError: the corpus is not where it should be; the message says what was looked for.
+            FileNotFoundError: the corpus was not found; the message names the files that were looked for.
             ValueError: no such split, or nothing left to load.
         """
         self.skipped, self.counts = [], Counter()
@@ -121,8 +121,8 @@ class RowCorpus(Corpus):
             reason = f" {len(self.skipped)} were left out: {self.skipped[0][1]}" if self.skipped else ""
             raise ValueError(f"{self._where}: the split {split!r} has no utterances.{reason}")
         if self.counts:
-            said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in self.counts.items())
-            log.info("%s, split %s: %d utterances; %s.", self._where, split, len(rows), said)
+            counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in self.counts.items())
+            log.info("%s, split %s: %d utterances; %s.", self._where, split, len(rows), counts)
         return rows
 
     @property
@@ -140,9 +140,9 @@ class RowCorpus(Corpus):
 
 
 def to_dataset(rows: Iterable[Mapping[str, Any]]) -> Dataset:
-    """Rows with the columns of :data:`isotone.corpus.COLUMNS` as a ``datasets.Dataset``.
+    """Pack rows with the columns of :data:`isotone.corpus.COLUMNS` into a ``datasets.Dataset``.
 
-    Only some rows at a time are Python objects; the rest are packed (0.5 kB for one of LibriSpeech).
+    Few rows are Python objects at the same time; the rest is packed (0.5 kB per utterance of LibriSpeech).
     """
     import pyarrow as pa
     from datasets import Dataset
@@ -152,12 +152,12 @@ def to_dataset(rows: Iterable[Mapping[str, Any]]) -> Dataset:
     batches, rest = [], iter(rows)
     while some := list(islice(rest, _ROWS_AT_ONCE)):
         batches.append(pa.RecordBatch.from_pylist(some, schema=schema))
-    # a fingerprint from the contents would pickle them all
+    # random: a fingerprint of the contents would pickle all rows
     return Dataset(pa.Table.from_batches(batches, schema), fingerprint=generate_random_fingerprint())
 
 
 def _attempts(parts: Iterable[tuple[str, Callable[[], Part]]]) -> Iterator[Part]:
-    """The parts in their order, some read at once."""
+    """Read parts in parallel, and return them in their order."""
     rest = iter(parts)
     with ThreadPoolExecutor(_THREADS) as pool:
         while some := list(islice(rest, _PARTS_AT_ONCE)):

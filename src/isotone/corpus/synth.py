@@ -31,19 +31,19 @@ from isotone.text.phones import PhoneSet, Silence
 if TYPE_CHECKING:
     from datasets import Dataset
 
-# Raised when the same options come to make another corpus.
+# Increased whenever the same options make another corpus.
 _REVISION = 2
 
-# Share of the sentences that are for dev and test.
+# Share of the sentences of dev and test.
 _TEST_SENTENCES = 0.2
 
 
 class CorpusExists(FileExistsError):
-    """The folder holds something else than the corpus that was asked for."""
+    """The folder holds something other than the requested corpus."""
 
 
 def sentences() -> list[str]:
-    """The English sentences that come with the package: rich in phones, 5 to 11 words each."""
+    """Return the English sentences of the package: rich in phones, 5 to 11 words each."""
     file = resources.files("isotone.corpus").joinpath("data/sentences_en.txt")
     return file.read_text("utf-8").splitlines()
 
@@ -60,22 +60,22 @@ def generate(
     channel: bool = True,
     overwrite: bool = False,
 ) -> Path:
-    """Write a corpus of synthetic speech, or find it there.
+    """Write a corpus of synthetic speech, unless the folder has it already.
 
-    What trains and what tests share no voice and no sentence. Where the hours ask for more than every speaker saying
-    every sentence, the sentences are said again. The corpus appears when it is complete, with a
-    ``manifest.json`` of its options, speakers and counts; a second call with the same options does nothing.
+    Train and test share no voice and no sentence. Sentences are repeated if the hours are more than every speaker needs
+    for every sentence. The corpus appears when it is complete, with a ``manifest.json`` of its options, speakers and
+    counts; a second call with the same options does nothing.
 
     Args:
         folder: Root of the corpus.
-        layout: ``timit``, ``librispeech`` or ``ami``: the files of that corpus, which its class reads; see
-            :mod:`isotone.corpus.layouts`. The test speakers are shared out between dev and test.
-        hours: Hours of audio to train with, up to the length of one utterance.
-        test_hours: Hours of audio of dev and test together.
+        layout: ``timit``, ``librispeech`` or ``ami``: the corpus whose files are written and whose class reads them
+            (:mod:`isotone.corpus.layouts`). The test speakers are divided between dev and test.
+        hours: Hours of train, to within one utterance.
+        test_hours: Hours of dev and test together.
         train_speakers: Speakers of train.
         test_speakers: Speakers of dev and test together, at least 2.
-        seed: Decides on everything.
-        channel: With microphones and noise; see :func:`record`.
+        seed: Seed of all random choices.
+        channel: Simulate microphones and noise; see :func:`isotone.corpus.voices.record`.
         overwrite: Replace a synthetic corpus that was made with other options.
 
     Returns:
@@ -84,7 +84,7 @@ def generate(
     Raises:
         CorpusExists: the folder holds other files, or a corpus made with other options and ``overwrite`` is
             false.
-        ValueError: no such layout, or a number that is too small.
+        ValueError: no such layout, or a number is too small.
         ImportError: espeak-ng is not installed.
     """
     _known(layout)
@@ -118,7 +118,7 @@ def _write_splits(
     seed: int,
     channel: bool,
 ) -> dict[str, Any]:
-    """Write both splits; what the manifest says of them."""
+    """Write both splits; return their entries for the manifest."""
     train, test = speakers(train_speakers, test_speakers, seed)
     lines = list(enumerate(sentences(), 1))
     lines = [lines[i] for i in np.random.default_rng([seed, 2]).permutation(len(lines))]
@@ -127,11 +127,11 @@ def _write_splits(
     splits = {}
     files = LAYOUTS[layout](root, [s.name for s in train], [s.name for s in test])
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
-        for number, (split, people, texts, wanted) in enumerate(parts):
-            task = progress.add_task(f"synthesising {split}", total=wanted * 3600)
+        for number, (split, people, texts, length_h) in enumerate(parts):
+            task = progress.add_task(f"synthesising {split}", total=length_h * 3600)
             phones: Counter[str] = Counter()
             lengths = []
-            for utterance in _utterances(people, texts, wanted * 3600, [seed, 3, number], channel):
+            for utterance in utterances(people, texts, length_h * 3600, [seed, 3, number], channel):
                 files.add(utterance)
                 lengths.append(len(utterance.samples) / SAMPLE_RATE)
                 phones.update(m.label for m in utterance.phones)
@@ -147,7 +147,7 @@ def _write_splits(
 
 
 def _is_there(root: Path, made: dict[str, Any], overwrite: bool) -> bool:
-    """Whether the corpus is there already; an error where something else is that may not be replaced."""
+    """Return whether the corpus exists already; CorpusExists if something else may not be replaced."""
     if not root.exists() or (root.is_dir() and not any(root.iterdir())):
         return False
     manifest = root / "manifest.json"
@@ -168,48 +168,48 @@ def _is_there(root: Path, made: dict[str, Any], overwrite: bool) -> bool:
     )
 
 
-def _utterances(
+def utterances(
     people: Sequence[Speaker],
     texts: Sequence[tuple[int, str]],
-    wanted_s: float,
+    length_s: float,
     seed: list[int],
     channel: bool,
 ) -> Iterator[Utterance]:
-    """Utterances by speakers in turn until there are enough seconds, everybody in an order of his own."""
+    """Iterate over utterances of alternating speakers up to a length in seconds; each speaker has a random order."""
     rng = np.random.default_rng(seed)
     engine = Engine(seed[0])
     stride = max(number for number, _ in texts) + 1000
-    stride -= stride % 1000  # the same sentence said again: 17, 1017, 2017 ...
+    stride -= stride % 1000  # numbers of a repeated sentence: 17, 1017, 2017 ...
     seconds = 0.0
-    again = 0
+    repetition = 0
     while True:
         orders = [rng.permutation(len(texts)) for _ in people]
         for i in range(len(texts)):
             for speaker, order in zip(people, orders):
-                if seconds >= wanted_s:
+                if seconds >= length_s:
                     return
                 number, text = texts[order[i]]
-                utterance = record(engine, speaker, number + again * stride, text, rng, channel=channel)
+                utterance = record(engine, speaker, number + repetition * stride, text, rng, channel=channel)
                 seconds += len(utterance.samples) / SAMPLE_RATE
                 yield utterance
-        again += 1
+        repetition += 1
 
 
 class SynthCorpus(Corpus):
-    """Synthetic speech with exact phone and word times, generated when it is first loaded; needs no download.
+    """Synthetic speech with exact phone and word times, generated at the first load, without a download.
 
-    It is written in the files of a real corpus and read by that corpus's class, whose splits it has.
+    It is written in the files of a real corpus and read by that corpus's class, so it has the same splits.
 
     Args:
-        root: Folder for synthetic corpora; each set of options has a folder of its own in it.
-        layout: See :func:`generate`, also for the following.
-        hours: Of train.
-        test_hours: Of dev and test together.
+        root: Folder for synthetic corpora; each set of options has its own folder in it.
+        layout: See :func:`generate`.
+        hours: Hours of train.
+        test_hours: Hours of dev and test together.
         train_speakers: Speakers of train.
         test_speakers: Speakers of dev and test together.
-        seed: Decides on everything.
-        channel: With microphones and noise.
-        phones: Phone set of the layout timit, which alone has phones: 39, 48 or 61.
+        seed: Seed of all random choices.
+        channel: Simulate microphones and noise.
+        phones: Phone set, 39, 48 or 61, of the layout timit; the others have no phones.
         silence: ``"drop"`` leaves silence out of these phones.
 
     Raises:
@@ -245,19 +245,19 @@ class SynthCorpus(Corpus):
 
     @property
     def skipped(self) -> list[tuple[str, str]]:
-        """(id, reason) of what the last :meth:`load` left out."""
+        """(id, reason) of utterances that the last :meth:`load` left out."""
         return self._corpus.skipped
 
     @property
     def counts(self) -> Counter[str]:
-        """What the rules for texts did in the last :meth:`load`."""
+        """Counts of the rules for texts in the last :meth:`load`."""
         return self._corpus.counts
 
     def load(self, split: str) -> Dataset:
-        """One split of the layout's corpus; generates the corpus if need be.
+        """Load a split of the layout's corpus; the corpus is generated if necessary.
 
         Raises:
-            ValueError: no such split, or options that :func:`generate` does not take.
+            ValueError: no such split, or options that :func:`generate` refuses.
             ImportError: the corpus has to be generated and espeak-ng is not installed.
         """
         generate(self.root, **self._options)

@@ -16,7 +16,7 @@ from isotone.audio import info
 from isotone.corpus.rows import CorpusError, Part, RowCorpus, recording_row
 from isotone.text.phones import Closures, PhoneSet, Silence, fold_segments, phone_set
 
-#: Times in label files are sample numbers at this rate, whatever the rate of the audio file.
+#: Rate of the sample numbers in label files, whatever the rate of the audio file.
 SAMPLE_RATE = 16000
 
 #: The 24 speakers of the standard core test set.
@@ -26,7 +26,7 @@ CORE_TEST = frozenset([
     "mpam0", "fmld0",
 ])  # fmt: skip
 
-#: The 50 speakers of TEST that are by custom the development set.
+#: The 50 speakers of TEST that are usually the development set.
 DEV = frozenset([
     "faks0", "fdac1", "fjem0", "mgwt0", "mjar0", "mmdb1", "mmdm2", "mpdf0", "fcmh0", "fkms0", "mbdg0",
     "mbwm0", "mcsh0", "fadg0", "fdms0", "fedw0", "mgjf0", "mglb0", "mrtk0", "mtaa0", "mtdt0", "mthc0",
@@ -44,7 +44,7 @@ class _Utterance:
 
     id: str
     speaker: str
-    part: str  # "train", "test" or "" where the tree has neither
+    part: str  # "train", "test", or "" in a tree that has neither
     order: tuple[str, ...]
     files: dict[str, Path]
 
@@ -52,19 +52,19 @@ class _Utterance:
 class TimitCorpus(RowCorpus):
     """TIMIT's phones and words, from the LDC tree or the smaller ``drN-speaker`` tree of the public sample.
 
-    Splits of the LDC tree are the customary ones: ``train`` (462 speakers), ``test`` (the core test of 24),
-    ``dev`` (50 other speakers of TEST), ``full-test`` (all of TEST) and ``all``. Where TEST lacks some of
-    these speakers, its speakers in the order of the folders go to test and dev in turn. Where there is no
-    TRAIN and TEST, the last two speakers are both dev and test, and the others train.
+    The LDC tree has the usual splits: ``train`` (462 speakers), ``test`` (the core test of 24), ``dev`` (50 other
+    speakers of TEST), ``full-test`` (all of TEST) and ``all``. If TEST lacks some of these speakers, its speakers
+    alternate between test and dev, in the order of the folders. In a tree without TRAIN and TEST the last two speakers
+    are both dev and test, and the others are train.
 
     Args:
-        root: The folder that holds TRAIN and TEST or the ``drN-speaker`` folders, or a folder above it.
-            Names may be in either case.
+        root: The folder that contains TRAIN and TEST or the ``drN-speaker`` folders, or a folder above it. The case of
+            names does not matter.
         phones: Phone set: 39, 48 or 61.
         closures: See :func:`isotone.text.phones.fold`.
         silence: ``"drop"`` leaves silence out of the phones.
-        sa: Also the two sentences SA1 and SA2 that everybody reads; left out by custom.
-        test_speakers: Speakers of dev and test instead of those above; all others train.
+        sa: Include the sentences SA1 and SA2, which every speaker reads; they are usually left out.
+        test_speakers: Speakers of dev and test instead of those above; all others are train.
 
     Raises:
         ValueError: an option that does not exist.
@@ -81,7 +81,9 @@ class TimitCorpus(RowCorpus):
         sa: bool = False,
         test_speakers: Sequence[str] | None = None,
     ) -> None:
-        phone_set(phones, closures=closures, silence=silence)  # raises on options that do not exist
+        phone_set(
+            phones, closures=closures, silence=silence
+        )  # raises ValueError for options that do not exist
         super().__init__(root)
         self.phones = phones
         self.closures = closures
@@ -90,11 +92,11 @@ class TimitCorpus(RowCorpus):
         self.test_speakers = None if test_speakers is None else [s.lower() for s in test_speakers]
 
     def parts(self, split: str) -> Iterator[tuple[str, Callable[[], Part]]]:
-        """The utterances of a split, in sorted order.
+        """Iterate over the utterances of a split, in sorted order.
 
         Raises:
             FileNotFoundError: no TIMIT tree at the root.
-            ValueError: no such split, or a test speaker who is not there.
+            ValueError: no such split, or an unknown test speaker.
         """
         if split not in SPLITS:
             raise ValueError(f"TIMIT has no split {split!r}; it has {', '.join(SPLITS)}.")
@@ -124,7 +126,7 @@ class TimitCorpus(RowCorpus):
         return sorted(kept, key=lambda u: (u.part != "train", *u.order))
 
     def _speakers(self, utterances: list[_Utterance], split: str) -> set[str]:
-        # in the order of the folders: by dialect region, then by speaker
+        # in the order of the folders, by dialect region and speaker
         train = list(dict.fromkeys(u.speaker for u in utterances if u.part != "test"))
         test = list(dict.fromkeys(u.speaker for u in utterances if u.part == "test"))
         everybody = {*train, *test}
@@ -148,7 +150,7 @@ class TimitCorpus(RowCorpus):
 
     def _row(self, utterance: _Utterance) -> dict[str, Any]:
         files = utterance.files
-        # copies of the corpus that were converted have SA1.WAV.wav beside the SPHERE file SA1.WAV
+        # converted copies of the corpus have SA1.WAV.wav beside the SPHERE file SA1.WAV
         audio = next((files[s] for s in ("wav.wav", "wav", "flac", "sph") if s in files), None)
         if audio is None or "phn" not in files:
             raise CorpusError(f"{utterance.id} has no {'audio' if audio is None else '.phn'} file.")
@@ -174,13 +176,13 @@ def read_labels(path: Path, name: str, duration: float) -> Tier:
     Args:
         path: The file.
         name: Name of the tier.
-        duration: Seconds of audio; labels that overrun it are cut there.
+        duration: Seconds of audio; labels are cut at its end.
 
     Returns:
         The tier, in seconds.
 
     Raises:
-        CorpusError: a line that is not of this form, runs backwards or lies after the audio; or no lines.
+        CorpusError: a malformed line, times that run backwards or lie after the audio, or no lines.
     """
     spans: list[tuple[str, float, float, float | None]] = []
     for number, line in enumerate(_lines(path), 1):
@@ -206,7 +208,7 @@ def read_labels(path: Path, name: str, duration: float) -> Tier:
 
 
 def _scan(root: Path, folder: Path, names: Iterable[str]) -> list[_Utterance]:
-    """The utterances of one folder."""
+    """Find the utterances of one folder."""
     groups: dict[str, dict[str, Path]] = {}
     for name in sorted(names):
         stem, dot, suffix = name.lower().partition(".")
@@ -224,7 +226,7 @@ def _scan(root: Path, folder: Path, names: Iterable[str]) -> list[_Utterance]:
 
 
 def _read_text(path: Path) -> str:
-    """The prompt of a ``.txt`` file, which begins with the first and the last sample."""
+    """Read the prompt of a ``.txt`` file, after the numbers of its first and last sample."""
     text = " ".join(_lines(path)).strip()
     match = re.fullmatch(r"\d+\s+\d+\s+(\S.*)", text)
     if match is None:

@@ -1,4 +1,4 @@
-"""Synthetic speakers: espeak-ng voices of many shapes, spoken into different microphones."""
+"""Synthetic speakers: varied espeak-ng voices, recorded by different microphones."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from scipy.signal import lfilter
 from isotone.text.espeak import SAMPLE_RATE as ESPEAK_RATE
 from isotone.text.espeak import Engine, timit_speech
 
-#: Samples a second of the corpus.
+#: Samples per second of the corpus.
 SAMPLE_RATE = 16000
 
-#: espeak-ng variants that sound like plain speech and differ from each other; without echo, which would smear
-#: the times, and without the Klatt synthesiser, which plays sounds at other places.
+#: espeak-ng variants that sound like plain speech and differ from each other. Variants with echo, which blurs the
+#: times, and of the Klatt synthesiser, which shifts sounds, are not included.
 VARIANTS = {
     "F": ("f1", "Andrea", "anika", "Annie", "aunty", "belinda", "grandma", "linda", "shelby", "steph"),
     "M": (
@@ -27,7 +27,7 @@ VARIANTS = {
     ),
 }  # fmt: skip
 
-# Share of women among the speakers, near TIMIT's.
+# Share of women among the speakers, close to TIMIT's.
 _WOMEN = 0.28
 
 
@@ -41,18 +41,18 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Speaker:
-    """How a synthetic speaker talks, and into which microphone.
+    """A synthetic speaker and the microphone.
 
     Attributes:
         name: As in TIMIT: sex, three letters, a digit.
         variant: espeak-ng's voice variant.
-        rate: Words a minute.
-        pitch, pitch_range: 0 to 99, espeak-ng's scales.
-        size: Vocal tract relative to the variant's: formants and pitch are divided by it, durations
-            multiplied.
-        tilt_db: What the microphone adds at 4 kHz, relative to low frequencies.
-        peak_hz, peak_db: Its resonance.
-        noise_db: Ratio of speech to noise.
+        rate: Words per minute.
+        pitch, pitch_range: 0 to 99, in espeak-ng's scales.
+        size: Length of the vocal tract relative to the variant's: formants and pitch are divided by it, durations
+            are multiplied.
+        tilt_db: Gain of the microphone at 4 kHz, relative to low frequencies.
+        peak_hz, peak_db: Resonance of the microphone.
+        noise_db: Signal-to-noise ratio.
     """
 
     name: str
@@ -69,12 +69,12 @@ class Speaker:
 
 @dataclass(frozen=True)
 class Utterance:
-    """A sentence as one speaker said it.
+    """A sentence spoken by one speaker.
 
     Attributes:
-        speaker: Name.
-        number: The sentence's; unique for the speaker.
-        text: As written.
+        speaker: Name of the speaker.
+        number: Number of the sentence, unique per speaker.
+        text: The text as written.
         samples: ``(n,)`` int16 at :data:`SAMPLE_RATE`.
         phones: TIMIT's 61 without closures, from the first sample to the last; ``h#`` at both ends.
         words: Lower case, without punctuation; gaps are pauses.
@@ -89,10 +89,9 @@ class Utterance:
 
 
 def speakers(train: int, test: int, seed: int) -> tuple[list[Speaker], list[Speaker]]:
-    """Speakers for training and for testing, which share no variant of espeak-ng.
+    """Draw speakers for training and for testing, which share no variant of espeak-ng.
 
-    Where there are more speakers than variants, a variant serves several speakers of one side, who differ in
-    pitch, rate and size.
+    With more speakers than variants, several speakers of one side share a variant and differ in pitch, rate and size.
     """
     rng = np.random.default_rng([seed, 1])
     pools: tuple[dict[str, list[str]], dict[str, list[str]]] = ({}, {})
@@ -136,18 +135,18 @@ def record(
     *,
     channel: bool = True,
 ) -> Utterance:
-    """One sentence by one speaker, between 0.05 and 0.3 s of silence at either end.
+    """Synthesise a sentence by one speaker, with 0.05 to 0.3 s of silence at both ends.
 
-    Positions are scaled exactly from espeak-ng's 22050 Hz (see :meth:`isotone.text.espeak.Engine.say` for
-    what they mean); resampling is of linear phase without delay.
+    Positions are scaled exactly from espeak-ng's 22050 Hz (:meth:`isotone.text.espeak.Engine.say` defines them);
+    resampling has linear phase and no delay.
 
     Args:
-        engine: Its state and the random generator's decide on the samples.
-        speaker: Who says it.
-        number: The sentence's.
+        engine: The synthesiser; samples depend on its state and on ``rng``.
+        speaker: The speaker.
+        number: Number of the sentence.
         text: Plain text.
-        rng: For silence, gain and noise.
-        channel: Through a microphone, with noise and at a random level; otherwise clean, with a peak of -6 dB.
+        rng: Random numbers for silence, gain and noise.
+        channel: Simulate a microphone, noise and a random level; otherwise the speech is clean, with a peak of -6 dB.
     """
     speech = timit_speech(
         engine.say(
@@ -186,7 +185,7 @@ def record(
 
 
 def microphone(samples: NDArray[np.float64], speaker: Speaker) -> NDArray[np.float64]:
-    """A spectral tilt and one broad resonance: causal filters of minimum phase, half a ms of delay at most."""
+    """Filter speech by a spectral tilt and one broad resonance: minimum phase, with at most 0.5 ms of delay."""
     zero = 0.1 * abs(speaker.tilt_db)
     tilt = [1.0, -zero], [1.0, -zero / 2]
     numerator, denominator = tilt if speaker.tilt_db > 0 else tilt[::-1]
@@ -207,7 +206,7 @@ def microphone(samples: NDArray[np.float64], speaker: Speaker) -> NDArray[np.flo
 def noisy(
     samples: NDArray[np.float64], ratio_db: float, colour: float, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Add noise, ``ratio_db`` below the mean power of the speech; ``colour``, 0 to 1, makes it lower (a pole)."""
+    """Add noise ``ratio_db`` below the mean power of the speech; ``colour``, 0 to 1, is its pole: more is lower."""
     noise = lfilter([1.0], [1.0, -colour], rng.standard_normal(len(samples)))
     speech = samples[np.abs(samples) > 1e-3 * np.abs(samples).max()]
     return samples + noise * np.sqrt(np.mean(speech**2) / np.mean(noise**2)) * 10 ** (-ratio_db / 20)

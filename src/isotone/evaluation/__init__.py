@@ -1,4 +1,4 @@
-"""Evaluation: how good are the labels, and how good are the times?
+"""Evaluation of labels and times.
 
 Two families of measures from one run: those of the papers on alignment-aware recognisers (start-boundary F1
 at a stated collar, intersection duration ratio, peakiness, error rates), and those phoneticians use (boundary
@@ -11,6 +11,8 @@ from isotone.evaluation.peakiness import peaky
 from isotone.evaluation.report import Metric, Report
 from isotone.evaluation.roc import ROC, roc
 from isotone.evaluation.scoring import score
-from isotone.evaluation.tables import markdown, table
+from isotone.evaluation.tables import markdown, markdown_table, table
 
-__all__ = ["ROC", "Comparison", "Metric", "Report", "compare", "markdown", "peaky", "roc", "score", "table"]
+__all__ = [
+    "ROC", "Comparison", "Metric", "Report", "compare", "markdown", "markdown_table", "peaky", "roc", "score", "table",
+]  # fmt: skip

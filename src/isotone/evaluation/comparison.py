@@ -1,4 +1,4 @@
-"""Two systems on the same utterances: how far apart are they, and could it be chance?"""
+"""Paired tests of two systems on the same utterances: their differences, and how likely chance explains them."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """System a against system b.
+    """The differences of system a from system b.
 
     Attributes:
-        utterances: How many they were compared on.
+        utterances: Number of utterances that both were scored on.
         differences: By metric name.
         seed, resamples: Of the bootstrap and the permutations.
     """
@@ -61,17 +61,17 @@ class Comparison:
     resamples: int
 
     def __getitem__(self, name: str) -> Difference:
-        """The difference in the metric of that name."""
+        """Return the difference in the metric of that name."""
         if name not in self.differences:
             raise KeyError(f"No metric {name!r} was compared; these were: {', '.join(self.differences)}.")
         return self.differences[name]
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row a metric, for tables."""
+        """Return one row per metric, for tables."""
         return [{"metric": row.pop("name"), **row} for row in map(asdict, self.differences.values())]
 
     def to_json(self) -> str:
-        """The comparison as JSON text; undefined values are ``null``."""
+        """Write the comparison as JSON text; undefined values are ``null``."""
         settings = {"resamples": self.resamples, "seed": self.seed, "confidence": CONFIDENCE}
         out = {"utterances": self.utterances, "resampling": settings, "differences": self.rows()}
         return json.dumps(out, indent=1, ensure_ascii=False, allow_nan=False)
@@ -89,19 +89,19 @@ def compare(a: Report, b: Report, resamples: int = 1000, seed: int = 0) -> Compa
       fair coin (for a mean over utterances, that flips the sign of each difference); p = the share of
       exchanges whose |a - b| is no smaller than the one observed, the observed one among them.
 
-    Nothing is corrected for the number of metrics that one looks at.
+    There is no correction for the number of metrics.
 
     Args:
-        a, b: Reports of the same utterances and references with the same settings, in any order.
+        a, b: Reports on the same utterances and references with the same settings, in any order.
         resamples: Of each test.
         seed: Of both.
 
     Raises:
-        ValueError: other utterances, references or settings.
+        ValueError: utterances, references or settings differ.
     """
     shared = _shared_measures(a, b)
-    place = {id: u for u, id in enumerate(b.ids)}
-    second = _reorder(b.sample, np.array([place[id] for id in a.ids]))
+    number = {id: u for u, id in enumerate(b.ids)}
+    second = _reorder(b.sample, np.array([number[id] for id in a.ids]))
     _check_references(a.sample, second)
     whole = np.ones((1, len(a.ids)), dtype=np.int64)
     observed_a, observed_b = a.sample.totals(whole), second.totals(whole)
@@ -131,16 +131,16 @@ def compare(a: Report, b: Report, resamples: int = 1000, seed: int = 0) -> Compa
 class _Draws:
     """Differences a - b of every measure over resamples."""
 
-    def __init__(self, wanted: list[Measure]) -> None:
-        self.wanted = wanted
-        self.found: dict[str, list[Floats]] = {m.name: [] for m in wanted}
+    def __init__(self, measures: list[Measure]) -> None:
+        self.measures = measures
+        self.found: dict[str, list[Floats]] = {m.name: [] for m in measures}
 
     def add(self, a: dict[str, Floats], b: dict[str, Floats]) -> None:
-        for measure in self.wanted:
+        for measure in self.measures:
             self.found[measure.name].append(measure.value(a) - measure.value(b))
 
     def values(self, name: str) -> Floats:
-        """Those that are defined."""
+        """Return the differences in a measure, where they are defined."""
         values = np.concatenate(self.found[name]) if self.found[name] else np.zeros(0)
         return values[~np.isnan(values)]
 
@@ -174,10 +174,10 @@ def _shared_measures(a: Report, b: Report) -> list[Measure]:
 
 
 def _reorder(sample: Sample, order: Ints) -> Sample:
-    """The utterances in another order: ``order[u]`` is the old number of utterance u."""
-    place = np.argsort(order)
+    """Put the utterances into another order: ``order[u]`` is the old number of utterance u."""
+    new = np.argsort(order)
     sums = {name: column[order] for name, column in sample.sums.items()}
-    errors = {name: Errors(e.values, place[e.utterance]) for name, e in sample.errors.items()}
+    errors = {name: Errors(e.values, new[e.utterance]) for name, e in sample.errors.items()}
     return Sample(sums, errors)
 
 

@@ -13,7 +13,7 @@ from isotone.evaluation.tracks import Ints
 
 @dataclass(frozen=True)
 class EditCounts:
-    """What it takes to turn references into hypotheses, added up.
+    """Edits that turn references into hypotheses, summed.
 
     Attributes:
         substitutions, deletions, insertions: Edits.
@@ -33,13 +33,22 @@ class EditCounts:
         return 100.0 * (self.substitutions + self.deletions + self.insertions) / self.length
 
 
+def error_rate(pairs: Sequence[tuple[str, str]]) -> float:
+    """Return the word (or phone) error rate of (reference, hypothesis) texts, 0 to 1 and above.
+
+    Spaces separate the labels. Pairs with an empty reference are left out; NaN where none is left.
+    """
+    pairs = [(reference, hypothesis) for reference, hypothesis in pairs if reference.strip()]
+    return float(jiwer.wer([r for r, _ in pairs], [h for _, h in pairs])) if pairs else float("nan")
+
+
 def count_edits(hyp: Sequence[Sequence[int]], ref: Sequence[Sequence[int]]) -> Ints:
-    """Edits of every utterance over label codes.
+    """Count the edits of every utterance over label codes.
 
     Codes, not labels, go to jiwer: a label may hold a space, and no transform may touch it.
 
     Args:
-        hyp, ref: Label codes, one sequence an utterance.
+        hyp, ref: Label codes, one sequence per utterance.
 
     Returns:
         ``(U, 4)``: substitutions, deletions, insertions, reference length.
@@ -54,7 +63,7 @@ def count_edits(hyp: Sequence[Sequence[int]], ref: Sequence[Sequence[int]]) -> I
 
 
 def count_character_edits(hyp: Sequence[str], ref: Sequence[str]) -> Ints:
-    """Edits of every utterance over characters, spaces between words included: as :func:`count_edits`."""
+    """Count the edits of every utterance over characters, spaces included; as :func:`count_edits`."""
     _check_lengths(hyp, ref)
     if not ref:
         return np.zeros((0, 4), dtype=np.int64)
@@ -79,4 +88,4 @@ def _counts(output: jiwer.WordOutput | jiwer.CharacterOutput) -> Ints:
 
 def _check_lengths(hyp: Sequence[object], ref: Sequence[object]) -> None:
     if len(hyp) != len(ref):
-        raise ValueError(f"Error rates need one hypothesis a reference; got {len(hyp)} and {len(ref)}.")
+        raise ValueError(f"Error rates need one hypothesis per reference; got {len(hyp)} and {len(ref)}.")

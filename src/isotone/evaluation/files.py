@@ -1,28 +1,33 @@
-"""Scoring what lies on disk: files, folders of files, and the folders that runs write."""
+"""Evaluation of files, folders of files, and run folders."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from isotone.alignment import Alignment
-from isotone.batch.inputs import place
-from isotone.corpus import SILENCE
+from isotone.alignment import SILENCE, Alignment
 from isotone.evaluation.comparison import Comparison, compare
 from isotone.evaluation.ids import key, match_ids
 from isotone.evaluation.report import Report
 from isotone.evaluation.scoring import score
-from isotone.evaluation.sides import check_speaker, describe_lack, describe_nothing, read_side, with_tier
+from isotone.evaluation.sides import (
+    check_speaker,
+    describe_lack,
+    describe_nothing,
+    read_side,
+    with_tier,
+)
 from isotone.evaluation.tracks import Relabel
 from isotone.files import atomic_write, check_target
+from isotone.format.folder import Folder
 from isotone.format.tier_names import standard_name
 from isotone.text.normalize import normalize
 from isotone.text.phones import PHONE_CLASSES, PHONES_61, PhoneSet, fold
 
-#: What a run writes beside its alignments: a line of JSON per utterance.
+#: A run's predictions, beside its alignments: one line of JSON per utterance.
 RUN_PREDICTIONS = "predictions.jsonl"
 
 
@@ -50,7 +55,7 @@ class Evaluation:
     empty_ref: tuple[str, ...] = ()
 
     def to_json(self, per_utterance: bool = True) -> str:
-        """The report as JSON text, with what it does not cover."""
+        """Write the report as JSON text, with the files that it does not cover."""
         uncovered = {
             "missing_hyp": list(self.missing_hyp),
             "missing_ref": list(self.missing_ref),
@@ -81,16 +86,16 @@ def evaluate_paths(
 ) -> Evaluation:
     """Compare predicted with reference alignments on disk, in any format that isotone reads.
 
-    Utterances are matched by id, whatever its case: the path below the folder, or the file's name, without
-    its ending. Of the others, an id that ends like exactly one of the other side is matched with it
+    Utterances are matched by id, ignoring case: the path below the folder, or the file's name, without its
+    suffix. Of the rest, an id that ends like exactly one id of the other side is matched with it
     (``fvmh0_sa1`` with ``dr1-fvmh0/sa1``), and reported. Two single files are a pair whatever their names.
 
     Args:
         hyp: A file, a folder of them, or the folder of a run: its ``alignments`` are read, and the blank
             frames of ``predictions.jsonl``, for the peakiness.
         ref: A file or a folder of them.
-        tier: Name of the tier to compare, as :func:`isotone.format.tier_names.find_tier` takes it: of an utterance's
-            files one that has it is read.
+        tier: Name of the tier to compare, as :func:`isotone.format.tier_names.find_tier` takes it: of an
+            utterance's files, one that has it is read.
         collar_s, strict, seed, silence, relabel, classes, tolerance_s, resamples: As in
             :func:`isotone.evaluation.scoring.score`.
         out: Where to write the result as JSON.
@@ -108,15 +113,8 @@ def evaluate_paths(
         matches = list(zip(predicted.alignments, references.alignments))
     else:
         matches = match_ids(predicted.alignments, references.alignments)
-    pairs = []
-    for a, b in matches:
-        found, wanted = with_tier(predicted.alignments[a], tier), with_tier(references.alignments[b], tier)
-        if found and wanted:
-            pairs.append((found, wanted))
-            continue
-        lacks = [describe_lack("prediction", predicted, a, tier)] if found is None else []
-        lacks += [describe_lack("reference", references, b, tier)] if wanted is None else []
-        skipped.append((b, f"{'; '.join(lacks)}."))
+    pairs, without = _with_tier(sides, matches, tier)
+    skipped += without
     if not pairs:
         raise ValueError(describe_nothing((hyp, ref), sides, tier, matches))
     report = score(
@@ -139,17 +137,39 @@ def evaluate_paths(
     return evaluation
 
 
+def _with_tier(
+    sides: tuple[Folder, Folder], matches: Sequence[tuple[str, str]], tier: str
+) -> tuple[list[tuple[Alignment, Alignment]], list[tuple[str, str]]]:
+    """Return the matched alignments that have the tier, and (id, reason) of the others."""
+    predicted, references = sides
+    pairs, skipped = [], []
+    for a, b in matches:
+        hyp, ref = with_tier(predicted.alignments[a], tier), with_tier(references.alignments[b], tier)
+        if hyp and ref:
+            pairs.append((hyp, ref))
+            continue
+        lacks = [describe_lack("prediction", predicted, a, tier)] if hyp is None else []
+        lacks += [describe_lack("reference", references, b, tier)] if ref is None else []
+        skipped.append((b, f"{'; '.join(lacks)}."))
+    return pairs, skipped
+
+
+def _from_root(path: Path) -> Path:
+    """Resolve a path's folder; a file that is a link keeps its own name."""
+    return path.parent.resolve() / path.name
+
+
 def _is_silent(alignment: Alignment, silence: Collection[str]) -> bool:
     return all(segment.label in silence for tier in alignment.tiers for segment in tier)
 
 
 def read_blank_counts(path: Path) -> dict[str, tuple[int, int]]:
-    """Blank frames and all frames of each utterance, from the lines of a run's ``predictions.jsonl``.
+    """Read blank frames and all frames of each utterance from a run's ``predictions.jsonl``.
 
-    Lines without ``frames`` and ``blank_frames`` are passed over: not every decoder counts them.
+    Lines without ``frames`` and ``blank_frames`` are skipped: not every decoder counts them.
 
     Raises:
-        ValueError: a line is no JSON object or has no ``id``; the message has its number.
+        ValueError: a line is no JSON object or has no ``id``; the message has the line's number.
     """
     counts = {}
     with path.open(encoding="utf-8") as file:
@@ -169,7 +189,7 @@ def read_blank_counts(path: Path) -> dict[str, tuple[int, int]]:
 
 
 def _blank_counts(hyp: Path, pairs: list[tuple[Alignment, Alignment]]) -> dict[str, tuple[int, int]] | None:
-    """The blank counts of a run by reference id; ``None`` where there are none."""
+    """Return the blank counts of a run by reference id; ``None`` where there are none."""
     if not (hyp / RUN_PREDICTIONS).is_file():
         return None
     counts = {key(id): count for id, count in read_blank_counts(hyp / RUN_PREDICTIONS).items()}
@@ -178,7 +198,7 @@ def _blank_counts(hyp: Path, pairs: list[tuple[Alignment, Alignment]]) -> dict[s
 
 
 def _plain_word(label: str) -> str:
-    """A word without case and punctuation; silence, and what is nothing without them, as it is."""
+    """Remove case and punctuation from a word; silence and pure punctuation stay as they are."""
     return label if label in SILENCE else normalize(label) or label
 
 
@@ -202,17 +222,17 @@ def evaluate_files(
         against: A second hypothesis.
         phones: TIMIT phone set that labels of larger sets are folded to, on both sides; None leaves them.
         as_written: Compare words with their case, punctuation and digits; otherwise "Year." is "year".
-        json_file: Where everything is written as JSON.
+        json_file: File for all results as JSON.
 
     Returns:
         Evaluations by the name of the hypothesis, and the paired comparison where there are two.
 
     Raises:
-        ValueError: both hypotheses are one, or there is no such phone set. Also what ``evaluate_paths`` raises.
+        ValueError: both hypotheses are the same, or there is no such phone set. Also what ``evaluate_paths`` raises.
     """
     if json_file is not None:
         check_target(json_file)
-    if against is not None and place(against) == place(hyp):
+    if against is not None and _from_root(against) == _from_root(hyp):
         raise ValueError(
             f"--against {against} is the hypothesis itself: give another one to compare it with."
         )
@@ -220,7 +240,7 @@ def evaluate_files(
     options: dict[str, Any] = {"tier": tier, "collar_s": collar_s, "strict": strict}
     options["classes"] = PHONE_CLASSES if kind == "phones" else None
     if phones is not None:
-        # a phone that the smaller set does not have (q) is as silent as its closures are
+        # a phone that the smaller set lacks (q) becomes silence, like the closures
         options["relabel"] = {p: "".join(fold([p], phones)) for p in PHONES_61}
     elif kind == "words" and not as_written:
         options["relabel"] = _plain_word

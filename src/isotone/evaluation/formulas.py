@@ -14,13 +14,13 @@ from isotone.evaluation.tracks import Floats
 
 
 def ratio(part: npt.ArrayLike, whole: npt.ArrayLike) -> Floats:
-    """``part / whole``; NaN where ``whole`` is 0."""
+    """Compute ``part / whole``; NaN where ``whole`` is 0."""
     a, b = np.broadcast_arrays(np.asarray(part, float), np.asarray(whole, float))
     return np.divide(a, b, out=np.full(b.shape, np.nan), where=b != 0)
 
 
 def percent(part: npt.ArrayLike, whole: npt.ArrayLike) -> Floats:
-    """``100 part / whole``: precision TP / #hyp, recall TP / #ref, shares within a threshold."""
+    """Compute ``100 part / whole``: precision TP / #hyp, recall TP / #ref, shares within a threshold."""
     return 100.0 * ratio(part, whole)
 
 
@@ -31,8 +31,7 @@ def f1(true_positives: npt.ArrayLike, hyp: npt.ArrayLike, ref: npt.ArrayLike) ->
 
     For the *start-boundary F1* of the OTTC paper (after the NeMo forced aligner's), TP is the size of the
     largest one-to-one matching in order of predicted and reference segments with equal labels whose starts
-    differ by no more than a collar. The papers do not state their collar: no number means anything without
-    it.
+    differ by no more than a collar. The papers do not state their collar: a number without its collar means nothing.
 
     Args:
         true_positives: TP.
@@ -47,8 +46,8 @@ def idr(overlap: npt.ArrayLike, duration: npt.ArrayLike) -> Floats:
     .. math:: IDR = 100\, \frac{\sum_j |pred(j) \cap ref_j|}{\sum_j |ref_j|}
 
     over reference segments j, where pred(j) is the predicted segment paired with j by minimum edit distance
-    over labels, ties broken by the largest overlap. A deletion adds nothing above and its duration below; an
-    insertion adds nothing; a substitution counts as a deletion when labels are strict, and with its overlap
+    over labels, ties broken by the largest overlap. A deletion adds its duration to the denominator alone; an
+    insertion adds nothing. A substitution counts as a deletion when labels are strict, and with its overlap
     when only boundaries are compared. The mean over segments (``idr_mean``) averages the ratios of the single
     segments instead.
 
@@ -70,7 +69,7 @@ def error_rate(edits: npt.ArrayLike, length: npt.ArrayLike) -> Floats:
 
 
 def peakiness(blank: npt.ArrayLike, silence: npt.ArrayLike, utterances: npt.ArrayLike) -> Floats:
-    r"""Peakiness, in percent (OTTC paper): how often a model says nothing, beyond the silence there is.
+    r"""Peakiness, in percent (OTTC paper): the share of blank frames beyond the share of silent ones.
 
     .. math:: 100 \max\Bigl(0, \frac1U \sum_u \frac{blank_u - silent_u}{frames_u}\Bigr)
 

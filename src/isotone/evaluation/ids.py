@@ -1,4 +1,4 @@
-"""Ids of utterances on two sides: which mean the same."""
+"""Matching of the ids of utterances on two sides."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def match_ids(hyp: Iterable[str], ref: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def _match_endings(short: Iterable[str], long: Iterable[str]) -> list[tuple[str, str]]:
-    """Pairs of ids of which the first is how the second ends, where each has one such partner only."""
+    """Pair ids of which one ends like the other, where each has only one such partner."""
     found = _partners(short, long)
     claims = Counter(id for _, partners in found for id in partners)
     return [(id, partners[0]) for id, partners in found if len(partners) == 1 and claims[partners[0]] == 1]
 
 
 def ambiguous(hyp: Iterable[str], ref: Iterable[str]) -> list[tuple[str, list[str]]]:
-    """The ids of either side that several of the other end like, with those."""
+    """Find the ids of either side that fit several ids of the other side, with those."""
     a, b = list(hyp), list(ref)
     return [(id, partners) for id, partners in (*_partners(a, b), *_partners(b, a)) if len(partners) > 1]
 
@@ -58,7 +58,7 @@ def _by_key(ids: Iterable[str]) -> dict[str, str]:
 
 
 def key(id: str) -> str:
-    """The name of an id once it was written to a file, whatever its case."""
+    """Return the name of an id as files have it, in lower case."""
     return file_name(id).casefold()
 
 

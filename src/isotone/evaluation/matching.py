@@ -1,4 +1,4 @@
-"""Which predicted segment or boundary belongs to which of the reference: two exact dynamic programmes."""
+"""Matching of predicted segments and boundaries with those of the reference, by exact dynamic programmes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _INFINITE = 1 << 61
 
 
 def count_start_matches(hyp: Track, ref: Track, collars: Ints, strict: bool = True) -> Ints:
-    """True positives of the start-boundary F1, at several collars.
+    """Count the true positives of the start-boundary F1, at several collars.
 
     The size of the largest set of pairs (i, j) of predicted and reference segments such that no segment is in
     two pairs, pairs keep order (i < k implies j < l), ``|start_i - start_j| <= collar`` and, if ``strict``,
@@ -23,7 +23,7 @@ def count_start_matches(hyp: Track, ref: Track, collars: Ints, strict: bool = Tr
     Args:
         hyp, ref: The segments.
         collars: ``(C,)`` ticks.
-        strict: Whether labels have to agree.
+        strict: True where labels have to agree.
 
     Returns:
         ``(C,)`` counts.
@@ -34,13 +34,13 @@ def count_start_matches(hyp: Track, ref: Track, collars: Ints, strict: bool = Tr
 
 
 def count_boundary_hits(hyp: Boundaries, ref: Boundaries, tolerance: int, strict: bool = True) -> int:
-    """Boundaries that are found: the largest one-to-one matching in order within a tolerance.
+    """Count the boundaries that are found: the largest one-to-one matching in order within a tolerance.
 
     Args:
         hyp, ref: The boundaries.
         tolerance: Ticks.
-        strict: Whether two boundaries need a label in common on the same side: the segment that ends there,
-            or the one that starts there.
+        strict: True where two boundaries need a label in common on the same side: the segment that ends
+            there, or the one that starts there.
 
     Returns:
         The number of pairs.
@@ -55,12 +55,12 @@ def count_boundary_hits(hyp: Boundaries, ref: Boundaries, tolerance: int, strict
 
 
 def pair_by_edits(hyp: Track, ref: Track) -> Ints:
-    """The predicted segment that stands for each reference segment, by minimum edit distance over the labels.
+    """Pair each reference segment with a predicted one by minimum edit distance over the labels.
 
     Substitutions, deletions and insertions cost 1 each. Of the cheapest pairings the one with the largest
     total overlap in time is taken (substituted pairs included), and of these the one whose non-overlapping
-    pairs lie closest together. What still ties is settled from the end: a pair goes before a deletion, and a
-    deletion before an insertion, so that late segments are paired.
+    pairs lie closest together. Remaining ties are settled from the end: a pair is preferred to a deletion,
+    and a deletion to an insertion, so that late segments are paired.
 
     Args:
         hyp, ref: n and m segments. Time O((n + m) d) and memory O(m d) for an edit distance d, so that an
@@ -96,16 +96,18 @@ def _largest_matchings(
     for c in range(len(collars)):
         size, low = 0, 0
         for i in range(n):
+            # starts ascend, so the window of references within the collar only moves to the right
             while low < m and ref_times[low] < hyp_times[i] - collars[c]:
                 low += 1
             high = low
             while high < m and ref_times[high] <= hyp_times[i] + collars[c]:
                 high += 1
-            # from the right, so that i is used once
+            # from the right: a pair of this i then cannot extend another pair of the same i
             for j in range(high - 1, low - 1, -1):
                 same_left = hyp_left[i] == ref_left[j] and hyp_left[i] != SILENT
                 same_right = hyp_right[i] == ref_right[j] and hyp_right[i] != SILENT
                 if same_left or same_right:
+                    # a strictly increasing subsequence: j replaces the first tail that is not smaller
                     k = np.searchsorted(tails[:size], j)
                     tails[k] = j
                     if k == size:
@@ -122,13 +124,14 @@ def _edit_band(
     cost, above = np.full(n + 1, _INFINITE), np.full(n + 1, _INFINITE)  # edits, then minus the overlap
     apart, apart_above = np.zeros(n + 1, dtype=np.int64), np.zeros(n + 1, dtype=np.int64)
     step = np.zeros((m + 1, 2 * band + 1), dtype=np.uint8)  # 0 pair, 1 deletion, 2 insertion
+    # row i of the table is ref[:i], column j is hyp[:j]; only columns i - band to i + band are computed
     for j in range(min(n, band) + 1):
         above[j] = j * _EDIT
         step[0, j + band] = 2
     for i in range(1, m + 1):
         low, high = max(0, i - band), min(n, i + band)
         if low > 0:
-            cost[low - 1] = _INFINITE
+            cost[low - 1] = _INFINITE  # left of the band; the array still holds the row before last
         for j in range(low, high + 1):
             best, best_apart, best_step = above[j] + _EDIT, apart_above[j], 1
             if j > 0:
@@ -156,4 +159,5 @@ def _edit_band(
             i -= 1
         if taken != 1:
             j -= 1
+    # the overlaps subtracted are less than one edit: rounding up leaves the edits
     return pairs, -(-above[n] // _EDIT)

@@ -1,4 +1,4 @@
-"""The measures of a report: their names, units and how each follows from a corpus's totals."""
+"""The measures of a report: names, units, and their formulas over a corpus's totals."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Measure:
     Attributes:
         name: As in ``start_f1@20ms``.
         unit: ``%`` or ``ms``.
-        better: Which way is better; ``zero`` for a bias.
+        better: ``higher``, ``lower``, or ``zero`` for a bias.
         value: From totals ``(R,)`` each to values ``(R,)``, NaN where undefined.
-        base: The total that says how many things (segments, boundaries, utterances) it rests on.
+        base: The total that counts its segments, boundaries or utterances.
     """
 
     name: str
@@ -40,12 +40,12 @@ class Measure:
 
 
 def at(name: str, seconds: float) -> str:
-    """The name of a measure at a collar: ``start_f1@20ms``."""
+    """Name a measure at a collar: ``start_f1@20ms``."""
     return f"{name}@{seconds * 1000:g}ms"
 
 
 def collar_of(tier: str, collar_s: float | None) -> float:
-    """The collar in seconds: the one given, or the tier's default.
+    """Return the collar in seconds: the one given, or the tier's default.
 
     Raises:
         ValueError: it is negative, or there is no default for the tier.
@@ -65,13 +65,13 @@ def collar_of(tier: str, collar_s: float | None) -> float:
 def measures(
     collar_s: float, tolerance_s: float, error_rates: Sequence[str] = (), peaky: bool = False
 ) -> list[Measure]:
-    """All measures of a report: the paper's, then the phoneticians'.
+    """List all measures of a report: the paper's, then the phoneticians'.
 
     Args:
         collar_s: Collar of the start-boundary F1, in seconds, beside :data:`CURVE_S`.
         tolerance_s: Tolerance of the boundary detection measures, in seconds.
-        error_rates: Which of ``per``, ``wer``, ``cer`` were counted.
-        peaky: Whether blank frames were counted.
+        error_rates: Those of ``per``, ``wer``, ``cer`` that were counted.
+        peaky: True where blank frames were counted.
     """
     out = _starts(collar_s)
     out += [
@@ -92,7 +92,7 @@ def measures(
 
 
 def _of(formula: Callable[..., Floats], *columns: str) -> Callable[[Totals], Floats]:
-    """A formula applied to totals."""
+    """Apply a formula to totals."""
     return lambda t: formula(*(t[column] for column in columns))
 
 
@@ -127,7 +127,7 @@ def _peaky(name: str, silence: str | None) -> Measure:
 
 
 def _boundary_errors(end: str) -> list[Measure]:
-    """Boundary errors of counted segments: of their starts, their ends, or both together.
+    """List the boundary errors of counted segments: of their starts, their ends, or both together.
 
     Mean, median and 90th percentile of |error|, mean signed error (early is negative), shares within
     thresholds.
@@ -155,7 +155,7 @@ def _boundary_errors(end: str) -> list[Measure]:
 
 
 def _detection(tolerance_s: float) -> list[Measure]:
-    """Boundaries as points, whatever segments they belong to."""
+    """List the measures of boundaries as points, whatever segments they belong to."""
     hits, hyp, ref = "boundary_hits", "hyp_boundaries", "ref_boundaries"
     precision, recall = _of(formulas.percent, hits, hyp), _of(formulas.percent, hits, ref)
     return [

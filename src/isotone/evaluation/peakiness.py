@@ -1,4 +1,4 @@
-"""Peakiness: the share of frames on which a model says nothing although somebody speaks."""
+"""Peakiness: the share of frames that are blank although somebody speaks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from isotone.alignment import Alignment
-from isotone.corpus import SILENCE
+from isotone.alignment import SILENCE, Alignment
 from isotone.evaluation.formulas import peakiness
 from isotone.evaluation.tracks import TICKS_PER_S, Bools, Relabel, encode
 
@@ -25,13 +24,13 @@ def silent_frames(
     silence: Collection[str] = SILENCE,
     relabel: Relabel | None = None,
 ) -> Bools:
-    """Which frames the reference says are silence: those whose centre lies in no labelled segment.
+    """Find the frames of silence in the reference: those whose centre lies in no labelled segment.
 
     Args:
         reference: Its tier; gaps are silence, and so are segments with a label of ``silence``.
         frames: Number of frames.
         tier: Name of the tier.
-        grid: Where the frames lie; by default they divide the duration evenly.
+        grid: Times of the frames; by default they divide the duration evenly.
         silence: Labels that mean silence.
         relabel: Labels to rename first.
 
@@ -53,22 +52,22 @@ def peaky(
     grid: Grid | None = None,
     silence: Collection[str] = SILENCE,
 ) -> float | None:
-    """Peakiness of a model over a corpus: see :func:`isotone.evaluation.formulas.peakiness`.
+    """Compute the peakiness of a model over a corpus: see :func:`isotone.evaluation.formulas.peakiness`.
 
     Args:
-        blank: One an utterance: whether the most likely label of each frame is the blank or the word
-            delimiter (``(T,)`` bool), or the pair (such frames, all frames).
-        references: The alignments that say where silence is, to take its share off (the paper's TIMIT
-            column); without them the raw share (its AMI column).
+        blank: One per utterance: ``(T,)`` bool, true where the most likely label of a frame is the blank or
+            the word delimiter; or the pair (such frames, all frames).
+        references: Alignments whose share of silence is subtracted (the paper's TIMIT column); without
+            them the raw share (its AMI column).
         tier: The references' tier.
-        grid: Where frames lie; by default they divide an utterance's duration evenly.
+        grid: Times of the frames; by default they divide an utterance's duration evenly.
         silence: Labels that mean silence.
 
     Returns:
         Percent, at least 0; ``None``, undefined, without utterances.
 
     Raises:
-        ValueError: an utterance without frames, more blank frames than frames, or not one reference an
+        ValueError: an utterance without frames, more blank frames than frames, or not one reference per
             utterance.
     """
     if references is not None and len(references) != len(blank):
@@ -84,7 +83,7 @@ def peaky(
 
 
 def blank_count(blank: npt.ArrayLike | tuple[int, int], name: str = "an utterance") -> tuple[int, int]:
-    """Blank frames and all frames of an utterance, from a row of bools or the two counts.
+    """Return blank frames and all frames of an utterance, from a row of bools or the two counts.
 
     Raises:
         ValueError: no frames, or more blank frames than frames.

@@ -1,9 +1,9 @@
-r"""How good is a ranking? Average precision, NDCG and reciprocal rank that say what they do about ties.
+r"""Measures of a ranking: average precision, NDCG and reciprocal rank, aware of ties.
 
 Items of equal score can stand in any order, and the orders' values can be far apart. Here a measure is its mean
 over all orders of tied items, in closed form (McSherry & Najork, "Computing information retrieval performance
 measures efficiently in the presence of tied scores", ECIR 2008; He et al., "Hashing as tie-aware learning to
-rank", CVPR 2018). Without ties that is the ordinary value.
+rank", CVPR 2018). Without ties this is the ordinary value.
 
 All measures are functions of *counts* ``(Q, G, V)``: for every query, from the best score to the worst, how many
 items of every affinity v share the score. :func:`tie_counts` makes them from scores, and
@@ -22,14 +22,11 @@ import numpy.typing as npt
 from torch import Tensor
 
 from isotone.evaluation.formulas import ratio
-from isotone.evaluation.tracks import Floats, Ints
-from isotone.kernels.hamming import check_affinity
+from isotone.evaluation.ties import check_scores, harmonic_between, tie_counts
+from isotone.evaluation.tracks import Floats
 
-# Scores are turned into counts so many items at a time.
+# Items whose scores are turned into counts at a time.
 _BLOCK_ITEMS = 1 << 22
-# From here on the series of the harmonic numbers is exact in double precision.
-_SERIES_FROM = 24
-_HARMONIC = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, _SERIES_FROM + 1))])
 
 
 class Spread(NamedTuple):
@@ -46,12 +43,12 @@ def average_precision(
     lengths: npt.ArrayLike | Tensor | None = None,
     top: int | None = None,
 ) -> Floats:
-    """Average precision of every query, ``(Q,)``; its mean is MAP.
+    """Compute the average precision of every query, ``(Q,)``; its mean is MAP.
 
     Args:
         scores: ``(Q, N)``, higher is better.
-        affinity: ``(Q, N)`` bool or integers up to 127; above 0 is relevant, negative is not there.
-        lengths: ``(Q,)``, items of each query; those past it are not there. Default: N.
+        affinity: ``(Q, N)`` bool or integers up to 127; above 0 is relevant, negative is absent.
+        lengths: ``(Q,)``, items of each query; those past it are absent. Default: N.
         top: As in :func:`average_precision_of`.
 
     Raises:
@@ -66,7 +63,10 @@ def ndcg(
     lengths: npt.ArrayLike | Tensor | None = None,
     top: int | None = None,
 ) -> Floats:
-    """Normalised discounted cumulative gain of every query, ``(Q,)``; arguments as in :func:`average_precision`."""
+    """Compute every query's normalised discounted cumulative gain, ``(Q,)``.
+
+    Arguments as in :func:`average_precision`.
+    """
     return _blockwise(ndcg_of, scores, affinity, lengths, top)
 
 
@@ -75,12 +75,12 @@ def reciprocal_rank(
     affinity: npt.ArrayLike | Tensor,
     lengths: npt.ArrayLike | Tensor | None = None,
 ) -> Floats:
-    """Reciprocal rank of every query, ``(Q,)``; its mean is MRR. Arguments as in :func:`average_precision`."""
+    """Compute every query's reciprocal rank, ``(Q,)``; its mean is MRR. Arguments as in :func:`average_precision`."""
     return _blockwise(reciprocal_rank_of, scores, affinity, lengths)
 
 
 def average_precision_of(counts: npt.ArrayLike, top: int | None = None) -> Floats:
-    r"""Tie-aware average precision, ``(Q,)`` (TALR, proposition 1).
+    r"""Compute tie-aware average precision, ``(Q,)`` (TALR, proposition 1).
 
     .. math::
         AP_T = \sum_d \frac{n_d^+}{n_d N^+} \sum_{t = N_{d-1} + 1}^{\min(N_d, k)}
@@ -99,6 +99,7 @@ def average_precision_of(counts: npt.ArrayLike, top: int | None = None) -> Float
     n, relevant = _relevant(counts)
     before, relevant_before = _before(n), _before(relevant)
     end = before + n if top is None else np.minimum(before + n, np.maximum(before, _checked(top)))
+    # expected share of relevant items at each further rank inside a group of ties
     slope = np.where(n > 1, ratio(relevant - 1, n - 1), 0.0)
     inner = slope * (end - before)
     inner += (relevant_before + 1 - slope * (before + 1)) * harmonic_between(before, end)
@@ -107,10 +108,10 @@ def average_precision_of(counts: npt.ArrayLike, top: int | None = None) -> Float
 
 
 def average_precision_range(counts: npt.ArrayLike) -> Spread:
-    """Average precision in the worst and the best order of tied items, and its mean over all of them.
+    """Compute average precision in the worst and the best order of tied items, and its mean over all orders.
 
-    In the best order the relevant items of a group come first, in the worst last: what a system can make of a
-    free choice (TALR, section 5.4 and figure 3). Ranks in closed form, O(G) a query.
+    In the best order the relevant items of a group come first, in the worst last: the room that a free choice
+    leaves (TALR, section 5.4 and figure 3). Ranks in closed form, O(G) per query.
 
     Args:
         counts: ``(Q, G, V)``, best group first.
@@ -127,7 +128,7 @@ def average_precision_range(counts: npt.ArrayLike) -> Spread:
 
 
 def dcg_of(counts: npt.ArrayLike, top: int | None = None) -> Floats:
-    r"""Tie-aware discounted cumulative gain, ``(Q,)`` (TALR, proposition 1).
+    r"""Compute tie-aware discounted cumulative gain, ``(Q,)`` (TALR, proposition 1).
 
     .. math::
         DCG_T = \sum_d \frac{\sum_v (2^v - 1)\, n_{d,v}}{n_d}
@@ -148,7 +149,7 @@ def dcg_of(counts: npt.ArrayLike, top: int | None = None) -> Floats:
 
 
 def ndcg_of(counts: npt.ArrayLike, top: int | None = None) -> Floats:
-    """Tie-aware DCG over that of the best ranking there is, ``(Q,)``; arguments as in :func:`dcg_of`."""
+    """Compute tie-aware DCG over that of the best possible ranking, ``(Q,)``; arguments as in :func:`dcg_of`."""
     table = _counts(counts)
     # the ideal ranking's groups are the affinities themselves, from the highest to 0
     per_level = table.sum(1)[:, ::-1]
@@ -159,7 +160,7 @@ def ndcg_of(counts: npt.ArrayLike, top: int | None = None) -> Floats:
 
 
 def reciprocal_rank_of(counts: npt.ArrayLike) -> Floats:
-    """Tie-aware reciprocal rank of the first relevant item, ``(Q,)``.
+    """Compute the tie-aware reciprocal rank of the first relevant item, ``(Q,)``.
 
     Among n tied items, p of them relevant, the first relevant one comes j-th with probability
     C(n - j, p - 1) / C(n, p).
@@ -182,64 +183,26 @@ def reciprocal_rank_of(counts: npt.ArrayLike) -> Floats:
 def recall_at(
     found: Sequence[Sequence[Hashable]], relevant: Sequence[Collection[Hashable]], top: int
 ) -> Floats:
-    """Share of every query's relevant items among the first ``top`` that were found, ``(Q,)``: recall@k.
+    """Compute recall@k, ``(Q,)``: the share of every query's relevant items among the first ``top`` found.
 
     Args:
-        found: Of every query the items found, best first, such as the ids of
+        found: For every query the items found, best first, such as the ids of
             :meth:`isotone.interfaces.Index.search`.
-        relevant: Of every query the relevant items.
+        relevant: For every query the relevant items.
         top: k.
 
     Raises:
-        ValueError: as many queries are not in both, or ``top`` is below 1.
+        ValueError: the two have different numbers of queries, or ``top`` is below 1.
     """
     if len(found) != len(relevant):
         raise ValueError(f"Expected relevant items of all {len(found)} queries; got {len(relevant)}.")
     k = _checked(top)
-    hits = [len({*items[:k]} & {*wanted}) for items, wanted in zip(found, relevant)]
-    return ratio(hits, [len({*wanted}) for wanted in relevant])
-
-
-def tie_counts(
-    scores: npt.ArrayLike | Tensor,
-    affinity: npt.ArrayLike | Tensor,
-    lengths: npt.ArrayLike | Tensor | None = None,
-) -> Ints:
-    """Items of every affinity in every group of equal scores, best group first: ``(Q, G, V)``.
-
-    G is the largest number of groups of a query; the others end in empty ones. Arguments and errors as in
-    :func:`average_precision`.
-    """
-    values, levels = _arrays(scores, affinity, lengths)
-    # what is not there goes last, behind those whose score is -inf
-    order = np.lexsort((-values, levels < 0), axis=1)
-    ranked, level = np.take_along_axis(values, order, 1), np.take_along_axis(levels, order, 1)
-    group = np.zeros(ranked.shape, np.int64)
-    group[:, 1:] = np.cumsum(ranked[:, 1:] != ranked[:, :-1], axis=1)
-    groups = int(group.max(initial=0, where=level >= 0)) + 1
-    count = max(2, int(levels.max(initial=0)) + 1)
-    row = np.arange(len(values))[:, None] * groups
-    place = ((row + group) * count + level)[level >= 0]
-    return np.bincount(place, minlength=len(values) * groups * count).reshape(len(values), groups, count)
-
-
-def harmonic_between(low: npt.ArrayLike, high: npt.ArrayLike) -> Floats:
-    """The sum of 1 / t for t = low + 1 .. high, to the last decimals whatever their size.
-
-    Harmonic numbers themselves would leave few decimals to the difference of two large ones.
-    """
-    low, high = np.asarray(low, float), np.asarray(high, float)
-    few = _HARMONIC[np.minimum(high, _SERIES_FROM).astype(np.int64)]
-    few = few - _HARMONIC[np.minimum(low, _SERIES_FROM).astype(np.int64)]
-    x, y = np.maximum(low, _SERIES_FROM), np.maximum(high, _SERIES_FROM)
-    tail = np.log1p((y - x) / x)
-    for power, factor in ((1, 1 / 2), (2, -1 / 12), (4, 1 / 120), (6, -1 / 252), (8, 1 / 240)):
-        tail += factor * (y**-power - x**-power)
-    return few + tail
+    hits = [len({*items[:k]} & {*good}) for items, good in zip(found, relevant)]
+    return ratio(hits, [len({*good}) for good in relevant])
 
 
 def _blockwise(measure: Any, scores: Any, affinity: Any, lengths: Any, *options: Any) -> Floats:
-    values, levels = _arrays(scores, affinity, lengths)
+    values, levels = check_scores(scores, affinity, lengths)
     return np.concatenate(
         [
             np.zeros(0),
@@ -252,27 +215,6 @@ def _blocks(values: np.ndarray) -> Iterator[slice]:
     rows = max(1, _BLOCK_ITEMS // max(1, values.shape[1]))
     for begin in range(0, len(values), rows):
         yield slice(begin, begin + rows)
-
-
-def _arrays(scores: Any, affinity: Any, lengths: Any) -> tuple[np.ndarray, npt.NDArray[np.int8]]:
-    """Scores and affinities; items past the lengths have affinity -1, and their scores are not looked at."""
-    values = np.asarray(scores.detach().double().cpu() if isinstance(scores, Tensor) else scores, np.float64)
-    if values.ndim != 2:
-        raise ValueError(
-            f"Expected scores of shape (Q, N); got {values.shape}. For one query use scores[None]."
-        )
-    levels = check_affinity(affinity, values.shape)
-    if lengths is not None:
-        sizes = np.asarray(lengths.cpu() if isinstance(lengths, Tensor) else lengths)
-        if sizes.shape != values.shape[:1] or (sizes < 0).any() or (sizes > values.shape[1]).any():
-            raise ValueError(
-                f"Expected {len(values)} lengths from 0 to {values.shape[1]}; got {sizes.tolist()}."
-            )
-        levels = np.where(np.arange(values.shape[1]) < sizes[:, None], levels, np.int8(-1))
-    if (np.isnan(values) & (levels >= 0)).any():
-        row = np.argwhere(np.isnan(values) & (levels >= 0))[0][0]
-        raise ValueError(f"Row {row}: a score is NaN, which has no rank.")
-    return values, levels
 
 
 def _counts(counts: npt.ArrayLike) -> np.ndarray:
@@ -290,7 +232,7 @@ def _relevant(counts: npt.ArrayLike) -> tuple[Floats, Floats]:
 
 
 def _before(items: Floats) -> Floats:
-    """Items in the groups before each."""
+    """Count the items in the groups before each."""
     return np.cumsum(items, axis=1) - items
 
 
@@ -299,7 +241,7 @@ def _gains(levels: int) -> Floats:
 
 
 def _discounts(ranks: int) -> Floats:
-    """Sums of the first 0, 1, .. discounts 1 / log2(t + 1)."""
+    """Sum the first 0, 1, .. ``ranks`` discounts 1 / log2(t + 1)."""
     sums = np.zeros(ranks + 1)
     np.cumsum(1.0 / np.log2(np.arange(2.0, ranks + 2)), out=sums[1:])
     return sums

@@ -1,4 +1,4 @@
-"""What an evaluation found: values with confidence intervals, and the statistics they came from."""
+"""The result of an evaluation: values with confidence intervals, and the statistics behind them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Metric:
             with fewer than two utterances.
         unit: ``%`` or ``ms``.
         better: ``higher``, ``lower`` or ``zero``.
-        count: How many segments, boundaries, labels or utterances it rests on.
+        count: Number of segments, boundaries, labels or utterances behind it.
     """
 
     name: str
@@ -45,11 +45,11 @@ class Metric:
 
 @dataclass(frozen=True)
 class Report:
-    """An evaluation.
+    """The result of an evaluation.
 
     Attributes:
         tier: Name of the tier that was compared.
-        strict: Whether labels had to agree.
+        strict: True where labels had to agree.
         collar_s: Collar of the start-boundary F1, in seconds.
         tolerance_s: Tolerance of the boundary detection measures, in seconds.
         ids: The utterances.
@@ -58,7 +58,7 @@ class Report:
         classes: Boundary errors by class of phone, where classes were given.
         transitions: Boundary errors by type of boundary, where classes were given.
         seed, resamples: Of the bootstrap.
-        sample: What each utterance contributed.
+        sample: The contribution of each utterance.
     """
 
     tier: str
@@ -75,10 +75,10 @@ class Report:
     sample: Sample = field(repr=False, compare=False)
 
     def __getitem__(self, name: str) -> Metric:
-        """The metric of that name.
+        """Return the metric of that name.
 
         Raises:
-            KeyError: no such metric; the message lists what there is.
+            KeyError: no such metric; the message lists the metrics there are.
         """
         if name not in self.metrics:
             known = list(self.metrics)
@@ -88,18 +88,18 @@ class Report:
         return self.metrics[name]
 
     def measures(self) -> list[Measure]:
-        """The definitions behind :attr:`metrics`, in order."""
+        """Return the definitions behind :attr:`metrics`, in order."""
         return measures(self.collar_s, self.tolerance_s, tuple(self.edits), "blank_share" in self.sample.sums)
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row a metric: ``metric``, ``value``, ``low``, ``high``, ``unit``, ``better``, ``count``."""
+        """Return one row per metric: ``metric``, ``value``, ``low``, ``high``, ``unit``, ``better``, ``count``."""
         return [{"metric": row.pop("name"), **row} for row in map(asdict, self.metrics.values())]
 
     def to_dict(self, per_utterance: bool = True) -> dict[str, Any]:
-        """The report as plain values; undefined ones are ``None``.
+        """Return the report as plain values; undefined ones are ``None``.
 
         Args:
-            per_utterance: Whether to add what each utterance contributed (counts, and sums in ms).
+            per_utterance: Add the contribution of each utterance (counts, and sums in ms).
         """
         out: dict[str, Any] = {
             "tier": self.tier,
@@ -119,17 +119,17 @@ class Report:
         return out
 
     def to_json(self, per_utterance: bool = True) -> str:
-        """The report as JSON text: see :meth:`to_dict`."""
+        """Write the report as JSON text: see :meth:`to_dict`."""
         return json.dumps(self.to_dict(per_utterance), indent=1, ensure_ascii=False, allow_nan=False)
 
 
-def estimate(sample: Sample, wanted: list[Measure], resamples: int, seed: int) -> dict[str, Metric]:
-    """Values and bootstrap intervals of measures.
+def estimate(sample: Sample, requested: list[Measure], resamples: int, seed: int) -> dict[str, Metric]:
+    """Compute values and bootstrap intervals of measures.
 
     Args:
-        sample: What each utterance contributes.
-        wanted: The measures.
-        resamples: How many resamples of the utterances; 0 for no intervals.
+        sample: The contribution of each utterance.
+        requested: The measures.
+        resamples: Number of resamples of the utterances; 0 for no intervals.
         seed: Of the resampling.
     """
     whole = sample.totals(np.ones((1, len(sample)), dtype=np.int64))
@@ -138,7 +138,7 @@ def estimate(sample: Sample, wanted: list[Measure], resamples: int, seed: int) -
         blocks = [sample.totals(w) for w in bootstrap_weights(len(sample), resamples, seed)]
         drawn = {name: np.concatenate([b[name] for b in blocks]) for name in whole}
     out = {}
-    for measure in wanted:
+    for measure in requested:
         value = defined(measure.value(whole)[0])
         low, high = interval(measure.value(drawn)) if drawn and value is not None else (None, None)
         count = int(whole[measure.base][0])
@@ -147,7 +147,7 @@ def estimate(sample: Sample, wanted: list[Measure], resamples: int, seed: int) -
 
 
 def interval(values: Floats) -> tuple[float | None, float | None]:
-    """Percentile interval of bootstrap values, of those that are defined; ``None`` where none is."""
+    """Return the percentile interval of the defined bootstrap values; ``None`` where none is defined."""
     values = values[~np.isnan(values)]
     if not len(values):
         return None, None

@@ -1,4 +1,4 @@
-"""How well a score tells right from wrong: the receiver operating characteristic."""
+"""The receiver operating characteristic of a score that separates right from wrong."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from scipy.stats import rankdata
 
 @dataclass(frozen=True)
 class ROC:
-    """What a threshold on a score can do; at the threshold and above, a case is taken for right.
+    """The receiver operating characteristic of a score: cases at or above the threshold are accepted as right.
 
     Attributes:
         auc: Area under the curve: the probability that a right case scores higher than a wrong one, ties counted half.
-        equal_error_rate: The rate, 0 to 1, at which as large a share of the right is refused as of the wrong is
-            accepted, on the curve's straight lines between thresholds.
-        threshold: The one with the least larger share of the two, halfway between the scores beside it.
+        equal_error_rate: The rate, 0 to 1, at which the share of right cases refused equals the share of wrong
+            cases accepted, interpolated linearly between thresholds.
+        threshold: The one at which the larger of the two shares is least, halfway between neighbouring scores.
         right, wrong: Number of cases.
     """
 
@@ -29,7 +29,7 @@ class ROC:
 
 
 def roc(right: npt.ArrayLike, wrong: npt.ArrayLike) -> ROC:
-    r"""The ROC of a score that is to be high for what is right.
+    r"""Compute the ROC of a score that should be high for right cases.
 
     .. math:: AUC = P(R > W) + \tfrac12 P(R = W) = \frac{\sum_i rank(r_i) - n (n + 1) / 2}{n m}
 
@@ -40,7 +40,7 @@ def roc(right: npt.ArrayLike, wrong: npt.ArrayLike) -> ROC:
         wrong: ``(m,)`` scores of wrong cases, m at least 1.
 
     Raises:
-        ValueError: no scores of a kind, or some that are NaN.
+        ValueError: no right or no wrong scores, or a score that is NaN.
     """
     r, w = (np.asarray(x, np.float64).ravel() for x in (right, wrong))
     if not len(r) or not len(w) or np.isnan(r).any() or np.isnan(w).any():
@@ -55,6 +55,7 @@ def roc(right: npt.ArrayLike, wrong: npt.ArrayLike) -> ROC:
     refused = np.append(np.searchsorted(np.sort(r), scores), len(r)) / len(r)
     accepted = np.append(len(w) - np.searchsorted(np.sort(w), scores), 0) / len(w)
     best = int(np.argmin(np.maximum(refused, accepted)))
+    # halfway between scores, so that neither side is decided by rounding
     around = scores[max(0, best - 1) : best + 1]
     around = around[np.isfinite(around)]
     threshold = float(around.mean()) if len(around) else float(scores[min(best, len(scores) - 1)])
@@ -62,7 +63,7 @@ def roc(right: npt.ArrayLike, wrong: npt.ArrayLike) -> ROC:
 
 
 def _equal(refused: npt.NDArray[np.float64], accepted: npt.NDArray[np.float64]) -> float:
-    """Where one share, which rises from 0 to 1, meets the other, which falls from 1 to 0."""
+    """Find the crossing of a share that rises from 0 to 1 with one that falls from 1 to 0."""
     gap = refused - accepted
     after = int(np.argmax(gap >= 0))
     if gap[after] == 0:

@@ -13,7 +13,7 @@ from isotone.evaluation.tracks import Floats, Ints
 #: Quantiles of the absolute boundary errors that are kept.
 QUANTILES = {"median": 0.5, "p90": 0.9}
 
-_CELLS = 4_000_000  # weights held at a time
+_CELLS = 4_000_000  # Weights held in memory at a time.
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,14 @@ class Errors:
 
     @classmethod
     def sort(cls, values: Floats, utterance: Ints) -> Errors:
-        """From errors in any order."""
+        """Sort errors given in any order."""
         order = np.argsort(values, kind="stable")
         return cls(values[order], utterance[order])
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What every utterance contributes: the measures of any resample follow exactly, without scoring it
-    again.
+    """The contributions of every utterance, from which the measures of any resample follow exactly.
 
     Attributes:
         sums: Columns ``(U,)`` that add up over utterances.
@@ -52,13 +51,13 @@ class Sample:
         return len(next(iter(self.sums.values())))
 
     def totals(self, weights: Ints) -> dict[str, Floats]:
-        """Sums and error quantiles of resamples.
+        """Compute sums and error quantiles of resamples.
 
         Args:
-            weights: ``(R, U)`` how often each utterance is drawn.
+            weights: ``(R, U)`` number of times that each utterance is drawn.
 
         Returns:
-            ``(R,)`` a column, and ``<errors>_<quantile>`` for :data:`QUANTILES`, NaN where there is no error.
+            ``(R,)`` per column, and ``<errors>_<quantile>`` for :data:`QUANTILES`, NaN where there is no error.
         """
         table = np.stack(list(self.sums.values()), 1)
         out = dict(zip(self.sums, (weights.astype(float) @ table).T))
@@ -70,7 +69,7 @@ class Sample:
         return out
 
     def join(self, other: Sample) -> Sample:
-        """Both samples as one of U + U' utterances, of the columns that both have."""
+        """Join both samples to one of U + U' utterances, with the columns that both have."""
         size = len(self)
         sums = {k: np.concatenate([v, other.sums[k]]) for k, v in self.sums.items() if k in other.sums}
         errors = {
@@ -84,15 +83,16 @@ class Sample:
 
 
 def bootstrap_weights(utterances: int, resamples: int, seed: int) -> Iterator[Ints]:
-    """How often each resample with replacement draws each utterance: blocks ``(r, U)`` of rows."""
+    """Draw resamples with replacement: blocks ``(r, U)`` of counts per utterance."""
     rng = np.random.default_rng(seed)
     for rows in _blocks(utterances, resamples):
+        # an offset per row makes one bincount count every row by itself
         drawn = rng.integers(0, utterances, (rows, utterances)) + utterances * np.arange(rows)[:, None]
         yield np.bincount(drawn.ravel(), minlength=rows * utterances).reshape(rows, utterances)
 
 
 def swaps(utterances: int, resamples: int, seed: int) -> Iterator[Ints]:
-    """Fair coins, one an utterance: blocks ``(r, U)`` of rows of 0 and 1."""
+    """Toss a fair coin per utterance: blocks ``(r, U)`` of 0 and 1."""
     rng = np.random.default_rng(seed)
     for rows in _blocks(utterances, resamples):
         yield rng.integers(0, 2, (rows, utterances))
@@ -106,7 +106,7 @@ def _blocks(utterances: int, resamples: int) -> Iterator[int]:
 
 @njit(cache=True)
 def _weighted_quantiles(values: Floats, utterance: Ints, weights: Ints, quantiles: Floats) -> Floats:
-    """Quantiles of each resample's errors, interpolated between neighbours as ``numpy.quantile`` does.
+    """Compute quantiles of each resample's errors, interpolated as ``numpy.quantile`` does.
 
     ``quantiles`` ascend; one pass over the sorted errors serves them all.
     """
@@ -116,6 +116,7 @@ def _weighted_quantiles(values: Floats, utterance: Ints, weights: Ints, quantile
     out = np.full((len(weights), len(quantiles)), np.nan)
     for r in range(len(weights)):
         row = weights[r]
+        # an utterance drawn twice brings each of its errors twice
         size = 0
         for u in range(len(row)):
             size += row[u] * per_utterance[u]
@@ -128,6 +129,7 @@ def _weighted_quantiles(values: Floats, utterance: Ints, weights: Ints, quantile
             while seen <= rank:  # the error of that rank, counted from 0
                 k += 1
                 seen += row[utterance[k]]
+            # the next rank is the same error, unless its copies end here
             lower, upper = values[k], values[k]
             if seen <= rank + 1 and rank + 1 < size:
                 after = k + 1

@@ -1,4 +1,4 @@
-"""Scoring predicted alignments against reference ones: both families of measures from one pass."""
+"""Comparison of predicted with reference alignments: all measures in one pass."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isotone.alignment import Alignment
-from isotone.corpus import SILENCE
+from isotone.alignment import SILENCE, Alignment
 from isotone.evaluation.error_rates import EditCounts, count_character_edits, count_edits
 from isotone.evaluation.matching import count_boundary_hits, count_start_matches
 from isotone.evaluation.measures import CURVE_S, THRESHOLDS_S, at, collar_of, measures
@@ -62,8 +61,8 @@ def score(
         pairs: (predicted, reference) alignments; ids are the references'.
         tier: Name of the tier to compare.
         collar_s: Collar of the start-boundary F1 in seconds; by default 0.02 for phones and 0.2 for words.
-        strict: Whether labels have to agree: a substitution then has no boundaries and no overlap. Otherwise
-            only boundaries are compared.
+        strict: True where labels have to agree: a substitution then has no boundaries and no overlap.
+            Otherwise only boundaries are compared.
         blank_counts: By reference id: (frames whose most likely label is blank or the word delimiter, all
             frames).
         seed: Of the bootstrap.
@@ -71,7 +70,7 @@ def score(
         relabel: Labels to rename on both sides (61 phones to 39, say).
         classes: The class of each label, for the reports by class and by type of boundary.
         tolerance_s: Tolerance of the boundary detection measures, in seconds.
-        grid: Where the counted frames lie, for the reference's silence; by default they divide the duration
+        grid: Times of the counted frames, for the reference's silence; by default they divide the duration
             evenly.
         resamples: Of the bootstrap over utterances; 0 for no confidence intervals.
 
@@ -95,7 +94,7 @@ def score(
     if blank_counts is not None:
         sums |= _blanks([r for _, r in pairs], blank_counts, tier, grid, silence, relabel)
     sample = Sample(sums, _errors(table))
-    wanted = measures(collar_s, tolerance_s, tuple(edits), blank_counts is not None)
+    listed = measures(collar_s, tolerance_s, tuple(edits), blank_counts is not None)
     names = class_names(codes, classes or {})
     return Report(
         tier=tier,
@@ -103,7 +102,7 @@ def score(
         collar_s=collar_s,
         tolerance_s=tolerance_s,
         ids=ids,
-        metrics=estimate(sample, wanted, resamples, seed),
+        metrics=estimate(sample, listed, resamples, seed),
         edits=edits,
         classes=() if classes is None else tuple(class_rows(table, names)),
         transitions=() if classes is None else tuple(transition_rows(table, names)),
@@ -128,7 +127,7 @@ def _check_ids(pairs: list[tuple[Alignment, Alignment]]) -> tuple[str, ...]:
 def _counts(
     tracks: list[tuple[Track, Track]], collar_s: float, tolerance_s: float, strict: bool
 ) -> dict[str, Floats]:
-    """Numbers of segments and boundaries, and of those that match, by utterance."""
+    """Count segments and boundaries, and those that match, by utterance."""
     collars_s = [*CURVE_S, *([] if collar_s in CURVE_S else [collar_s])]
     collars = np.array([ticks(c) for c in collars_s], dtype=np.int64)
     names = [at("start_tp", c) for c in collars_s]
@@ -146,7 +145,7 @@ def _counts(
 def _edits(
     tracks: list[tuple[Track, Track]], labels: list[str], tier: str
 ) -> tuple[dict[str, EditCounts], dict[str, Floats]]:
-    """Error counts of the corpus, and by utterance."""
+    """Count edits over the corpus, and by utterance."""
     hyp, ref = [h.labels.tolist() for h, _ in tracks], [r.labels.tolist() for _, r in tracks]
     name = {"phones": "per", "words": "wer"}.get(tier, "label_error_rate")
     counted = {name: count_edits(hyp, ref)}
@@ -169,7 +168,7 @@ def _blanks(
     silence: Collection[str],
     relabel: Relabel | None,
 ) -> dict[str, Floats]:
-    """Shares of blank and of silent frames by utterance; utterances without a count do not enter."""
+    """Return shares of blank and of silent frames by utterance; utterances without a count are left out."""
     out = np.zeros((3, len(references)))
     for u, reference in enumerate(references):
         if reference.id in blank_counts:
@@ -180,7 +179,7 @@ def _blanks(
 
 
 def _errors(table: SegmentTable) -> dict[str, Errors]:
-    """Absolute errors in ms of the boundaries that count: starts, ends, and both."""
+    """Return absolute errors in ms of the counted boundaries: starts, ends, and both."""
     utterance = table.utterance[table.counted]
     start = np.abs(table.start_error[table.counted]) / TICKS_PER_MS
     end = np.abs(table.end_error[table.counted]) / TICKS_PER_MS

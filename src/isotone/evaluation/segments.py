@@ -1,4 +1,4 @@
-"""One row a reference segment: what became of it. Boundary and overlap measures are read from this table."""
+"""A table of the reference segments and their predictions, which boundary and overlap measures come from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from isotone.evaluation.formulas import idr, percent, ratio
 from isotone.evaluation.matching import pair_by_edits
 from isotone.evaluation.tracks import SILENT, TICKS_PER_MS, Bools, Floats, Ints, Track, ticks
 
-#: What a class report calls labels of no class, and the silent side of a boundary.
+#: Name of the class of labels without a class, and of the silent side of a boundary.
 OTHER, SILENCE_CLASS = "other", "silence"
 
 
@@ -23,8 +23,8 @@ class SegmentTable:
     Attributes:
         utterance: ``(N,)`` number of the utterance.
         label, left, right: ``(N,)`` codes of the segment and of its touching neighbours, -1 for silence.
-        counted: ``(N,)`` whether boundaries and overlap count: paired and, if labels are strict, with an
-            equal label.
+        counted: ``(N,)`` bool, true where boundaries and overlap count: paired and, if labels are strict, with
+            an equal label.
         start_error, end_error: ``(N,)`` ticks, predicted minus reference; 0 where not counted.
         overlap, union, duration: ``(N,)`` ticks; overlap and union are 0 where not counted.
     """
@@ -42,11 +42,11 @@ class SegmentTable:
 
     @classmethod
     def join(cls, tables: Sequence[SegmentTable]) -> SegmentTable:
-        """The tables, one at least, one after the other."""
+        """Join tables, one after the other; at least one."""
         return cls(*[np.concatenate([getattr(t, f.name) for t in tables]) for f in fields(cls)])
 
     def within(self, threshold_s: float) -> tuple[Bools, Bools]:
-        """Which counted segments start, and which end, no more than a threshold from the reference."""
+        """Mark the counted segments that start, and those that end, within a threshold of the reference."""
         limit = ticks(threshold_s)
         return (
             self.counted & (np.abs(self.start_error) <= limit),
@@ -60,7 +60,7 @@ def compare_segments(hyp: Track, ref: Track, utterance: int = 0, strict: bool = 
     Args:
         hyp, ref: Predicted and reference segments.
         utterance: Its number in the corpus.
-        strict: Whether pairs with different labels (substitutions) are left uncounted.
+        strict: True where pairs with different labels (substitutions) are not counted.
     """
     pairs = pair_by_edits(hyp, ref)
     counted = pairs >= 0
@@ -83,11 +83,11 @@ def compare_segments(hyp: Track, ref: Track, utterance: int = 0, strict: bool = 
 
 
 def segment_sums(table: SegmentTable, utterances: int, thresholds_s: Sequence[float]) -> dict[str, Floats]:
-    """What the measures need of the table, added up by utterance.
+    """Sum the columns of the table that measures need, by utterance.
 
     Args:
         table: The segments.
-        utterances: U, how many utterances there are.
+        utterances: U, the number of utterances.
         thresholds_s: Boundary errors to count up to, in seconds.
 
     Returns:
@@ -97,6 +97,7 @@ def segment_sums(table: SegmentTable, utterances: int, thresholds_s: Sequence[fl
     def add(values: Ints | Bools | Floats, unit: float = 1.0) -> Floats:
         return np.bincount(table.utterance, values, minlength=utterances) / unit
 
+    # ratios need a denominator: segments without duration, or pairs without extent, have none
     timed, spread = table.duration > 0, table.union > 0
     sums = {
         "counted": add(table.counted),
@@ -118,7 +119,7 @@ def segment_sums(table: SegmentTable, utterances: int, thresholds_s: Sequence[fl
 
 
 def class_names(codes: Mapping[str, int], classes: Mapping[str, str]) -> list[str]:
-    """The class of every label code; :data:`OTHER` for labels of no class.
+    """Return the class of every label code; :data:`OTHER` for labels without a class.
 
     Args:
         codes: Label codes.
@@ -128,14 +129,14 @@ def class_names(codes: Mapping[str, int], classes: Mapping[str, str]) -> list[st
 
 
 def class_rows(table: SegmentTable, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Boundary errors and overlap of every class of reference segments.
+    """Compute boundary errors and overlap of every class of reference segments.
 
     Args:
         table: The segments.
         names: The class of every label code.
 
     Returns:
-        A row a class: ``class``, ``segments``, ``matched`` (% that are counted), ``start_bias_ms``,
+        One row per class: ``class``, ``segments``, ``matched`` (% that are counted), ``start_bias_ms``,
         ``end_bias_ms``, ``start_error_ms``, ``end_error_ms`` (means over counted segments),
         ``within_20ms`` (% of their boundaries) and ``idr`` (%); ``None`` where undefined.
     """
@@ -156,8 +157,7 @@ def class_rows(table: SegmentTable, names: Sequence[str]) -> list[dict[str, Any]
 
 
 def transition_rows(table: SegmentTable, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Mean signed and absolute error of every type of boundary: from the class on its left to the one on its
-    right.
+    """Compute mean signed and absolute error of boundaries, by the classes on their left and right.
 
     Every reference boundary counts once: a segment's start; and its end, where silence follows.
 
@@ -166,8 +166,9 @@ def transition_rows(table: SegmentTable, names: Sequence[str]) -> list[dict[str,
         names: The class of every label code.
 
     Returns:
-        A row a type, the most frequent first: ``left``, ``right``, ``boundaries``, ``bias_ms``, ``error_ms``.
+        One row per type, the most frequent first: ``left``, ``right``, ``boundaries``, ``bias_ms``, ``error_ms``.
     """
+    # a boundary between two segments is the start of the later one, so ends count only before silence
     last = table.counted & (table.right == SILENT)
     left = np.concatenate([table.left[table.counted], table.label[last]])
     right = np.concatenate([table.label[table.counted], np.full(last.sum(), SILENT)])
@@ -190,5 +191,5 @@ def transition_rows(table: SegmentTable, names: Sequence[str]) -> list[dict[str,
 
 
 def defined(value: Floats | float) -> float | None:
-    """A number, or ``None`` for NaN: undefined."""
+    """Return a number, or ``None`` for NaN: undefined."""
     return None if np.isnan(value) else float(value)

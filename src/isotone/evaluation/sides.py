@@ -16,7 +16,7 @@ RUN_ALIGNMENTS = "alignments"
 
 
 def is_run(path: Path) -> bool:
-    """Whether a folder was written by a run."""
+    """Return whether a folder was written by a run."""
     return (path / RUN_ALIGNMENTS).is_dir()
 
 
@@ -24,8 +24,8 @@ def read_side(path: Path, tier: str) -> Folder:
     """Read the alignments of a file, a folder or a run.
 
     Args:
-        path: Where they are. A CTM file may hold many.
-        tier: The tier that is needed; also the name of a tier whose file does not say it.
+        path: A file, a folder or a run. A CTM file may hold many alignments.
+        tier: The tier that is needed; also the name of a tier whose file has none.
 
     Raises:
         FileNotFoundError: there is nothing of that name.
@@ -41,27 +41,27 @@ def read_side(path: Path, tier: str) -> Folder:
 
 
 def with_tier(alignment: Alignment, tier: str) -> Alignment | None:
-    """The alignment with the one tier that a name asks for, under its standard name; None without it."""
+    """Reduce an alignment to one tier, under its standard name; None where it has no such tier."""
     found = find_tier(alignment, tier)
     return None if found is None else Alignment(alignment.id, alignment.duration, (found,))
 
 
 def check_speaker(sides: Iterable[Folder], tier: str) -> None:
-    """See that the speaker whose tier is asked for is on one side at least: a name mistyped must not go unsaid.
+    """Check that the requested tier's speaker is on at least one side, so that a mistyped name is an error.
 
     Raises:
-        ValueError: nobody's tiers are called so.
+        ValueError: no tier has that name.
     """
-    asked = parse_name(tier)
+    requested = parse_name(tier)
     names = {t.name for side in sides for a in side.alignments.values() for t in a.tiers}
-    if asked.speaker and names and asked not in map(parse_name, names):
+    if requested.speaker and names and requested not in map(parse_name, names):
         raise ValueError(
             f"No file has a tier {tier!r}; there are {', '.join(map(repr, sorted(names)[:10]))}."
         )
 
 
 def describe_lack(name: str, side: Folder, id: str, tier: str) -> str:
-    """The files of an utterance without the tier, and the tiers that they have, in words."""
+    """Describe the files of an utterance without the tier, and the tiers that they have."""
     there = (f"{file.name} has {_listed(tiers)}" for file, tiers in side.lacking.get(id, {}).items())
     return f"the {name} has no tier {tier!r} ({', '.join(there)})"
 
@@ -69,7 +69,7 @@ def describe_lack(name: str, side: Folder, id: str, tier: str) -> str:
 def describe_nothing(
     paths: tuple[Path, Path], sides: tuple[Folder, Folder], tier: str, matches: Collection[tuple[str, str]]
 ) -> str:
-    """Why two sides share no utterance that can be scored, and what to do."""
+    """Explain why two sides share no utterance that can be scored, and what to do."""
     for path, side in zip(paths, sides):
         if not side.alignments:
             why = [str(error) for _, error in (*side.errors, *side.foreign)]
@@ -102,7 +102,7 @@ def _describe_ambiguous(hyp: Mapping[str, Alignment], ref: Mapping[str, Alignmen
 
 
 def _tiers_of(side: Folder) -> str:
-    """The tiers that files have, with how many files of a suffix have them."""
+    """Describe the tiers of files, with the number of files per suffix."""
     counts = Counter((f.suffix, names) for files in side.lacking.values() for f, names in files.items())
     return ", ".join(
         f"{_listed(names)} in {n} {suffix} file{'s' if n > 1 else ''}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.table import Table
 
@@ -12,7 +12,7 @@ from isotone.evaluation.report import Metric, Report
 
 
 def headline(report: Report) -> list[str]:
-    """The metrics that a table shows unless told otherwise."""
+    """Return the metrics that a table shows by default."""
     names = [
         at("start_f1", report.collar_s), "idr", "peaky", *report.edits, "error_mean", "error_median", "bias",
         "within_10ms", "within_20ms", "within_25ms", "within_50ms", "within_100ms",
@@ -24,7 +24,7 @@ def headline(report: Report) -> list[str]:
 def table(
     reports: Mapping[str, Report], metrics: Sequence[str] | None = None, title: str | None = None
 ) -> Table:
-    """Systems side by side, a row a metric, each value with its 95 % confidence interval.
+    """Make a table of systems side by side, one row per metric, each value with its 95 % confidence interval.
 
     Args:
         reports: By system.
@@ -41,12 +41,12 @@ def table(
 
 
 def markdown(reports: Mapping[str, Report], metrics: Sequence[str] | None = None) -> str:
-    """The same table in Markdown."""
-    return _markdown(["metric", *reports], _cells(reports, metrics))
+    """Write the same table in Markdown."""
+    return markdown_table(["metric", *reports], _cells(reports, metrics), numbers_right=True)
 
 
 def comparison_markdown(comparison: Comparison, names: tuple[str, str] = ("a", "b")) -> str:
-    """A comparison in Markdown: both values, the difference with its interval, and the two p values."""
+    """Write a comparison in Markdown: both values, the difference with its interval, and the two p values."""
     head = ["metric", *names, f"{names[0]} - {names[1]}", "p (bootstrap)", "p (permutation)"]
     rows = []
     for d in comparison.differences.values():
@@ -54,19 +54,19 @@ def comparison_markdown(comparison: Comparison, names: tuple[str, str] = ("a", "
         rows.append(
             [_label(d.name, d.unit), _value(d.a), _value(d.b), _span(d.difference, d.low, d.high, "+.2f"), *p]
         )
-    return _markdown(head, rows)
+    return markdown_table(head, rows, numbers_right=True)
 
 
 def _cells(reports: Mapping[str, Report], metrics: Sequence[str] | None) -> list[list[str]]:
     if not reports:
         raise ValueError("A table expects at least one report; got none.")
     if metrics is None:
-        # what any of them has, in the order of the first that has it
+        # every metric of any report, in the order of the first that has it
         metrics = list(dict.fromkeys(name for report in reports.values() for name in headline(report)))
     else:
         for name in metrics:
             if not any(name in report.metrics for report in reports.values()):
-                next(iter(reports.values()))[name]  # raises, and says what there is
+                next(iter(reports.values()))[name]  # raises an error that lists the metrics there are
     rows = []
     for name in metrics:
         found = {system: report.metrics.get(name) for system, report in reports.items()}
@@ -105,9 +105,28 @@ def _title(reports: Mapping[str, Report]) -> str:
     return "; ".join(sorted(kinds))
 
 
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+def markdown_table(
+    head: Sequence[str], rows: Iterable[Sequence[object]], *, numbers_right: bool = False
+) -> str:
+    """Write a table in Markdown; a ``|`` inside a cell is escaped.
 
-    rule = ["---", *["---:"] * (len(head) - 1)]
-    return "\n".join([line(head), line(rule), *map(line, rows)]) + "\n"
+    Own code: tabulate pads cells, which would change every table.md written before, and escapes nothing.
+
+    Args:
+        head: Names of the columns.
+        rows: Cells; other values than text are converted by ``str``.
+        numbers_right: Align all columns but the first to the right.
+
+    Raises:
+        ValueError: a row of another length than the head.
+    """
+
+    def line(cells: Sequence[object]) -> str:
+        if len(cells) != len(head):
+            raise ValueError(
+                f"A table of {len(head)} columns got a row of {len(cells)} cells: {list(cells)}."
+            )
+        return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |\n"
+
+    rule = ["---", *["---:" if numbers_right else "---"] * (len(head) - 1)]
+    return "".join([line(head), line(rule), *map(line, rows)])

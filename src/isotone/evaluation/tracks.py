@@ -1,4 +1,4 @@
-"""Tiers as arrays of whole numbers, ready to be compared."""
+"""Tiers as arrays of integers, ready to be compared."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SILENT = -1
 
 
 def ticks(seconds: float) -> int:
-    """Seconds as a whole number of 0.1 us."""
+    """Convert seconds to integer ticks of 0.1 us."""
     return round(seconds * TICKS_PER_S)
 
 
@@ -50,7 +50,7 @@ class Track:
         return len(self.labels)
 
     def context(self) -> tuple[Ints, Ints]:
-        """The codes of the left and right neighbours, ``(n,)`` each; :data:`SILENT` where none touches."""
+        """Return the codes of the left and right neighbours, ``(n,)`` each; :data:`SILENT` where none touches."""
         left, right = np.full_like(self.labels, SILENT), np.full_like(self.labels, SILENT)
         touching = self.starts[1:] - self.ends[:-1] <= TOUCH_TICKS
         left[1:] = np.where(touching, self.labels[:-1], SILENT)
@@ -58,7 +58,7 @@ class Track:
         return left, right
 
     def boundaries(self) -> Boundaries:
-        """Where segments start and end; two that touch share a boundary, at the start of the later."""
+        """List the starts and ends of segments; two that touch share a boundary, at the start of the later."""
         left, right = self.context()
         silent = np.full_like(self.labels, SILENT)
         # start and end of every segment in turn: in order of time already
@@ -92,7 +92,7 @@ def encode(
     silence: Collection[str] = (),
     relabel: Relabel | None = None,
 ) -> Track:
-    """A tier as arrays.
+    """Convert a tier to arrays.
 
     Args:
         tier: Its segments.

@@ -1,4 +1,4 @@
-"""Files of alignments: read any, write any, a folder at once."""
+"""Files of alignments: reading and writing single files and whole folders."""
 
 from isotone.format.files import FormatError, ManyUtterances, file_name, read, write
 from isotone.format.folder import Folder, read_folder

@@ -23,12 +23,12 @@ _BREAKS = re.compile(r"[\t\r\n]")
 class AudacityFormat(Format):
     """Audacity labels: ``start``, ``end`` and label separated by tabs, one tier.
 
-    Resolution 1 microsecond, as Audacity writes it. Tabs and line ends in a label become spaces. Scores and
-    the length of the audio are not kept: read back, the audio ends where the last label ends. The frequency
-    lines of spectral selections are passed over in reading.
+    The resolution is 1 microsecond, as in Audacity. Tabs and line ends in a label become spaces. Scores and the length
+    of the audio are not kept: when read, the audio ends with the last label. Frequency lines of spectral selections are
+    ignored.
 
     Args:
-        tier: The tier to write, and the name of the tier read.
+        tier: The tier to write, and the name of the tier that is read.
     """
 
     suffix = ".txt"
@@ -37,7 +37,7 @@ class AudacityFormat(Format):
         self.tier = tier
 
     def dumps(self, alignment: Alignment) -> str:
-        """The file's text.
+        """Return the text of the file.
 
         Raises:
             KeyError: the alignment does not have the tier.
@@ -50,10 +50,10 @@ class AudacityFormat(Format):
         )
 
     def loads(self, text: str, id: str) -> Alignment:
-        """Read a file's text.
+        """Read the text of a file.
 
         Raises:
-            FormatError: a line is not a label, or labels overlap; the message has the line.
+            FormatError: a line is not a label, or labels overlap; the message names the line.
         """
         rows: list[Row] = []
         for number, line in numbered_lines(text):

@@ -1,4 +1,4 @@
-"""Comma-separated values: one line a segment."""
+"""Comma-separated values: one line per segment."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from isotone.format.reading import ForeignFileError, FormatError, Row, build_tie
 from isotone.interfaces import Format
 
 _HEADER = ["tier", "label", "start", "end", "score", "confidence"]
-# of files written before there were confidences
+# header of files from before there were confidences
 _OLD_HEADER = _HEADER[:-1]
 
 
 class CSVFormat(Format):
-    """CSV with the columns ``tier,label,start,end,score,confidence``: every tier, times (s), scores to the last bit.
+    """CSV with the columns ``tier,label,start,end,score,confidence``: all tiers, times in seconds, exact numbers.
 
-    Quotes, commas and line ends in labels are quoted as RFC 4180 has it. An unknown score or confidence is an empty
-    field; files without the last column are read as well. The utterance's score, the length of the audio and tiers
-    without segments are not kept: read back, the audio ends where the last segment ends.
+    Quotes, commas and line ends in labels are quoted as in RFC 4180. An unknown score or confidence is an empty field;
+    files without the last column are read as well. The utterance's score, the length of the audio and tiers without
+    segments are not kept: when read, the audio ends with the last segment.
     """
 
     suffix = ".csv"
 
     def dumps(self, alignment: Alignment) -> str:
-        """The file's text."""
+        """Return the text of the file."""
         out = io.StringIO()
-        # quoting every text: a carriage return alone would else go unquoted
+        # all texts are quoted: otherwise a lone carriage return would not be
         writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
         out.write(",".join(_HEADER) + "\n")
         for tier in alignment.tiers:
@@ -37,11 +37,11 @@ class CSVFormat(Format):
         return out.getvalue()
 
     def loads(self, text: str, id: str) -> Alignment:
-        """Read a file's text. Tiers are in order of their first lines.
+        """Read the text of a file. Tiers are in order of their first lines.
 
         Raises:
-            FormatError: another header, a line that is not a segment, or segments that overlap; the message
-                has the line.
+            FormatError: another header, a line that is not a segment, or segments that overlap; the message names the
+                line.
         """
         reader = csv.reader(io.StringIO(text, newline=""), strict=True)
         tiers: dict[str, list[Row]] = {}

@@ -1,4 +1,4 @@
-"""NIST's CTM: one line a word, many utterances a file."""
+"""NIST's CTM: one line per word, several utterances per file."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ _LEAST_CONFIDENCE = 1e-6
 class CTMFormat(Format):
     """CTM lines ``id channel start duration label [confidence]``, one tier.
 
-    The confidence is the segment's; of a segment that has none it is ``exp(score)``, from 1e-6 to 1, and of one
-    without a score nothing. Read, it is the segment's confidence. A field cannot hold
-    whitespace: each such character of an id or label becomes ``_``. Silence (empty labels) has no line. The
-    length of the audio is not kept: read back, it is where the last segment ends. Files of several utterances
-    are the texts one after another.
+    The confidence is the segment's own, else ``exp(score)`` from 1e-6 to 1, else left out; when read, it is the
+    segment's confidence. Fields have no white space: each such character of an id or label becomes ``_``. Silence
+    (empty labels) has no line. The length of the audio is not kept: when read, it ends with the last segment. A file of
+    several utterances is their texts, joined.
 
     Args:
-        tier: The tier to write, and the name of the tier read.
-        channel: Channel to write. Read, an id with several channels becomes one utterance a channel,
+        tier: The tier to write, and the name of the tier that is read.
+        channel: Channel to write. When read, an id with several channels becomes one utterance per channel,
             ``id:channel``.
-        decimals: Digits after the point of seconds, at least 3.
+        decimals: Decimals of seconds, at least 3.
     """
 
     suffix = ".ctm"
@@ -42,7 +41,7 @@ class CTMFormat(Format):
         self.decimals = decimals
 
     def dumps(self, alignment: Alignment) -> str:
-        """The utterance's lines; none where the tier is empty.
+        """Return the lines of the utterance; none for an empty tier.
 
         Raises:
             KeyError: the alignment does not have the tier.
@@ -59,10 +58,10 @@ class CTMFormat(Format):
         return "".join(lines)
 
     def loads(self, text: str, id: str) -> Alignment:
-        """Read one utterance: ``id``, or the only one there is.
+        """Read one utterance: ``id``, or the only one in the text.
 
         Raises:
-            FormatError: a line is not CTM, or there are several utterances and none is ``id``.
+            FormatError: a line is not CTM, or there are several utterances and none of them is ``id``.
         """
         found = {alignment.id: alignment for alignment in self.loads_all(text)}
         if _id(id) in found:
@@ -76,10 +75,10 @@ class CTMFormat(Format):
         return next(iter(found.values()), Alignment(id, 0.0, (build_tier(self.tier, []),)))
 
     def loads_all(self, text: str) -> list[Alignment]:
-        """Every utterance of the file, in order of their first lines.
+        """Read all utterances, in order of their first lines.
 
         Raises:
-            FormatError: a line is not CTM, or an utterance's segments overlap; the message has the line.
+            FormatError: a line is not CTM, or segments of an utterance overlap; the message names the line.
         """
         utterances: dict[str, dict[str, list[Row]]] = {}
         decimals = 2
@@ -93,7 +92,7 @@ class CTMFormat(Format):
                 )
             decimals = max(decimals, _decimals(fields[2]), _decimals(fields[3]))
             utterances.setdefault(fields[0], {}).setdefault(fields[1], []).append(_row(fields, number))
-        # starts and durations are rounded apart, so an end may lie 1.5 units of the last digit late
+        # starts and durations are rounded separately, so an end may be 1.5 units of the last digit late
         slack = 1.5 * 10.0**-decimals
         return [
             self._alignment(id if len(channels) == 1 else f"{id}:{channel}", rows, slack)

@@ -22,19 +22,19 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class ELANFormat(Format):
-    """ELAN annotation format (EAF) 3.0: an independent, time-aligned tier for every tier. Writes only.
+    """ELAN annotation format (EAF) 3.0: an independent, time-aligned tier for every tier. Write-only.
 
-    Resolution 1 ms. ELAN's annotations need a duration, so a labelled segment without one is given 1 ms,
-    with a warning. Silence (empty labels) is left unannotated. Characters that XML forbids become U+FFFD.
+    The resolution is 1 ms. ELAN's annotations need a duration, so a labelled segment without one gets 1 ms, with a
+    warning. Silence (empty labels) is not annotated. Characters that XML forbids become U+FFFD.
 
-    The recording is linked where the alignment has its file (:class:`isotone.alignment.Alignment`): by its absolute
-    path and, should it have moved, by its name beside the annotation.
+    The recording is linked if the alignment has its file (:class:`isotone.alignment.Alignment`): by its absolute path,
+    and by its name beside the annotation in case it moves.
 
     Args:
-        media: URL of the recording, where ELAN should open it, in place of the alignment's file; ``{id}`` stands for
-            the utterance id, as in ``"file:///corpus/{id}.wav"``.
+        media: URL of the recording for ELAN, instead of the alignment's file; ``{id}`` stands for the utterance id, as
+            in ``"file:///corpus/{id}.wav"``.
         author: Author of the annotation.
-        date: The document's date, ISO 8601; fixed, so that equal alignments make equal files.
+        date: Date of the document, ISO 8601; constant, so that equal alignments give equal files.
     """
 
     suffix = ".eaf"
@@ -47,7 +47,7 @@ class ELANFormat(Format):
         self.date = date
 
     def dumps(self, alignment: Alignment) -> str:
-        """The file's text."""
+        """Return the text of the file."""
         root = ElementTree.Element(
             "ANNOTATION_DOCUMENT",
             {
@@ -74,7 +74,7 @@ class ELANFormat(Format):
                 times.extend(pair)
                 _annotation(element, segment.label, len(times) // 2)
         last.text = str(len(times) // 2)
-        # slots are listed in order of time, named by annotation: ts1 and ts2 are those of a1
+        # slots are in order of time but named after annotations: ts1 and ts2 belong to a1
         for i in sorted(range(len(times)), key=lambda i: (times[i], i)):
             ElementTree.SubElement(order, "TIME_SLOT", TIME_SLOT_ID=f"ts{i + 1}", TIME_VALUE=str(times[i]))
         ElementTree.SubElement(
@@ -89,13 +89,13 @@ class ELANFormat(Format):
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
 
     def _links(self, alignment: Alignment) -> dict[str, str]:
-        """Where the recording is, nothing where that is not known."""
+        """Return the URLs of the recording; empty if unknown."""
         if self.media is not None:
             return {"MEDIA_URL": _xml(self.media.replace("{id}", quote(alignment.id, errors="replace")))}
         if alignment.audio is None:
             return {}
         path = alignment.audio.absolute().as_posix()
-        # as ELAN writes and reads them, without percent signs: "/c d.wav" is "file:///c d.wav"
+        # ELAN does not escape its URLs: "/c d.wav" is "file:///c d.wav"
         urls = {"MEDIA_URL": f"file:///{path.lstrip('/')}", "RELATIVE_MEDIA_URL": f"./{alignment.audio.name}"}
         return {name: _xml(url) for name, url in urls.items()}
 

@@ -1,7 +1,7 @@
-"""One file of an alignment: read it, write it.
+"""Reading and writing one file of an alignment.
 
-The formats are plugins (``isotone.formats.names()``); this module finds the one a file needs, takes care of
-encodings and file names, and names the file in every error.
+Formats are plugins (``isotone.formats.names()``). This module chooses the format of a file, handles encodings and file
+names, and names the file in every error.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ManyUtterances(Protocol):
     """A format whose files hold several utterances."""
 
     def loads_all(self, text: str) -> list[Alignment]:
-        """Every utterance of a file's text."""
+        """Read all utterances of a file's text."""
         ...
 
 
@@ -44,13 +44,12 @@ def read(path: Path | str, format: str | Format | None = None) -> Alignment:
     """Read a file.
 
     Args:
-        path: The file, in UTF-8 or in UTF-16 with a byte order mark. Its name without suffix is the
-            utterance id, where the file does not hold one.
-        format: A format's name, or one that is built; else the suffix decides, in any case (``.txt`` is
-            Audacity).
+        path: The file, in UTF-8 or in UTF-16 with a byte order mark. If the file has no utterance id, its name without
+            the suffix is the id.
+        format: A format or its name. Default: by the suffix, in any case (``.txt`` is Audacity).
 
     Raises:
-        FormatError: the file is not of the format, or no format has its suffix; the message has file and
+        FormatError: the file is not of the format, or no format has its suffix; the message names the file and the
             line.
         NotImplementedError: the format is write-only.
     """
@@ -62,13 +61,13 @@ def write(alignment: Alignment, folder: Path | str, format: str | Format) -> Pat
     """Write a file into a folder, whole or not at all.
 
     Args:
-        alignment: What to write.
-        folder: Where; it is made if need be.
-        format: A format's name, or one that is built.
+        alignment: The alignment.
+        folder: The folder; it is created if necessary.
+        format: A format or its name.
 
     Returns:
-        The file: the id and the format's suffix. An id that cannot be a file name is cleaned, and a digest of
-        the id added so that no two ids share a file.
+        The file, named by the id and the format's suffix. An id that cannot be a file name is cleaned, and a digest of
+        the id is added so that no two ids share a file.
     """
     built = _built(format)
     path = Path(folder) / file_name(alignment.id, built.suffix)
@@ -79,7 +78,7 @@ def write(alignment: Alignment, folder: Path | str, format: str | Format) -> Pat
 
 
 def file_name(id: str, suffix: str = "") -> str:
-    """A file name for an utterance id: the id, or if that is unsafe, the id cleaned with a digest of it."""
+    """Return a file name for an utterance id: the id, or if that is unsafe, the cleaned id with a digest."""
     name = safe_name(id)
     if name != id:
         name += f"-{hashlib.sha256(id.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
@@ -91,7 +90,7 @@ def _built(format: str | Format) -> Format:
 
 
 def for_suffix(suffix: str) -> Format | None:
-    """The format of files with a suffix; imports other people's formats only where it is not one of ours."""
+    """Return the format of a suffix, or None; plugins of other distributions are imported only if necessary."""
     spec = _BY_SUFFIX.get(suffix.lower())
     if spec is not None:
         return formats.create(spec)
@@ -106,10 +105,10 @@ def for_suffix(suffix: str) -> Format | None:
 
 
 def reader(path: Path) -> Format:
-    """The format of a file, by its suffix.
+    """Return the format of a file by its suffix.
 
     Raises:
-        FormatError: no format has it.
+        FormatError: no format has the suffix.
     """
     found = for_suffix(path.suffix)
     if found is None:
@@ -121,7 +120,7 @@ def reader(path: Path) -> Format:
 
 
 def load(path: Path, format: Format, id: str, every: bool = False) -> list[Alignment]:
-    """Read a file's utterances, the one there is or with ``every`` all of them; errors name the file."""
+    """Read the utterance of a file, or all utterances with ``every``; errors name the file."""
     try:
         text = decode(path.read_bytes())
         if every and isinstance(format, ManyUtterances):

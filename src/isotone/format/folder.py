@@ -1,4 +1,4 @@
-"""Folders of alignment files: of each utterance the file that has the tier that is asked for."""
+"""Folders of alignment files: for each utterance, the file with the requested tier."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from isotone.format.reading import ForeignFileError, FormatError, decode
 from isotone.format.tier_names import find_tier
 from isotone.interfaces import Format
 
-#: Suffixes in order of exactness; what is not named comes after.
+#: Suffixes from the most exact format; all others follow.
 _EXACT = (".json", ".textgrid", ".csv", ".ctm")
 
-#: Suffixes of files that hold one tier and do not say its name.
+#: Suffixes of files with one tier whose name is not in the file.
 _UNNAMED = (".ctm", ".txt")
 
 _TIMIT = (".phn", ".wrd")
@@ -26,10 +26,10 @@ class Folder:
     """The contents of alignment files.
 
     Attributes:
-        alignments: By utterance id.
-        errors: The files that could not be read, each with what is wrong.
-        foreign: Files of a format's suffix that are something else (a table, a text), each with what was expected.
-        lacking: Of each utterance without the tier that was asked for, the files, and the tiers that they have.
+        alignments: Alignments by utterance id.
+        errors: Files that could not be read, each with the error.
+        foreign: Files with a format's suffix but other contents (a table, a text), each with the error.
+        lacking: Utterances without the requested tier: their files, and the tiers of each file.
     """
 
     alignments: dict[str, Alignment] = field(default_factory=dict)
@@ -39,20 +39,21 @@ class Folder:
 
 
 def read_folder(path: Path | str, tier: str | None = None) -> Folder:
-    """Read every alignment file below a folder; what cannot be read is reported and does not stop the rest.
+    """Read every alignment file below a folder; unreadable files are reported and do not stop the rest.
 
-    An id is the path below the folder without suffix (``dr1-fvmh0/sa1``), where the file does not hold one.
-    TIMIT's ``.phn`` and ``.wrd`` of one utterance become one alignment, as long as the ``.txt`` beside them
-    says. A ``.txt`` beside any other alignment file is its transcript and left alone, as are hidden files,
-    suffixes that no format has, and write-only formats. Files of one name in several formats are taken for the
-    same alignment: of those that have the tier, the most exact is read: TIMIT's, JSON, TextGrid, CSV, then the
-    others. Where two files hold one id otherwise, the first in order of names is kept and the other reported.
+    If a file has no utterance id, its path below the folder without the suffix is the id (``dr1-fvmh0/sa1``).
+
+    - TIMIT's ``.phn`` and ``.wrd`` of one utterance become one alignment; the ``.txt`` beside them gives its duration.
+    - A ``.txt`` beside any other alignment file is its transcript and ignored. So are hidden files, suffixes that no
+      format has, and write-only formats.
+    - Files of one name in several formats count as one alignment. Of those with the tier, the most exact is read:
+      TIMIT, JSON, TextGrid, CSV, then the others.
+    - If two other files have the same id, the first in order of names is kept and the other one is reported.
 
     Args:
         path: The folder.
-        tier: The tier that is needed, by a name as :func:`isotone.format.tier_names.find_tier` takes it; None if any
-            will do. CTM and Audacity files do not name theirs: where an utterance has no others, theirs is the one
-            asked for.
+        tier: The required tier, by any name that :func:`isotone.format.tier_names.find_tier` accepts; None for any. In
+            CTM and Audacity files the tier has no name; it counts as the required one if there are no other files.
 
     Raises:
         FileNotFoundError: no such folder.
@@ -82,8 +83,8 @@ def read_file(path: Path, tier: str | None = None) -> Folder:
     Raises:
         FormatError: the file is not of its format, or no format has its suffix.
         NotImplementedError: the format is write-only.
-        AlignmentError: several of its tiers could be the one that is asked for.
-        OSError: it cannot be read.
+        AlignmentError: several of its tiers match the requested one.
+        OSError: the file cannot be read.
     """
     found = _load([path], reader(path), path.stem, tier if path.suffix.lower() in _UNNAMED else None)
     missing = {} if _has(found, tier, path) else {a.id: {path: _names(found)} for a in found}
@@ -93,7 +94,7 @@ def read_file(path: Path, tier: str | None = None) -> Folder:
 def _read_group(
     contents: Folder, id: str, files: list[Path], readers: dict[str, Format | None], tier: str | None
 ) -> None:
-    """Read the files of one name: the first that has the tier, else the first that can be read."""
+    """Read the files of one name: the first with the tier, else the first that can be read."""
     timit = [f for f in files if f.suffix.lower() in _TIMIT]
     others = [f for f in files if f not in timit and (f.suffix.lower() != ".txt" or len(files) == 1)]
     candidates = [*([timit] if timit else []), *([f] for f in sorted(others, key=_rank))]
@@ -146,7 +147,7 @@ def _rank(file: Path) -> int:
 
 
 def _load(files: list[Path], format: Format, id: str, tier: str | None) -> list[Alignment]:
-    """The utterances of a file, or the one of TIMIT's files; ``tier`` is the name of a tier whose file does not say."""
+    """Read the utterances of a file, or of TIMIT's files together; ``tier`` names a tier without a name in its file."""
     if len(files) > 1 or files[0].suffix.lower() in _TIMIT:
         return [_load_timit(files, id)]
     found = load(files[0], format, id, every=True)
@@ -156,7 +157,7 @@ def _load(files: list[Path], format: Format, id: str, tier: str | None) -> list[
 
 
 def _load_timit(files: list[Path], id: str) -> Alignment:
-    """One alignment from an utterance's ``.wrd`` and ``.phn``; its ``.txt`` says how long the audio is."""
+    """Read one alignment from an utterance's ``.wrd`` and ``.phn``, with the duration from its ``.txt``."""
     parts = []
     for file in sorted(files, key=lambda f: f.suffix.lower() != ".wrd"):
         parts.extend(load(file, reader(file), id))

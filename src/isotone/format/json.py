@@ -1,4 +1,4 @@
-"""Isotone's own JSON: everything an alignment holds."""
+"""Isotone's own JSON, with all contents of an alignment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _VERSION = 1
 
 
 class JSONFormat(Format):
-    """JSON that loses nothing: ids, durations, tiers, empty ones too, times and scores to the last bit.
+    """JSON that loses nothing: ids, durations, all tiers (empty ones included), exact times and scores.
 
     The schema, version 1::
 
@@ -25,11 +25,11 @@ class JSONFormat(Format):
                     "segments": [{"label": str, "start": seconds, "end": seconds,
                                   "score": number, "confidence": number}]}]}
 
-    Scores are those of :mod:`isotone.alignment`. ``score`` and ``confidence`` are left out where they are not known;
-    one that is not finite is the text ``"-inf"``, ``"inf"`` or ``"nan"``. Other keys are ignored in reading.
+    Scores are defined in :mod:`isotone.alignment`. Unknown values of ``score`` and ``confidence`` are left out; values
+    that are not finite are the texts ``"-inf"``, ``"inf"`` or ``"nan"``. Other keys are ignored when reading.
 
     Args:
-        indent: Spaces a level; none gives one line.
+        indent: Spaces per level; None gives one line.
     """
 
     suffix = ".json"
@@ -38,7 +38,7 @@ class JSONFormat(Format):
         self.indent = indent
 
     def dumps(self, alignment: Alignment) -> str:
-        """The file's text."""
+        """Return the text of the file."""
         content = {
             "format": _FORMAT,
             "version": _VERSION,
@@ -52,11 +52,11 @@ class JSONFormat(Format):
         return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=self.indent) + "\n"
 
     def loads(self, text: str, id: str) -> Alignment:
-        """Read a file's text; the id is the one in it.
+        """Read the text of a file; the id in the file counts.
 
         Raises:
-            FormatError: not JSON, not this schema, another version, or segments that overlap; the message
-                has the line or the place in the document.
+            FormatError: not JSON, not this schema, another version, or segments that overlap; the message names the
+                line or the path in the document.
         """
         try:
             content = json.loads(text, parse_constant=_refuse, parse_int=_integer)
@@ -95,7 +95,7 @@ def _segment(segment: Segment) -> dict[str, Any]:
 
 
 def _number(key: str, value: float | None) -> dict[str, Any]:
-    """A key that is left out where its value is not known."""
+    """Return a key with its value; empty for an unknown value."""
     if value is None:
         return {}
     return {key: float(value) if math.isfinite(value) else str(float(value))}
@@ -104,22 +104,22 @@ def _number(key: str, value: float | None) -> dict[str, Any]:
 def _tier(tier: Any, where: str) -> Tier:
     segments = []
     for i, row in enumerate(_get(tier, "segments", list, where)):
-        place = f"{where}.segments[{i}]"
+        path = f"{where}.segments[{i}]"
         label, start, end = (
-            _get(row, "label", str, place),
-            _get(row, "start", float, place),
-            _get(row, "end", float, place),
+            _get(row, "label", str, path),
+            _get(row, "start", float, path),
+            _get(row, "end", float, path),
         )
-        numbers = (_get_number(row, key, place) for key in ("score", "confidence"))
+        numbers = (_get_number(row, key, path) for key in ("score", "confidence"))
         try:
             segments.append(Segment(label, float(start), float(end), *numbers))
         except AlignmentError as error:
-            raise FormatError(f"{place}: {error}") from None
+            raise FormatError(f"{path}: {error}") from None
     return Tier(_get(tier, "name", str, where), tuple(segments))
 
 
 def _get(record: Any, key: str, kind: type, where: str) -> Any:
-    """A value of a record, checked."""
+    """Return a value of a record after checking its type."""
     names = {str: "a text", int: "a whole number", float: "a number", list: "a list"}
     value = record.get(key) if isinstance(record, dict) else None
     kinds = (int, float) if kind is float else (kind,)
@@ -130,7 +130,7 @@ def _get(record: Any, key: str, kind: type, where: str) -> Any:
 
 
 def _get_number(record: Any, key: str, where: str) -> float | None:
-    """A number that may not be there, or be the text of one that is not finite."""
+    """Return an optional number, which is a text if it is not finite."""
     value = record.get(key) if isinstance(record, dict) else None
     if value is not None and value not in ("-inf", "inf", "nan"):
         value = _get(record, key, float, where)
@@ -138,7 +138,7 @@ def _get_number(record: Any, key: str, where: str) -> float | None:
 
 
 def _integer(digits: str) -> int:
-    if len(digits) > 300:  # no float is so large
+    if len(digits) > 300:  # more digits than any float has
         raise FormatError(f"expected finite numbers; got one of {len(digits)} digits.")
     return int(digits)
 

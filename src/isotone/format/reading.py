@@ -1,4 +1,4 @@
-"""What the readers share: bytes to text, numbered lines, and rows to tiers with errors that name a line."""
+"""Parts that the readers share: bytes to text, numbered lines, and rows to tiers with errors that name a line."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from isotone.alignment import Segment, Tier
 
 logger = logging.getLogger(__name__)
 
-#: Overlaps and gaps below this are rounding in the last digits of a float, not annotation.
+#: Seconds below which overlaps and gaps are rounding errors of floats, not annotation.
 NOISE_S = 1e-6
 
 
 class FormatError(ValueError):
-    """A file is not of its format; the message says which line, what was expected and what came."""
+    """A file is not of its format; the message names the line, the expected content and the actual one."""
 
 
 class ForeignFileError(FormatError):
-    """A file has a format's suffix and is something else altogether, as many JSON, CSV and text files are."""
+    """A file has a format's suffix but is something else, as many JSON, CSV and text files are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A segment as it was read, before it is known to fit its neighbours. Times in seconds."""
+    """A segment as read, not yet checked against its neighbours. Times are in seconds."""
 
     line: int
     label: str
@@ -37,7 +37,7 @@ class Row:
 
 
 def decode(data: bytes) -> str:
-    """The text of a file: UTF-16 with a byte order mark, else UTF-8 with or without one; newlines are kept.
+    """Decode the text of a file: UTF-16 with a byte order mark, else UTF-8 with or without one. Newlines are kept.
 
     Raises:
         FormatError: a binary Praat file, or neither encoding.
@@ -58,17 +58,17 @@ def decode(data: bytes) -> str:
 
 
 def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines that hold more than whitespace, with their numbers from 1."""
+    """Iterate over the lines that are not blank, with their numbers from 1."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             yield number, line.removesuffix("\r")
 
 
 def parse_seconds(field: str, line: int, what: str) -> float:
-    """A time in seconds from text.
+    """Parse a time in seconds.
 
     Raises:
-        FormatError: no number, not finite, or negative.
+        FormatError: not a number, not finite, or negative.
     """
     try:
         value = float(field)
@@ -80,17 +80,15 @@ def parse_seconds(field: str, line: int, what: str) -> float:
 
 
 def build_tier(name: str, rows: Sequence[Row], slack_s: float = NOISE_S) -> Tier:
-    """A tier from the rows of a file, in their order.
+    """Build a tier from the rows of a file, in their order.
 
     Args:
-        name: The tier's name.
-        rows: What was read.
-        slack_s: Seconds by which a row may reach into the next one; the earlier is then cut where the later
-            starts.
+        name: Name of the tier.
+        rows: Rows as read.
+        slack_s: Seconds by which a row may overlap the next one; it is then cut where the next one starts.
 
     Raises:
-        FormatError: a row ends before it starts, or starts before its neighbour has ended; the message has
-            its line.
+        FormatError: a row ends before it starts, or starts before the last one ends; the message names its line.
     """
     segments: list[Segment] = []
     for row in rows:

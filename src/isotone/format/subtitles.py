@@ -17,28 +17,28 @@ Level = Literal["line", "word"]
 
 @dataclass(frozen=True)
 class Cue:
-    """Words that are shown together: ``(start_ms, end_ms, text)`` each."""
+    """Words that are shown together, each ``(start_ms, end_ms, text)``."""
 
     words: tuple[tuple[int, int, str], ...]
 
     @property
     def text(self) -> str:
-        """The words with spaces between."""
+        """The words, separated by spaces."""
         return " ".join(word for _, _, word in self.words)
 
 
 def make_cues(alignment: Alignment, tier: str, level: Level, max_chars: int, max_gap_s: float) -> list[Cue]:
-    """The words of a tier, grouped for the screen, in order.
+    """Group the words of a tier into cues, in order.
 
     Args:
-        alignment: What to show.
+        alignment: The alignment.
         tier: The tier of its words.
-        level: ``"word"``, a cue each, or ``"line"``.
-        max_chars: Characters a line at most; a longer word stands alone.
-        max_gap_s: A silence longer than this starts a new line.
+        level: ``"word"`` for one cue per word, or ``"line"``.
+        max_chars: Most characters per line; a longer word is a line of its own.
+        max_gap_s: A silence longer than this, in seconds, starts a new line.
 
     Returns:
-        Cues whose times, in milliseconds, do not overlap and lie inside the audio.
+        Cues whose times, in milliseconds, do not overlap and are inside the audio.
 
     Raises:
         KeyError: the alignment does not have the tier.
@@ -63,7 +63,7 @@ def make_cues(alignment: Alignment, tier: str, level: Level, max_chars: int, max
 
 
 class _Subtitles(Format):
-    """The options that both formats have."""
+    """Base of both formats, with their options."""
 
     def __init__(self, level: Level, tier: str, max_chars: int, max_gap_s: float) -> None:
         if level not in ("line", "word"):
@@ -80,15 +80,15 @@ class _Subtitles(Format):
 
 
 class SRTFormat(_Subtitles):
-    """SubRip subtitles. Writes only.
+    """SubRip subtitles. Write-only.
 
-    Resolution 1 ms; a word of no duration is shown for 1 ms, with a warning. Silence has no cue. Whitespace
+    The resolution is 1 ms; a word without duration is shown for 1 ms, with a warning. Silence has no cue. White space
     within a word becomes one space; ``-->``, which SubRip cannot escape, becomes an arrow.
 
     Args:
-        level: ``"line"``, words grouped into cues, or ``"word"``, a cue each.
+        level: ``"line"`` for words grouped into cues, or ``"word"`` for one cue per word.
         tier: The tier to write.
-        max_chars: Characters a line at most; a longer word stands alone.
+        max_chars: Most characters per line; a longer word is a line of its own.
         max_gap_s: A silence longer than this, in seconds, starts a new line.
     """
 
@@ -100,7 +100,7 @@ class SRTFormat(_Subtitles):
         super().__init__(level, tier, max_chars, max_gap_s)
 
     def dumps(self, alignment: Alignment) -> str:
-        """The file's text.
+        """Return the text of the file.
 
         Raises:
             KeyError: the alignment does not have the tier.
@@ -113,17 +113,17 @@ class SRTFormat(_Subtitles):
 
 
 class VTTFormat(_Subtitles):
-    """WebVTT subtitles. Writes only.
+    """WebVTT subtitles. Write-only.
 
-    Resolution 1 ms; a word of no duration is shown for 1 ms, with a warning. Silence has no cue. Whitespace
+    The resolution is 1 ms; a word without duration is shown for 1 ms, with a warning. Silence has no cue. White space
     within a word becomes one space; ``&``, ``<`` and ``>`` are escaped; a NUL becomes U+FFFD.
 
     Args:
-        level: ``"line"``, words grouped into cues, or ``"word"``, a cue each.
+        level: ``"line"`` for words grouped into cues, or ``"word"`` for one cue per word.
         tier: The tier to write.
-        max_chars: Characters a line at most; a longer word stands alone.
+        max_chars: Most characters per line; a longer word is a line of its own.
         max_gap_s: A silence longer than this, in seconds, starts a new line.
-        inline: Within a line, put the time before every word but the first, as karaoke players want it.
+        inline: Put the time before every word of a line except the first, as karaoke players need it.
     """
 
     suffix = ".vtt"
@@ -141,7 +141,7 @@ class VTTFormat(_Subtitles):
         self.inline = inline
 
     def dumps(self, alignment: Alignment) -> str:
-        """The file's text.
+        """Return the text of the file.
 
         Raises:
             KeyError: the alignment does not have the tier.

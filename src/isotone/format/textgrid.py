@@ -17,25 +17,25 @@ from isotone.interfaces import Format
 logger = logging.getLogger(__name__)
 
 _RATE = 10**9
-_LEAST_TICKS = _RATE // 1000  # what a segment of no duration gets: 1 ms, the shortest one can select in Praat
+_LEAST_TICKS = _RATE // 1000  # 1 ms for a segment without duration: the shortest selection in Praat
 _NOISE_TICKS = _RATE // 10**6
 
-# Praat reads free-standing texts, numbers and flags; every other word is for people, and ! starts a comment.
+# Praat reads separate texts, numbers and flags; all other words are for people, and ! starts a comment.
 _TOKEN = re.compile(r'"[^"]*+(?:""[^"]*+)*+"|![^\r\n]*|[^\s"]\S*|"')
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 class TextGridFormat(Format):
-    """Praat TextGrid: every tier an interval tier, silences explicit as empty labels.
+    """Praat TextGrid: every tier is an interval tier, with empty labels for silence.
 
-    Resolution 1 ns. Intervals need a duration, so a labelled segment without one is given 1 ms of what
-    follows it (less where there is no room), with a warning; gaps and overlaps under 1 microsecond are
-    closed. Scores are not kept. Quotes are doubled; a NUL, which ends a text in Praat, becomes U+FFFD.
-    Reading accepts both styles and any text that Praat accepts, and ignores point tiers.
+    The resolution is 1 ns. Intervals need a duration, so a labelled segment without one gets 1 ms of the time after it
+    (less if there is no room), with a warning. Gaps and overlaps under 1 microsecond are closed. Scores are not kept.
+    Quotes are doubled; a NUL, which ends a text in Praat, becomes U+FFFD. The reader accepts both styles and any text
+    that Praat accepts; it ignores point tiers.
 
     Args:
         style: ``"long"`` or ``"short"``, for writing.
-        keep_empty: Read empty intervals as segments; otherwise they are the gaps between segments.
+        keep_empty: Read empty intervals as segments instead of gaps.
     """
 
     suffix = ".TextGrid"
@@ -47,10 +47,10 @@ class TextGridFormat(Format):
         self.keep_empty = keep_empty
 
     def dumps(self, alignment: Alignment) -> str:
-        """The file's text.
+        """Return the text of the file.
 
         Raises:
-            AlignmentError: the audio has no duration, or a tier more segments than fit into it.
+            AlignmentError: the audio has no duration, or too many segments for it.
         """
         duration = float(alignment.duration)
         if duration <= 0:
@@ -68,16 +68,16 @@ class TextGridFormat(Format):
         return textgrid_io.getTextgridAsStr(
             {"xmin": 0.0, "xmax": duration, "tiers": tiers},
             f"{self.style}_textgrid",
-            includeBlankSpaces=False,  # they are filled in already; praatio would merge short intervals away
+            includeBlankSpaces=False,  # they are included already; praatio would drop short intervals
         )
 
     def loads(self, text: str, id: str) -> Alignment:
         """Read a TextGrid; ``xmax`` is the duration.
 
         Raises:
-            FormatError: not a TextGrid, cut short, or intervals that overlap; the message has the line.
+            FormatError: not a TextGrid, cut short, or intervals that overlap; the message names the line.
         """
-        # not praatio's reader: it strips labels, trips over ones that look like syntax, and takes half a file
+        # not praatio's reader: it strips labels, fails on labels that look like syntax, and accepts half a file
         values = _Values(text)
         _header(values)
         values.number("xmin of the file")
@@ -117,7 +117,7 @@ class TextGridFormat(Format):
 
 
 def _intervals(tier: Tier, id: str, duration: float) -> list[tuple[float, float, str]]:
-    """Intervals that cover the audio, in seconds: praatio's entries."""
+    """Return intervals in seconds that cover the audio, as praatio's entries."""
     if empty := describe_empty(tier.segments):
         logger.warning("TextGrid of %r, tier %r: segments get 1 ms: %s.", id, tier.name, empty)
     segments = [s for s in tier if s.label or s.end > s.start]
@@ -138,7 +138,7 @@ def _intervals(tier: Tier, id: str, duration: float) -> list[tuple[float, float,
 
 
 def _fill(out: list[tuple[int, int, str]], now: int, until: int) -> int:
-    """Add the silence between two ticks, or close a gap that is rounding noise; returns where to go on."""
+    """Add the silence between two ticks, or close a gap that is rounding noise; return the next start."""
     if until - now >= _NOISE_TICKS:
         out.append((now, until, ""))
         return until
@@ -167,7 +167,7 @@ def _header(values: _Values) -> None:
 
 
 class _Values:
-    """The texts, numbers and flags of a Praat text file, one after the other."""
+    """Iterator over the texts, numbers and flags of a Praat text file."""
 
     def __init__(self, text: str) -> None:
         self.line = 1
@@ -194,14 +194,14 @@ class _Values:
         return token
 
     def text(self, what: str) -> str:
-        """The next value, a quoted text."""
+        """Read the next value, a quoted text."""
         token = self._next(what)
         if token[0] != '"':
             raise FormatError(f"line {self.line}: expected {what}, in quotes; got {token}.")
         return token[1:-1].replace('""', '"')
 
     def number(self, what: str) -> float:
-        """The next value, a time in seconds."""
+        """Read the next value, a time in seconds."""
         token = self._next(what)
         if not _NUMBER.fullmatch(token):
             raise FormatError(f"line {self.line}: expected {what}, a number; got {token[:40]}.")
@@ -211,21 +211,21 @@ class _Values:
         return value + 0.0
 
     def count(self, what: str) -> int:
-        """The next value, a whole number."""
+        """Read the next value, a whole number."""
         value = self.number(what)
         if value != int(value):
             raise FormatError(f"line {self.line}: expected {what}, a whole number; got {value}.")
         return int(value)
 
     def flag(self, what: str) -> str:
-        """The next value, ``<exists>`` or ``<absent>``."""
+        """Read the next value, ``<exists>`` or ``<absent>``."""
         token = self._next(what)
         if token not in ("<exists>", "<absent>"):
             raise FormatError(f"line {self.line}: expected {what}; got {token[:40]}.")
         return token
 
     def end(self, after: str) -> None:
-        """Nothing more may come."""
+        """Check that no values are left."""
         token = next(self._source, None)
         if token is not None:
             raise FormatError(

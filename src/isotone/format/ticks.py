@@ -1,4 +1,4 @@
-"""Times on a format's grid: whole ticks that do not overlap, lose no segment and stay inside the audio."""
+"""Times on a format's grid: whole ticks that do not overlap, keep every segment, and are inside the audio."""
 
 from __future__ import annotations
 
@@ -9,30 +9,29 @@ from isotone.alignment import Segment
 
 
 def last_tick(duration_s: float, rate: int) -> int:
-    """The last tick that does not lie past ``duration_s``, at ``rate`` ticks a second."""
-    # the decimal digits of the duration, so that 0.3 s is 300 ms and not 299
+    """Return the last tick that is not past ``duration_s``, at ``rate`` ticks per second."""
+    # by decimal digits, so that 0.3 s is 300 ms and not 299
     return int((Decimal(repr(float(duration_s))) * rate).to_integral_value(ROUND_FLOOR))
 
 
 def to_ticks(
     segments: Sequence[Segment], duration_s: float, rate: int, least: int = 0
 ) -> list[tuple[int, int]]:
-    """Start and end of every segment in ticks.
+    """Convert the start and the end of every segment to ticks.
 
-    A time that two segments share becomes one tick, so what touches still touches. A segment that lasts
-    keeps one tick at least. Where rounding or ``least`` asks for more room than there is, the following
-    segments move by as little as they can, and the preceding ones only where the audio ends.
+    A time shared by two segments becomes one tick, so touching segments still touch. A segment with a duration keeps at
+    least one tick. If rounding or ``least`` needs more room than there is, the following segments move by as little as
+    possible; the preceding ones move only at the end of the audio.
 
     Args:
-        segments: In order, not overlapping.
-        duration_s: Length of the audio; every tick lies inside.
-        rate: Ticks a second.
-        least: Ticks that a segment of no duration gets, taken from what follows it; longer segments are
-            never cut below it. 0 leaves such segments as they are.
+        segments: Segments in order, without overlap.
+        duration_s: Length of the audio; every tick is inside.
+        rate: Ticks per second.
+        least: Ticks for a segment without duration, taken from the time after it; longer segments are never cut below
+            it. 0 leaves such segments as they are.
 
     Returns:
-        A pair for each segment, in order, none overlapping. Where there are more segments than ticks, some
-        are empty after all.
+        A pair per segment, in order, without overlap. If there are more segments than ticks, some are empty.
     """
     limit = last_tick(duration_s, rate)
     room = limit // max(1, len(segments))
@@ -50,6 +49,7 @@ def to_ticks(
         now = max(end, start + width)
         widths.append(width)
         out.append((start, now))
+    # second pass, from the end: segments pushed past the audio move back into it
     ceiling = limit
     for i in range(len(out) - 1, -1, -1):
         end = min(out[i][1], ceiling)
@@ -59,7 +59,7 @@ def to_ticks(
 
 
 def describe_empty(segments: Sequence[Segment]) -> str:
-    """The labelled segments without duration, for a warning; an empty text where there are none."""
+    """Describe the labelled segments without duration, for a warning; empty if there are none."""
     empty = [s for s in segments if s.label and s.end <= s.start]
     if not empty:
         return ""

@@ -1,4 +1,4 @@
-"""Names of tiers: what other tools call words and phones, and whose they are."""
+"""Names of tiers in other tools: their kind, words or phones, and their speaker."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from isotone.alignment import Alignment, AlignmentError, Segment, Tier, tier_from_spans
-from isotone.corpus import SILENCE
+from isotone.alignment import SILENCE, Alignment, AlignmentError, Segment, Tier, tier_from_spans
 
-#: Names of tiers in lower case, as MFA, Praat, FAVE, WebMAUS, SPPAS, TIMIT and DoReCo write them.
+#: Names of tiers, in lower case, in files of MFA, Praat, FAVE, WebMAUS, SPPAS, TIMIT and DoReCo.
 SYNONYMS = {
     **dict.fromkeys(("words", "word", "wrd", "wd", "ort-mau", "tokensalign"), "words"),
     **dict.fromkeys(
@@ -17,16 +16,16 @@ SYNONYMS = {
     ),
 }
 
-# Segments that reach into each other by less than this, in seconds, do so by rounding.
+# Overlaps below this, in seconds, are rounding errors.
 _NOISE_S = 1e-6
 
 
 class TierName(NamedTuple):
-    """A tier's name in its parts.
+    """The parts of a tier's name.
 
     Attributes:
-        kind: ``words`` or ``phones`` where the name means them; else the name in lower case, singular.
-        speaker: In lower case; empty where the name has none.
+        kind: ``words`` or ``phones`` if the name means them; else the name in lower case, singular.
+        speaker: The speaker in lower case; empty if the name has none.
     """
 
     kind: str
@@ -34,7 +33,7 @@ class TierName(NamedTuple):
 
 
 def parse_name(name: str) -> TierName:
-    """Parse the name of a tier, whatever its case: ``A - words``, ``A/word`` and ``words@A`` have a speaker."""
+    """Parse the name of a tier, ignoring case: ``A - words``, ``A/word`` and ``words@A`` have a speaker."""
     plain = " ".join(name.split()).casefold()
     if plain in SYNONYMS:
         return TierName(SYNONYMS[plain], "")
@@ -50,28 +49,29 @@ def parse_name(name: str) -> TierName:
 
 
 def standard_name(name: str) -> str:
-    """``words`` or ``phones`` where a tier's name means them, whoever speaks; any other name as it is."""
+    """Return ``words`` or ``phones`` if a tier's name means them, for any speaker; else the name."""
     kind = parse_name(name).kind
     return kind if kind in SYNONYMS else name
 
 
 def find_tier(alignment: Alignment, name: str) -> Tier | None:
-    """The tier that a name asks for, under its standard name; None where there is none.
+    """Find a tier by name, and return it under its standard name; None if there is none.
 
-    Taken is the tier of that very name; else the one that means the same. Where only speakers have tiers of the kind,
-    and the name does not say whose, they become one tier without its silences. A speaker's tier is, where the
-    alignment tells no speakers apart, the one that there is.
+    1. A tier of exactly that name is returned.
+    2. Else a tier of the same kind (and speaker, if the name has one) is returned.
+    3. If the name has no speaker and only speakers have tiers of the kind, these are merged, without silences.
+    4. If the name has a speaker and no tier of the kind has one, that tier is returned.
 
     Raises:
-        AlignmentError: several tiers mean the same, or those of several speakers overlap.
+        AlignmentError: several tiers mean the same, or tiers to be merged overlap.
     """
     if alignment.has(name):
         return Tier(standard_name(name), alignment.tier(name).segments)
-    asked = parse_name(name)
-    same = [tier for tier in alignment.tiers if parse_name(tier.name).kind == asked.kind]
+    requested = parse_name(name)
+    same = [tier for tier in alignment.tiers if parse_name(tier.name).kind == requested.kind]
     shared = [tier for tier in same if not parse_name(tier.name).speaker]
-    own = [tier for tier in same if parse_name(tier.name).speaker == asked.speaker] if asked.speaker else []
-    if asked.speaker and not own and len(shared) < len(same):
+    own = [t for t in same if parse_name(t.name).speaker == requested.speaker] if requested.speaker else []
+    if requested.speaker and not own and len(shared) < len(same):
         return None
     found = own or shared or same
     if len(found) < 2:
@@ -84,17 +84,17 @@ def find_tier(alignment: Alignment, name: str) -> Tier | None:
 
 
 def _merge(name: str, tiers: Sequence[Tier]) -> Tier:
-    """The segments of several speakers in order of time, without silences."""
-    said: list[tuple[Segment, str]] = [(s, t.name) for t in tiers for s in t if s.label not in SILENCE]
-    said.sort(key=lambda one: (one[0].start, one[0].end))
-    for (a, first), (b, second) in pairwise(said):
+    """Merge the segments of several speakers in order of time, without silences."""
+    spoken: list[tuple[Segment, str]] = [(s, t.name) for t in tiers for s in t if s.label not in SILENCE]
+    spoken.sort(key=lambda one: (one[0].start, one[0].end))
+    for (a, first), (b, second) in pairwise(spoken):
         if b.start < a.end - _NOISE_S:
             raise AlignmentError(
                 f"tiers {first!r} and {second!r} overlap ({a.label!r} ends at {a.end:g} s, {b.label!r} starts at "
                 f"{b.start:g} s) and cannot be read as one tier {name!r}: choose one by its whole name."
             )
-    spans = [(s.label, s.start, s.end, s.score) for s, _ in said]
-    return tier_from_spans(name, spans, max((s.end for s, _ in said), default=0.0))
+    spans = [(s.label, s.start, s.end, s.score) for s, _ in spoken]
+    return tier_from_spans(name, spans, max((s.end for s, _ in spoken), default=0.0))
 
 
 def _listed(tiers: Sequence[Tier]) -> str:

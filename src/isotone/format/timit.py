@@ -1,4 +1,4 @@
-"""TIMIT's time-aligned transcripts, ``.phn`` and ``.wrd``."""
+"""TIMIT's files of phones and words with times, ``.phn`` and ``.wrd``."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ _SUFFIXES = {"phones": ".phn", "words": ".wrd"}
 class TIMITFormat(Format):
     """TIMIT lines ``start_sample end_sample label``, one tier.
 
-    In the corpus phones cover the recording, with ``h#`` where nobody speaks, and words leave gaps; so do
-    the files written here. Read back, ``h#`` is a label like any other. Whitespace in a label becomes
-    ``_``. Scores and the length of the audio are not kept: read back, the audio ends where the last segment
-    ends.
+    As in the corpus, phones cover the recording, with ``h#`` for silence, and words leave gaps. When read, ``h#`` is a
+    label like any other. White space in a label becomes ``_``. Scores and the length of the audio are not kept: when
+    read, the audio ends with the last segment.
 
-    Words of the corpus that share a phone overlap ("did you" as one ``jh``); in reading, the earlier is cut
-    where the later starts, with a warning. Phones that overlap are an error.
+    Words of the corpus that share a phone overlap ("did you" with one ``jh``). When read, the first word is cut where
+    the second starts, with a warning. Overlapping phones are an error.
 
     Args:
         tier: ``"phones"`` (``.phn``) or ``"words"`` (``.wrd``).
-        sample_rate: Hz.
+        sample_rate: Sample rate in Hz.
     """
 
     def __init__(self, *, tier: str = "phones", sample_rate: int = 16000) -> None:
@@ -44,7 +43,7 @@ class TIMITFormat(Format):
         self.suffix = _SUFFIXES[tier]
 
     def dumps(self, alignment: Alignment) -> str:
-        """The file's text.
+        """Return the text of the file.
 
         Raises:
             KeyError: the alignment does not have the tier.
@@ -62,11 +61,10 @@ class TIMITFormat(Format):
         )
 
     def loads(self, text: str, id: str) -> Alignment:
-        """Read a file's text.
+        """Read the text of a file.
 
         Raises:
-            FormatError: a line is not two sample numbers and a label, or phones overlap; the message has
-                the line.
+            FormatError: a line is not two sample numbers and a label, or phones overlap; the message names the line.
         """
         rows = []
         for number, line in numbered_lines(text):

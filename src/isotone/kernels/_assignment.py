@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from isotone.kernels.native import compiled
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def minimum_row(
     b: int,
     costs: np.ndarray,
@@ -16,7 +17,10 @@ def minimum_row(
     path: np.ndarray,
     value: np.ndarray,
 ) -> None:
-    """Of costs ``(B, n, m)``: ``better[i, j]`` says that ending j at i beats ending it at any smaller index."""
+    """Find the cheapest non-decreasing indices for costs ``(B, n, m)``: path and value of row b.
+
+    ``better[i, j]`` is true where ending target j at i beats ending it at any smaller index.
+    """
     n, m = positions[b], labels[b]
     best = np.full(m, np.inf)
     better = np.empty((n, m), np.bool_)
@@ -33,7 +37,7 @@ def minimum_row(
             low = min(total, best[j])
             better[i, j] = total < best[j]
             best[j] = low
-    better[:1] = True
+    better[:1] = True  # the back-trace ends at the first source
     value[b] = np.nan if broken else best[m - 1] if m else 0.0
     i = n - 1
     for j in range(m - 1, -1, -1):
@@ -42,7 +46,7 @@ def minimum_row(
         path[b, j] = i
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def assignment_row(
     b: int,
     rewards: np.ndarray,
@@ -51,7 +55,10 @@ def assignment_row(
     path: np.ndarray,
     value: np.ndarray,
 ) -> None:
-    """Of rewards ``(B, m, n)``: query j lies in j .. n - m + j, and counts positions from j on."""
+    """Find the best increasing indices for rewards ``(B, m, n)``: path and value of row b.
+
+    Query j lies in j .. n - m + j, and its positions are counted from j on: i stands for position j + i.
+    """
     m, n = queries[b], positions[b]
     width = n - m + 1
     best = np.zeros(width)

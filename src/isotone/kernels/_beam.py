@@ -1,8 +1,8 @@
 """The compiled loops of :mod:`isotone.kernels.beam`: plain arrays in and out, nothing is checked here.
 
-Prefixes are nodes of a trie that only grows, so that a prefix that left the beam and comes back is the node it was,
-and its children in the beam are known to be its children. A frame looks at every prefix of the beam as it stands, and
-at its extensions in order of their probability, until they cannot enter the beam any more.
+Prefixes are nodes of a trie that only grows. So a prefix that leaves the beam and returns is the same node, and its
+children in the beam are known to be its children. Each frame looks at every prefix of the beam as it stands, then at
+the extensions in order of their probability, until no more can enter the beam.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-# Columns of the trie: a node's parent, label, first child, next sibling, and its place in the beam if it has one.
+from isotone.kernels.native import compiled
+
+# Columns of the trie: a node's parent, label, first child, next sibling, and its slot when it was last in the beam.
 _PARENT, _LABEL, _CHILD, _SIBLING, _SLOT = 0, 1, 2, 3, 4
 
 
@@ -34,15 +35,15 @@ class _Best(NamedTuple):
     item: np.ndarray  # (beam,) slot for a prefix that stays, beam + slot * V + label for an extension
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _log_add(a: float, b: float) -> float:
     high, low = max(a, b), min(a, b)
     return high if low == -np.inf else high + math.log1p(math.exp(low - high))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _offer(best: _Best, size: int, score: float, item: int) -> int:
-    """Put a candidate among the best if it belongs there; how many there are then."""
+    """Put a candidate among the best if it belongs there; return their number."""
     beam = len(best.score)
     if size < beam:
         at = size
@@ -66,9 +67,9 @@ def _offer(best: _Best, size: int, score: float, item: int) -> int:
     return size
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _likely(row: np.ndarray, blank: int, prune: float, beam: int) -> np.ndarray:
-    """Labels of at most ``prune`` nats less than the best, the likeliest first, as many as can enter a beam."""
+    """Return the labels at most ``prune`` nats below the best, the likeliest first, as many as can enter a beam."""
     floor = row.max() - prune
     found = np.empty(len(row), np.int64)
     count = 0
@@ -78,12 +79,12 @@ def _likely(row: np.ndarray, blank: int, prune: float, beam: int) -> np.ndarray:
             count += 1
     found = found[:count]
     if count > beam + 1:
-        # a prefix has no more than beam better extensions than one that enters, and one that repeats its last label
+        # an extension that enters has fewer than beam better ones of its prefix, besides the repeat of the last label
         found = found[row[found] >= np.partition(row[found], count - beam - 1)[count - beam - 1]]
     return found[np.argsort(-row[found], kind="mergesort")]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _stay(
     row: np.ndarray,
     blank: int,
@@ -94,9 +95,9 @@ def _stay(
     taken: np.ndarray,
     t: int,
 ) -> None:
-    """Fill what becomes of the prefixes that stay: by a blank, a repeat, or from their parents in the beam.
+    """Fill the probabilities of the prefixes that stay: by a blank, a repeat, or from their parents in the beam.
 
-    Extensions that are prefixes of the beam already get the frame's number in ``taken (beam, V)``.
+    Extensions that are in the beam already are marked with the frame's number in ``taken (beam, V)``.
     """
     for j in range(size):
         trie[now.node[j], _SLOT] = j
@@ -104,6 +105,7 @@ def _stay(
         stay.label_end[j] = now.label_end[j] + row[now.last[j]] if now.last[j] >= 0 else -np.inf
     for j in range(size):
         parent = trie[now.node[j], _PARENT]
+        # a slot may be of an earlier frame: it counts only where the beam has the parent there
         i = trie[parent, _SLOT] if parent >= 0 else -1
         if 0 <= i < size and now.node[i] == parent:
             label = now.last[j]
@@ -113,19 +115,19 @@ def _stay(
         stay.total[j] = _log_add(stay.blank_end[j], stay.label_end[j])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _choose(
     row: np.ndarray, blank: int, prune: float, now: _Beam, size: int, stay: _Beam, taken: np.ndarray, t: int,
     best: _Best,
 ) -> int:  # fmt: skip
-    """Fill the best candidates of a frame; how many there are."""
+    """Fill the best candidates of a frame; return their number."""
     kept = 0
     for j in range(size):
         if stay.total[j] > -np.inf:
             kept = _offer(best, kept, stay.total[j], j)
     beam = len(best.score)
     for v in _likely(row, blank, prune, beam):
-        entered = False
+        entered = False  # true where some prefix's extension by v is not worse than the worst candidate
         for i in range(size):
             if kept == beam and now.total[i] + row[v] <= best.score[0]:
                 continue
@@ -138,9 +140,9 @@ def _choose(
     return kept
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _child(trie: np.ndarray, used: int, parent: int, label: int) -> tuple[int, int]:
-    """The node of a parent's child, which is made if it is not there, and the number of nodes then."""
+    """Find a parent's child with a label, or make it; return its node and the number of nodes."""
     node = trie[parent, _CHILD]
     while node >= 0:
         if trie[node, _LABEL] == label:
@@ -152,11 +154,11 @@ def _child(trie: np.ndarray, used: int, parent: int, label: int) -> tuple[int, i
     return used, used + 1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _advance(
     best: _Best, kept: int, vocab: int, now: _Beam, stay: _Beam, after: _Beam, trie: np.ndarray, used: int
 ) -> int:
-    """Fill the next beam with the best candidates; the number of nodes then."""
+    """Fill the next beam with the best candidates; return the number of nodes."""
     beam = len(best.score)
     for k in range(kept):
         item = best.item[k]
@@ -172,7 +174,7 @@ def _advance(
     return used
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _empty(beam: int) -> _Beam:
     return _Beam(
         np.zeros(beam, np.int64), np.full(beam, -1, np.int64),
@@ -180,11 +182,11 @@ def _empty(beam: int) -> _Beam:
     )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _search(
     log_probs: np.ndarray, blank: int, beam: int, prune: float
 ) -> tuple[_Beam, int, np.ndarray, bool]:
-    """The last beam, its size, the trie, and whether nothing was NaN or +inf."""
+    """Search one row; return the last beam, its size, the trie, and false if anything was NaN or +inf."""
     vocab = log_probs.shape[1]
     trie = np.full((4 * beam + 1, 5), -1, np.int32)
     taken = np.full((beam, vocab), -1, np.int64)
@@ -208,7 +210,7 @@ def _search(
     return now, size, trie, True
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def beam_row(
     task: int,
     order: np.ndarray,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from isotone.kernels.native import compiled
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _sum(weights: np.ndarray) -> float:
     total = 0.0
     for w in weights:
@@ -16,7 +17,7 @@ def _sum(weights: np.ndarray) -> float:
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def merge_row(
     b: int,
     alpha: np.ndarray,
@@ -27,7 +28,7 @@ def merge_row(
     target: np.ndarray,
     mass: np.ndarray,
 ) -> None:
-    """Fill the coupling of row b. Running sums are float64."""
+    """Fill the coupling of row b: the merge of two lists of prefix sums. Running sums are float64."""
     n, m = source_lengths[b], target_lengths[b]
     if not (0 <= n <= alpha.shape[1] and 0 <= m <= beta.shape[1]):
         raise IndexError("A row is longer than its weights: expected lengths from 0 to their number.")
@@ -39,6 +40,7 @@ def merge_row(
     if filled:
         f_sum, g_sum = np.float64(alpha[b, 0]), np.float64(beta[b, 0])
         f, g = f_sum / f_total, g_sum / g_total
+    # f and g are the ends of source i and target j: the entry ends at the lower one, at a tie at the source's
     for k in range(filled):
         source[b, k], target[b, k] = min(i, n - 1), min(j, m - 1)
         begin = end
@@ -60,7 +62,7 @@ def merge_row(
     target[b, filled:] = target[b, filled - 1] if filled else 0
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def merge_row_backward(
     b: int,
     alpha: np.ndarray,
@@ -71,7 +73,7 @@ def merge_row_backward(
     grad_alpha: np.ndarray,
     grad_beta: np.ndarray,
 ) -> None:
-    """Fill the gradients of row b, zeroed float64, from those of the masses: the merge once more."""
+    """Fill the gradients of row b, zeroed float64, from those of the masses, by the merge once more."""
     n, m = source_lengths[b], target_lengths[b]
     f_total, g_total = _sum(alpha[b, :n]), _sum(beta[b, :m])
     if n == 0 or m == 0 or f_total == 0 or g_total == 0:
@@ -80,7 +82,7 @@ def merge_row_backward(
     f_sum, g_sum = np.float64(alpha[b, 0]), np.float64(beta[b, 0])
     f, g, f_mean, g_mean = f_sum / f_total, g_sum / g_total, 0.0, 0.0
     for k in range(n + m - 1):
-        # mass_k is its end minus the end before: an end counts once for, once against
+        # mass_k is its end minus the one before: each end counts once with a plus, once with a minus
         grad = np.float64(grad_mass[b, k])
         if k < n + m - 2:
             grad -= grad_mass[b, k + 1]
@@ -102,16 +104,16 @@ def merge_row_backward(
     _through_sums(grad_beta[b, :m], g_mean, g_total)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _through_sums(grad: np.ndarray, mean: float, total: float) -> None:
-    """From the gradient in normalised prefix sums to that in weights, in place."""
+    """Turn the gradient in normalised prefix sums into that in weights, in place."""
     tail = 0.0
     for i in range(len(grad) - 1, -1, -1):
         tail += grad[i]
         grad[i] = (tail - mean) / total
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def softmax_row(b: int, logits: np.ndarray, lengths: np.ndarray, out: np.ndarray) -> None:
     """Fill the softmax over the valid part of row b, summed in float64."""
     if not 0 <= lengths[b] <= logits.shape[1]:

@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit, types
-from numba.extending import intrinsic
 
-#: Queries that one task takes through the codes together: a block of codes stays in the cache for all of them.
+from isotone.kernels.native import compiled, popcount
+
+#: Queries per task: a block of codes stays in the cache for all of them.
 QUERIES = 8
 _BLOCK = 4096
-# Neighbouring items are counted in tables of their own: an addition need not wait for the one before it.
+# Neighbouring items are counted in separate tables: an addition need not wait for the one before it.
 _TABLES = 4
-# An addition takes longer than all that comes before it: from so many items on for each place of a table of pairs, one
+# An addition takes longer than all steps before it. From so many items per entry of a table of pairs on, one addition
 # counts two items.
 _PAIRS_FROM = 8
 
 
-@intrinsic
-def _popcount(typing_context: Any, word: Any) -> Any:
-    """Number of ones in a word: the processor's own instruction, where it has one."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), generate
-
-
-@njit(nogil=True, cache=True)
+@compiled
 def distance_rows(task: int, queries: np.ndarray, words: np.ndarray, out: np.ndarray) -> None:
     """Fill the distances ``(Q, N)`` of the queries of a task; ``words (W, N)`` are the codes, word by word."""
     for q in range(task * QUERIES, min(len(queries), (task + 1) * QUERIES)):
         _distances(queries[q], words, 0, words.shape[1], out[q])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def histogram_rows(
     task: int, queries: np.ndarray, words: np.ndarray, affinity: np.ndarray, out: np.ndarray
 ) -> None:
@@ -46,7 +34,7 @@ def histogram_rows(
     shift = 0
     while 1 << shift < levels:
         shift += 1
-    # the last place of every table takes the items that are left out
+    # the last entry of every table takes the items that are not there
     width = (bins << shift) + 1
     paired = items >= _PAIRS_FROM * width * width
     counts = np.zeros((last - first, _TABLES, width), np.int32)
@@ -74,42 +62,43 @@ def histogram_rows(
                 out[q, distance, value] += total[(distance << shift) + value]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _distances(query: np.ndarray, words: np.ndarray, begin: int, end: int, out: np.ndarray) -> None:
     for w in range(len(query)):
         word, column = query[w], words[w][begin:end]
         if w == 0:
             for i in range(end - begin):
-                out[i] = _popcount(word ^ column[i])
+                out[i] = popcount(word ^ column[i])
         else:
             for i in range(end - begin):
-                out[i] += _popcount(word ^ column[i])
+                out[i] += popcount(word ^ column[i])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _keys(distance: np.ndarray, affinity: np.ndarray, shift: int, last: int) -> None:
-    """Distances to places in a table; unsigned, for which the compiler looks for no negative index."""
-    nowhere, up = np.uint32(last), np.uint32(shift)
+    """Turn distances into indices of a table; unsigned, so that numba does not check for negative ones."""
+    absent, up = np.uint32(last), np.uint32(shift)
     for i in range(len(distance)):
         value = affinity[i]
-        distance[i] = (distance[i] << up) + np.uint32(value) if value >= 0 else nowhere
+        distance[i] = (distance[i] << up) + np.uint32(value) if value >= 0 else absent
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _pair(first: np.ndarray, second: np.ndarray, width: int) -> None:
-    """Two items' places in a table to one place in a table of pairs."""
+    """Turn the indices of two items into one index of a table of pairs, in place."""
     for i in range(len(first)):
         first[i] = first[i] * np.uint32(width) + second[i]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _count_pairs(key: np.ndarray, pairs: np.ndarray) -> None:
     for i in range(len(key)):
         pairs[key[i]] += 1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _count(key: np.ndarray, counts: np.ndarray) -> None:
+    # one item of each quarter per turn, each in its own table
     a, b, c, d = counts[0], counts[1], counts[2], counts[3]
     quarter = len(key) // _TABLES
     for i in range(quarter):
@@ -121,7 +110,7 @@ def _count(key: np.ndarray, counts: np.ndarray) -> None:
         a[key[i]] += 1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _add_pairs(pairs: np.ndarray, total: np.ndarray) -> None:
     width = len(total)
     for i in range(width):

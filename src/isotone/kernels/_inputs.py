@@ -1,4 +1,4 @@
-"""What the kernels' public functions share: arrays of known types, checks, and threads."""
+"""Inputs of the kernels' public functions: arrays of known types, checks, and threads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_targets(
     free: np.ndarray,
     min_frames: int = 1,
 ) -> None:
-    """Raise for the first row that has no path: through CTC's lattice, or with no blank through that without."""
+    """Raise AlignmentError for the first row without a path: in CTC's lattice, or with no blank in that without."""
     if blank is None:
         check_labels(labels, tokens, vocab_size)
         check_monotone(free, frames, tokens, min_frames)
@@ -40,7 +40,7 @@ def check_ctc(
     blank: int,
     optional: np.ndarray | None = None,
 ) -> None:
-    """Whether CTC can align every row: ``U`` tokens of which r repeat their neighbour need ``U + r`` frames.
+    """Check that CTC can align every row: U tokens, of which r repeat their neighbour, need U + r frames.
 
     Args:
         labels: ``(B, U)``.
@@ -68,7 +68,7 @@ def check_ctc(
     if optional is not None and optional.any():
         needed = valid & ~optional
         required = needed.sum(1)
-        # those that are needed come first, in their order
+        # required tokens come first, in their order, so that those in a row with optional ones between are neighbours
         order = np.argsort(~needed, axis=1, kind="stable")
         labels, needed = np.take_along_axis(labels, order, 1), np.take_along_axis(needed, order, 1)
     repeats = ((labels[:, 1:] == labels[:, :-1]) & needed[:, 1:]).sum(1)
@@ -113,7 +113,7 @@ def check_labels(labels: np.ndarray, tokens: np.ndarray, vocab_size: int) -> Non
 
 
 def optional_tokens(optional: Any, labels: np.ndarray) -> np.ndarray:
-    """The mask of optional tokens ``(B, U)``; all false where there is none."""
+    """Return the mask of optional tokens ``(B, U)``; all false where none is given."""
     if optional is None:
         return np.zeros(labels.shape, np.bool_)
     free = np.ascontiguousarray(to_numpy(optional), np.bool_)
@@ -123,7 +123,10 @@ def optional_tokens(optional: Any, labels: np.ndarray) -> np.ndarray:
 
 
 def near_tokens(near: Any, far_cost: float, shape: tuple[int, ...]) -> tuple[np.ndarray, float]:
-    """First and last token that every frame may have at no cost, and the cost of others; no frames where all may."""
+    """Return the first and last token that each frame may have at no cost, and the cost of others.
+
+    Where every frame may have every token at no cost, the ranges are of no frames.
+    """
     if near is None:
         return np.empty((shape[0], 0, 2), np.int64), 0.0
     ranges = np.ascontiguousarray(to_numpy(near), np.int64)
@@ -149,7 +152,7 @@ def check_scores(scores: np.ndarray, band: int | None = None) -> None:
 
 
 def to_numpy(x: Any) -> np.ndarray:
-    """An array; half precision as float32."""
+    """Convert to an array; half precision to float32."""
     if isinstance(x, Tensor):
         x = x.detach()
         return (x.float() if x.dtype in (torch.half, torch.bfloat16) else x).cpu().numpy()
@@ -157,12 +160,12 @@ def to_numpy(x: Any) -> np.ndarray:
 
 
 def like(example: Array, result: np.ndarray) -> Any:
-    """The result as what the example is."""
+    """Convert the result to the kind of the example: an array, or a tensor on its device."""
     return torch.from_numpy(result).to(example.device) if isinstance(example, Tensor) else result
 
 
 def as_arrays(log_probs: Any, labels: Any, frame_lengths: Any, label_lengths: Any) -> tuple[np.ndarray, ...]:
-    """Contiguous arrays of the types that the loops are compiled for, their shapes and lengths checked."""
+    """Convert to contiguous arrays of the types that the loops are compiled for, and check shapes and lengths."""
     lp = to_numpy(log_probs)
     if lp.ndim != 3 or lp.shape[2] == 0:
         raise ValueError(
@@ -182,12 +185,16 @@ def as_arrays(log_probs: Any, labels: Any, frame_lengths: Any, label_lengths: An
 
 
 def each_row(loop: Callable[..., None], cells: np.ndarray, *arguments: Any) -> None:
-    """Call ``loop(task, order, *arguments)`` for the rows ``order[task]``, those of most cells first, on threads."""
+    """Call ``loop(task, order, *arguments)`` on threads for the rows ``order[task]``, those of most cells first."""
+    # the largest first: at the end all threads are busy with small ones
     order = np.argsort(-cells, kind="stable")
     each_task(loop, len(order), int(cells.sum()), order, *arguments)
 
 
 def each_rows(loop: Callable[..., None], cells: np.ndarray, *arguments: Any) -> None:
-    """The same for rows that may be tiny: ``loop(task, run, order, *arguments)`` for ``order[task * run :][:run]``."""
+    """Call ``loop(task, run, order, *arguments)`` on threads for the rows ``order[task * run :][:run]``.
+
+    As :func:`each_row`, for rows so small that a task is several of them.
+    """
     order = np.argsort(-cells, kind="stable")
     each_run(loop, len(order), int(cells.sum()), order, *arguments)

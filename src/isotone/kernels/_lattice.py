@@ -1,16 +1,17 @@
-"""What the compiled loops share: a row's symbols, the cells that paths can reach, bands and blocks."""
+"""A row of a lattice for the compiled loops: its symbols, the cells that paths can reach, bands and blocks."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from isotone.kernels.native import compiled
 
 #: :attr:`Row.near` of rows whose tokens may be anywhere.
 NOWHERE = np.empty((0, 2), np.int64)
 
-#: Numbers in a path that are no tokens.
+#: Numbers in a path for frames without a token: blank, and past the end.
 BLANK, PADDING = -1, -2
 
 #: Cells that are computed together: their scores stay in the first-level cache.
@@ -20,25 +21,25 @@ TILE = 512
 class Row(NamedTuple):
     """One utterance: its scores, its labels and what may follow what, the cells of every frame.
 
-    A cell is a token, in lattices with a blank a token and the blank before it; these have one cell more at the end,
-    of a blank only.
+    A cell is a token. In lattices with a blank it is a token and the blank before it; one cell more, at the end, has a
+    blank only.
     """
 
     log_probs: np.ndarray  # (T, V)
-    symbols: np.ndarray  # (K,) distinct labels, the blank first where there is one
-    symbol_of: np.ndarray  # (cells,) every cell's token's among them; the cell without one reads the blank
+    symbols: np.ndarray  # (K,) distinct labels, the blank first if there is one
+    symbol_of: np.ndarray  # (cells,) index of each cell's label among them, the blank for CTC's last cell
     labels: np.ndarray  # (U,)
     free: np.ndarray  # (U,) bool, optional tokens
-    after_free: np.ndarray  # tokens that follow an optional one
+    after_free: np.ndarray  # tokens that follow an optional one, ascending
     floor: np.ndarray  # (cells,) 0 where a token may follow its neighbour directly, -inf where it may not
     low: np.ndarray  # (T,) first cell of every frame
     high: np.ndarray  # (T,) last
-    limits: np.ndarray  # (2, T) both, were there no band
-    near: np.ndarray  # (T, 2) first and last cell that may be had for nothing; (0, 2) where all may
-    far_cost: float  # nats a frame of the others
+    limits: np.ndarray  # (2, T) both, if there were no band
+    near: np.ndarray  # (T, 2) first and last cell without a cost; (0, 2) where no cell has one
+    far_cost: float  # nats per frame of the others
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def lattice_row(
     log_probs: np.ndarray,
     labels: np.ndarray,
@@ -49,7 +50,7 @@ def lattice_row(
     near: np.ndarray,
     far_cost: float,
 ) -> Row:
-    """Set up a row of T > 0 frames; a blank or band below 0 is none."""
+    """Set up a row of T > 0 frames; a blank or band below 0 means none."""
     frames, count = len(log_probs), len(labels)
     cells = count + 1 if blank >= 0 else count
     symbols, symbol_of = symbol_table(labels, blank, log_probs.shape[1])
@@ -69,33 +70,33 @@ def lattice_row(
     )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def symbol_table(labels: np.ndarray, blank: int, vocab: int) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct labels of a row, and for every token the place of its label among them.
+    """Find the distinct labels of a row, and for each token the index of its label among them.
 
-    The first symbol is the blank, if there is one (``blank >= 0``). (Unsigned numbers spare the loops a check for
-    indices that count from the end.) One more cell, after the last token, reads the first symbol.
+    The first symbol is the blank, if there is one (``blank >= 0``). One more cell, after the last token, reads the
+    first symbol. Indices are unsigned: numba then does not check for those that count from the end.
     """
-    place = np.full(vocab, -1, np.int64)
+    index_of = np.full(vocab, -1, np.int64)
     symbols = np.zeros(min(len(labels), vocab) + 1, np.uint32)
     symbol_of = np.zeros(len(labels) + 1, np.uint32)
     count = 0
     if blank >= 0:
         symbols[0] = blank
-        place[blank] = 0
+        index_of[blank] = 0
         count = 1
     for u in range(len(labels)):
-        if place[labels[u]] < 0:
-            place[labels[u]] = count
+        if index_of[labels[u]] < 0:
+            index_of[labels[u]] = count
             symbols[count] = labels[u]
             count += 1
-        symbol_of[u] = place[labels[u]]
+        symbol_of[u] = index_of[labels[u]]
     return symbols[:count], symbol_of
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def emit(row: np.ndarray, symbols: np.ndarray, out: np.ndarray) -> bool:
-    """Fill the scores of the symbols in one frame; whether none is NaN or +inf."""
+    """Fill the scores of the symbols in one frame; return whether none is NaN or +inf."""
     ok = True
     for k in range(len(symbols)):
         out[k] = row[symbols[k]]
@@ -103,16 +104,16 @@ def emit(row: np.ndarray, symbols: np.ndarray, out: np.ndarray) -> bool:
     return ok
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def gather(scores: np.ndarray, index: np.ndarray, out: np.ndarray) -> None:
-    """``out[u] = scores[index[u]]``."""
+    """Set ``out[u] = scores[index[u]]``."""
     for u in range(len(index)):
         out[u] = scores[index[u]]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def charge(row: Row, t: int, first: int, score: np.ndarray) -> None:
-    """Take from the scores of the cells from ``first`` on what those far from where they should be cost in frame t."""
+    """Subtract in frame t, from the scores of the cells from ``first`` on, the cost of those outside ``near``."""
     if len(row.near) == 0:
         return
     for u in range(min(len(score), row.near[t, 0] - first)):
@@ -121,21 +122,21 @@ def charge(row: Row, t: int, first: int, score: np.ndarray) -> None:
         score[u] -= row.far_cost
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def fill(out: np.ndarray, value: float) -> None:
-    """``out[:] = value``, which takes numba longer to compile."""
+    """Set ``out[:] = value``, which numba takes longer to compile."""
     for u in range(len(out)):
         out[u] = value
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def copy(source: np.ndarray, out: np.ndarray) -> None:
-    """``out[:] = source``, which takes numba longer to compile."""
+    """Set ``out[:] = source``, which numba takes longer to compile."""
     for u in range(len(out)):
         out[u] = source[u]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def reach(free: np.ndarray, min_frames: int, frames: int, cells: int, limits: np.ndarray) -> None:
     """Fill the first and last cell of every frame that lie on a path from the start to the end.
 
@@ -151,6 +152,7 @@ def reach(free: np.ndarray, min_frames: int, frames: int, cells: int, limits: np
         after[u] = after[u + 1] + (min_frames if needs else 0)
     first, last = 0, 0
     for t in range(frames):
+        # the frames left must do for the tokens after the first cell, those so far for the tokens before the last
         while after[first] > frames - 1 - t:
             first += 1
         while last + 1 < cells and before[last + 1] <= t:
@@ -158,9 +160,9 @@ def reach(free: np.ndarray, min_frames: int, frames: int, cells: int, limits: np
         limits[0, t], limits[1, t] = first, last
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def clip(limits: np.ndarray, cells: int, half: int) -> np.ndarray:
-    """The limits of :func:`reach` within ``half`` cells of the straight line from the first cell to the last."""
+    """Clip the limits of :func:`reach` to ``half`` cells around the straight line from the first cell to the last."""
     frames = limits.shape[1]
     inner = limits.copy()
     for t in range(frames):
@@ -170,9 +172,9 @@ def clip(limits: np.ndarray, cells: int, half: int) -> np.ndarray:
     return inner
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def touches(row: Row, path: np.ndarray) -> bool:
-    """Whether the path runs along an edge that only the band has."""
+    """Return whether the path runs along an edge of the band that is no limit of the lattice."""
     cell = 0  # of blanks: that after the last token
     for t in range(len(path)):
         u = path[t]
@@ -184,9 +186,9 @@ def touches(row: Row, path: np.ndarray) -> bool:
     return False
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def checkpoints(row: Row, depth: int, least: int, budget: int) -> tuple[np.ndarray, int]:
-    """Room for the scores to be stored, ``depth`` of every cell, and the frames of a block."""
+    """Allocate the stored rows of scores, ``depth`` numbers per cell, and find the frames per block."""
     frames, width = len(row.low), 1
     for t in range(frames):
         width = max(width, row.high[t] - row.low[t] + 1)
@@ -194,12 +196,12 @@ def checkpoints(row: Row, depth: int, least: int, budget: int) -> tuple[np.ndarr
     return np.empty(((frames + block - 1) // block, depth, width)), block
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def block_frames(frames: int, width: int, cell_bytes: int, least: int, budget: int) -> int:
-    """Frames between two checkpoints: few, so that a block's back-pointers stay in the cache.
+    """Find the frames between two stored rows: few, so that a block's back-pointers stay in the cache.
 
-    Where the checkpoints would take more than ``budget`` bytes, as many more as that needs, until a block
-    takes more than they do.
+    Where the stored rows would take more than ``budget`` bytes the blocks are longer, until one block takes more memory
+    than the stored rows.
     """
     block = max(1, least)
     while block < frames:
@@ -210,9 +212,9 @@ def block_frames(frames: int, width: int, cell_bytes: int, least: int, budget: i
     return min(block, max(1, frames))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def jumps(free: np.ndarray, cells: int) -> np.ndarray:
-    """For every cell the lowest that a path can come from within one frame; it never decreases."""
+    """Find for each cell the lowest one that a path can come from within one frame; these never decrease."""
     jump = np.zeros(cells, np.int64)
     for u in range(2, cells):
         # CTC's last cell has no token that could be entered past another
@@ -220,7 +222,7 @@ def jumps(free: np.ndarray, cells: int) -> np.ndarray:
     return jump
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def cone(jump: np.ndarray, u: int, low: np.ndarray, out: np.ndarray) -> None:
     """Fill the first cells of a block's frames that cell u in its last frame can come from."""
     for t in range(len(low) - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""Compiled loops as operations of torch: in autograd, and in the graphs of torch.compile."""
+"""Compiled loops as torch operations: in autograd, and in the graphs of torch.compile."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Function = Callable[..., Any]
 
 
 class Operation:
-    """A function of CPU tensors by way of numpy: in a graph a custom operator, by itself a plain call.
+    """A function of CPU tensors that works on numpy arrays: in a graph a custom operator, otherwise a plain call.
 
-    An operator checks its tensors on the way: a tenth of a millisecond, for what takes no longer.
+    An operator checks its tensors at each call. That takes a tenth of a millisecond, as long as a small loop.
 
     Args:
         name: Of the operator, after ``isotone::``.
         call: From tensors to new tensors; its annotations are the operator's.
-        fake: The same from tensors without values.
+        fake: The same for tensors without values: it makes results of the right shape and type.
     """
 
     def __init__(self, name: str, call: Function, fake: Function) -> None:
@@ -33,12 +33,12 @@ class Operation:
 
 
 def differentiable(operation: Operation, keep: Function, backward: Function) -> Function:
-    """The operation with a gradient, once.
+    """Give an operation a gradient that can be taken once.
 
     Args:
-        operation: What is to be differentiated.
+        operation: The operation.
         keep: ``(ctx, inputs, output)``, saves what the gradient needs.
-        backward: ``(ctx, *grads)`` to the gradients of all inputs, through operations that know graphs.
+        backward: ``(ctx, *grads)`` to the gradients of all inputs, by operations that graphs can hold.
     """
     operation.operator.register_autograd(backward, setup_context=keep)
     plain: Any = type(
@@ -58,5 +58,5 @@ def differentiable(operation: Operation, keep: Function, backward: Function) -> 
 
 
 def _in_graph(inputs: tuple[Any, ...]) -> bool:
-    """Whether this is being traced, with tensors that have no values."""
+    """Return whether the call is traced, with tensors that have no values."""
     return torch.compiler.is_compiling() or type(inputs[0]) not in (Tensor, torch.nn.Parameter)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from isotone.kernels._lattice import NOWHERE, lattice_row
 from isotone.kernels._sums import sum_paths
+from isotone.kernels.native import compiled
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def half_row(
     task: int,
     order: np.ndarray,
@@ -23,10 +23,11 @@ def half_row(
     records: np.ndarray,
     totals: np.ndarray,
 ) -> None:
-    """Sum over the paths of row b, from the start (half 2 b) or from the end (half 2 b + 1); a blank below 0 is none.
+    """Sum over the paths of row b, from the start (half 2 b) or from the end (half 2 b + 1).
 
     ``records[half, t]`` becomes the log-sum over the partial paths that are in the token of ``paths[b, t]`` at
-    frame t, that frame counted; ``totals[half]`` that over whole paths, NaN where the input was NaN or +inf.
+    frame t, with that frame. ``totals[half]`` becomes that over whole paths, NaN where the input was NaN or +inf. A
+    blank below 0 means none.
     """
     half = order[task]
     b, backward = half // 2, half % 2 == 1
@@ -40,7 +41,7 @@ def half_row(
     totals[half] = sum_paths(row, blank >= 0, backward, paths[b, :n], records[half])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def confidence_row(
     task: int,
     order: np.ndarray,
@@ -61,7 +62,7 @@ def confidence_row(
         u = paths[b, t]
         if u >= 0:
             score = log_probs[b, t, labels[b, u]]
-            if score > -np.inf:  # both halves counted the frame
+            if score > -np.inf:  # both halves hold the frame's score: it is taken out once
                 total[u] += min(
                     1.0, np.exp(records[2 * b, t] + records[2 * b + 1, t] - score - totals[2 * b])
                 )

@@ -1,8 +1,8 @@
 """Sums over all paths of a lattice, frame by frame: compiled, for :mod:`isotone.kernels.posteriors`.
 
-Probabilities are pairs of a mantissa in [1, 2) and a whole exponent of 2 in float64, whose range has no end: sums
-round as float64 does, whatever the magnitude, and need neither exponential nor logarithm, which vectorises.
-Zero is 2^-1e300: no number of frames gets there, and it stays what it is.
+A probability is a mantissa in [1, 2) and a whole exponent of 2 in float64, whose range is practically unlimited. Sums
+round as float64 does, whatever the magnitude, and need neither exponential nor logarithm, so that they vectorise.
+Zero is 2^-1e300: no number of frames reaches it, and adding exponents to it leaves it as it is.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from isotone.kernels._lattice import Row, emit, gather
-from isotone.kernels._vector import fractional_power, nearest, read, split, whole_power, write
+from isotone.kernels.arithmetic import fractional_power, nearest, split, whole_power
+from isotone.kernels.native import compiled, read, write
 
 _NOTHING = -1e300
 _LOG2_E, _LN2 = 1 / math.log(2), math.log(2)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def sum_paths(row: Row, blanks: bool, backward: bool, path: np.ndarray, record: np.ndarray) -> float:
-    """The log-sum over all paths of a row, with blanks or without; NaN where the input was NaN or +inf.
+    """Return the log-sum over all paths of a row, with blanks or without; NaN where the input was NaN or +inf.
 
-    ``record[t]`` becomes that over the partial paths that are in token ``path[t]`` at frame t, that frame counted. They
-    begin at the start, or backward at the end: then the row has its labels in reverse, its frames as they are.
+    ``record[t]`` becomes that over the partial paths that are in token ``path[t]`` at frame t, with that frame. Partial
+    paths begin at the start; where ``backward``, at the end: then the row has its labels in reverse, its frames not.
     """
     frames, cells, count = len(row.log_probs), len(row.symbol_of), len(row.labels)
     low, high, symbols, symbol_of = row.low, row.high, row.symbols, row.symbol_of
@@ -52,14 +52,15 @@ def sum_paths(row: Row, blanks: bool, backward: bool, path: np.ndarray, record: 
             )  # fmt: skip
         if len(row.after_free) > 0:
             _past_free(row, blanks, was_low, lo, end, old, new, score)
-        new[1, lo] = new[3, lo] = _NOTHING  # nothing there, should the next frame begin here as well
+        # nothing before the first cell, should the next frame begin here as well
+        new[1, lo] = new[3, lo] = _NOTHING
         old, new, was_low = new, old, lo
         u = count - 1 - path[at] if backward else path[at]
         record[at] = _log(old[0, u + 1], old[1, u + 1]) if path[at] >= 0 and lo <= u < end else -np.inf
     return _end(row, blanks, old) if ok else np.nan
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _end(row: Row, blanks: bool, state: np.ndarray) -> float:
     count = len(row.labels)
     mantissa, exponent = 1.0, _NOTHING
@@ -74,28 +75,28 @@ def _end(row: Row, blanks: bool, state: np.ndarray) -> float:
     return _log(mantissa, exponent)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _nothing(cells: int) -> np.ndarray:
     state = np.ones((4, cells + 1))
     state[1] = state[3] = _NOTHING
     return state
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _log(mantissa: float, exponent: float) -> float:
     return np.log(mantissa) + exponent * _LN2 if exponent > _NOTHING / 2 else -np.inf
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _add(a: float, a_exponent: float, b: float, b_exponent: float) -> tuple[float, float]:
     top = max(a_exponent, b_exponent)
     mantissa, exponent = split(a * whole_power(a_exponent - top) + b * whole_power(b_exponent - top))
     return mantissa, exponent + top
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _powers(logs: np.ndarray, mantissas: np.ndarray, exponents: np.ndarray) -> None:
-    """Mantissas in [0.7, 1.5) and exponents of numbers whose natural logarithms are given."""
+    """Fill the mantissas in [0.7, 1.5) and exponents of numbers, given their natural logarithms."""
     for k in range(len(logs)):
         x = logs[k] * _LOG2_E
         x = x if x > -1e15 else 0.0
@@ -103,7 +104,7 @@ def _powers(logs: np.ndarray, mantissas: np.ndarray, exponents: np.ndarray) -> N
         mantissas[k] = fractional_power(x - nearest(x))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _to_tokens(
     token: np.ndarray,
     token_exponent: np.ndarray,
@@ -116,10 +117,11 @@ def _to_tokens(
     out_exponent: np.ndarray,
     count: int,
 ) -> None:
-    """A token comes from itself, from its blank, or where there is no floor from the token before."""
+    """Sum into tokens: from themselves, the blanks before them and, where no floor forbids it, the tokens before."""
     for u in range(count):
         stay, rest = read(token_exponent, u + 1), read(blank_exponent, u + 1)
         direct = read(token_exponent, u) + read(floor, u)
+        # relative to the largest exponent no power overflows, and those that underflow are nothing beside it
         top = stay if stay > rest else rest
         top = top if top > direct else direct
         total = read(token, u + 1) * whole_power(stay - top) + read(blank, u + 1) * whole_power(rest - top)
@@ -129,7 +131,7 @@ def _to_tokens(
         write(out_exponent, u + 1, top + read(score_exponent, u) + exponent)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _to_blanks(
     token: np.ndarray,
     token_exponent: np.ndarray,
@@ -141,7 +143,7 @@ def _to_blanks(
     out_exponent: np.ndarray,
     count: int,
 ) -> None:
-    """A blank comes from itself or from the token before."""
+    """Sum into blanks: from themselves and from the tokens before them."""
     for u in range(count):
         rest, before = read(blank_exponent, u + 1), read(token_exponent, u)
         top = rest if rest > before else before
@@ -151,7 +153,7 @@ def _to_blanks(
         write(out_exponent, u + 1, top + score_exponent + exponent)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _past_free(
     row: Row,
     blanks: bool,
@@ -162,7 +164,7 @@ def _past_free(
     new: np.ndarray,
     score: np.ndarray,
 ) -> None:
-    """Add to tokens what enters them past optional ones: from the blanks before those, and the tokens before."""
+    """Add to tokens the paths past optional ones: from the blanks before those, and from the tokens before these."""
     for i in range(np.searchsorted(row.after_free, lo), len(row.after_free)):
         u = row.after_free[i]
         if u >= end:

@@ -1,8 +1,8 @@
 """Exact ordered assignments: sequences of positions that keep order and have the best sum.
 
-Both problems are dynamic programmes whose steps are running extrema. On the CPU they are compiled, rows on
-``torch.get_num_threads()`` threads; tensors elsewhere take m steps of tensor operations over n. Sums are
-float64 in both, ties go to the smallest index, from the last back: both give the same indices.
+Both problems are dynamic programmes whose steps are running extrema. On the CPU they are compiled, and rows run on
+``torch.get_num_threads()`` threads. On other devices they take m steps of tensor operations over n. Both sum in float64
+and give the same indices: ties go to the smallest index, from the last one back.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from isotone.types import length_mask
 #: An index past the end of a row.
 PADDING = -1
 
-# Work of a cell, in the half nanoseconds of each_task.
+# Work per cell, in the half nanoseconds of each_task.
 _CELLS = 4
 
 
@@ -46,7 +46,7 @@ def ordered_minimum(
     Raises:
         ValueError: wrong shapes or lengths, or NaN.
 
-    Numerics: sums in float64; O(nm) time, and one byte a cell of memory.
+    Numerics: sums in float64; O(nm) time, and memory of one byte per cell.
     """
     if costs.ndim != 3 or (weights is not None and weights.shape != costs.shape[::2]):
         shape = None if weights is None else tuple(weights.shape)
@@ -69,7 +69,7 @@ def ordered_minimum(
         arrays = [x.contiguous().numpy() for x in (scores, weights, positions, labels)]
         each_task(minimum_row, rows, _CELLS * scores.numel(), *arrays, path.numpy(), value.numpy())
     else:
-        path, value = _tensor_minimum(scores, weights, positions, labels)
+        path, value = minimum_by_tensors(scores, weights, positions, labels)
     _refuse_nan(value, "ordered_minimum expects costs without NaN")
     return path, value
 
@@ -79,7 +79,7 @@ def ordered_assignment(
 ) -> tuple[Tensor, Tensor]:
     r"""The increasing :math:`i_1 < .. < i_m` that maximise :math:`\sum_j R_{j, i_j}`.
 
-    m queries to as many of n positions, in order: the hard, right-monotone optimum that OPAS relaxes.
+    Assigns m queries to m of n positions, in order: the hard, right-monotone optimum that OPAS relaxes.
 
     Args:
         rewards: ``(B, m, n)`` floating; -inf forbids a pair.
@@ -93,7 +93,7 @@ def ordered_assignment(
     Raises:
         ValueError: a row has more queries than positions; wrong shapes or lengths, or NaN.
 
-    Numerics: sums in float64; O(m (n - m + 1)) time, one byte of memory each.
+    Numerics: sums in float64; O(m (n - m + 1)) steps, with memory of one byte each.
 
     References: "Learning Right Monotone Permutation Matrices for Neural Subsequence Search" (its objective,
     solved over permutation matrices instead of doubly stochastic ones).
@@ -118,13 +118,13 @@ def ordered_assignment(
         arrays = [x.contiguous().numpy() for x in (scores, queries, positions)]
         each_task(assignment_row, rows, _CELLS * scores.numel(), *arrays, path.numpy(), value.numpy())
     else:
-        path, value = _tensor_assignment(scores, queries, positions)
+        path, value = assignment_by_tensors(scores, queries, positions)
     _refuse_nan(value, "ordered_assignment expects rewards without NaN")
     return path, value
 
 
 def _scores(scores: Tensor) -> Tensor:
-    """float32 or float64, without gradient."""
+    """Convert to float32 or float64, without gradient."""
     return scores.detach().to(torch.float32 if scores.dtype.itemsize <= 4 else torch.float64)
 
 
@@ -132,7 +132,7 @@ def _lengths(lengths: Tensor | None, rows: int, size: int, like: Tensor) -> Tens
     if lengths is None:
         return torch.full((rows,), size, device=like.device)
     if lengths.shape != (rows,):
-        raise ValueError(f"Expected lengths of shape ({rows},), one a row; got {tuple(lengths.shape)}.")
+        raise ValueError(f"Expected lengths of shape ({rows},), one per row; got {tuple(lengths.shape)}.")
     outside = ((lengths < 0) | (lengths > size)).nonzero()
     if len(outside):
         row = int(outside[0])
@@ -158,25 +158,28 @@ def _outputs(rows: int, m: int) -> tuple[Tensor, Tensor]:
     return torch.full((rows, m), PADDING), torch.zeros(rows, dtype=torch.float64)
 
 
-def _tensor_minimum(
+def minimum_by_tensors(
     costs: Tensor, weights: Tensor, positions: Tensor, labels: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Of costs ``(B, n, m)``, on any device."""
+    """Solve :func:`ordered_minimum` by tensor operations, on any device."""
     rows, n, m = costs.shape
-    place = length_mask(positions, n)
+    inside = length_mask(positions, n)
     weights = torch.where(length_mask(labels, m), weights, 0.0)
     best = costs.new_zeros(rows, n, dtype=torch.float64)
     better = torch.zeros_like(costs.mT, dtype=torch.bool)
     for j in range(m):
         weighted = torch.where(weights[:, j, None] != 0, costs[:, :, j] * weights[:, j, None], 0.0)
-        total = best + torch.where(place, weighted, torch.inf)
+        total = best + torch.where(inside, weighted, torch.inf)
         best = torch.cummin(total, 1).values
         better[:, j] = _falls(total, best)
     return _trace(better, positions, labels), _last(best, positions)
 
 
-def _tensor_assignment(rewards: Tensor, queries: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-    """Of rewards ``(B, m, n)``, on any device: as the smallest cost of what lies j places further on."""
+def assignment_by_tensors(rewards: Tensor, queries: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+    """Solve :func:`ordered_assignment` by tensor operations, on any device.
+
+    Query j counts positions from j on, and costs are minus rewards: this makes it a running minimum as well.
+    """
     rows, m, n = rewards.shape
     spare = torch.arange(n, device=rewards.device)
     width = (positions - queries + 1).clamp(max=n)
@@ -194,7 +197,7 @@ def _tensor_assignment(rewards: Tensor, queries: Tensor, positions: Tensor) -> t
 
 
 def _falls(total: Tensor, best: Tensor) -> Tensor:
-    """Where a running minimum falls, at its first place too."""
+    """Mark the indices where a running minimum falls, and the first one."""
     before = torch.nn.functional.pad(best, (1, -1), value=torch.inf)
     falls = total < before
     falls[:, :1] = True
@@ -202,22 +205,22 @@ def _falls(total: Tensor, best: Tensor) -> Tensor:
 
 
 def _last(best: Tensor, sizes: Tensor) -> Tensor:
-    """The running minimum at the end of every row; 0 where there is nothing."""
+    """Return the running minimum at the end of every row; 0 for empty rows."""
     if best.shape[1] == 0:
         return best.new_zeros(len(best))
     return best.gather(1, (sizes - 1).clamp(min=0)[:, None])[:, 0]
 
 
 def _trace(better: Tensor, sizes: Tensor, lengths: Tensor) -> Tensor:
-    """From the last back, the last place up to the next one's where the minimum fell."""
+    """Trace back from the last target: each takes the last index, up to its successor's, where the minimum fell."""
     rows, m, n = better.shape
     path = torch.full((rows, m), PADDING, device=better.device)
     if n == 0:
         return path
-    place = torch.arange(n, device=better.device)
+    index = torch.arange(n, device=better.device)
     end = (sizes - 1)[:, None]
     for j in range(m - 1, -1, -1):
-        found = torch.where(better[:, j] & (place <= end), place, PADDING).amax(1, keepdim=True)
+        found = torch.where(better[:, j] & (index <= end), index, PADDING).amax(1, keepdim=True)
         end = torch.where(j < lengths[:, None], found, end)
         path[:, j] = torch.where(j < lengths, found[:, 0], PADDING)
     return path

@@ -18,7 +18,7 @@ BEAM, PRUNE = 16, 12.0
 
 
 class Hypotheses(NamedTuple, Generic[Array]):
-    """What :func:`prefix_beam_search` finds, the best of every row first.
+    """Results of :func:`prefix_beam_search`, the best of each row first.
 
     Attributes:
         labels: ``(B, N, U)`` int64, U at least 1; zeros past the lengths.
@@ -42,22 +42,23 @@ def prefix_beam_search(
 ) -> Hypotheses[Array]:
     r"""The label sequences y of the highest probability :math:`\sum_{\pi \in paths(y)} \prod_t p_t(\pi_t)`.
 
-    Greedy decoding finds the best path; many paths give one label sequence, and the best sequence is not always that
-    of the best path. After every frame the ``beam`` likeliest prefixes are kept, each with the probabilities of its
-    paths that end in a blank and in its last label (Graves & Jaitly, ICML 2014, algorithm 1). What leaves the
-    beam is lost, so scores are lower bounds; they are exact, and so is the order, where nothing had to leave.
-    Time O(T beam V) at most: labels that cannot enter the beam are not looked at.
+    Greedy decoding finds the best path. But many paths give one label sequence, and the best sequence is not always
+    that of the best path. After every frame the ``beam`` likeliest prefixes are kept, each with the probabilities of
+    its paths that end in a blank and in its last label (Graves & Jaitly, ICML 2014, algorithm 1). Prefixes that leave
+    the beam are lost, so scores are lower bounds. Scores and order are exact where nothing had to leave. Time
+    O(T beam V) at most: labels that cannot enter the beam are skipped.
 
     Args:
         log_probs: ``(B, T, V)`` float32 or float64 (other types are converted), nats; -inf is allowed.
         frame_lengths: ``(B,)`` frames.
         blank: Label number of the blank.
         beam: Prefixes kept, at least 1.
-        count: Hypotheses wanted, N, at most ``beam``.
-        prune: Labels that score so many nats less than the best of their frame make no new prefixes. Infinity: all do.
+        count: Hypotheses to return, N, at most ``beam``.
+        prune: Labels that score more than so many nats below the best of their frame make no new prefixes. Infinity:
+            all do.
 
     Raises:
-        AlignmentError: a row holds NaN or +inf, or every path of it has probability 0; the message names it.
+        AlignmentError: a row holds NaN or +inf, or all its paths have probability 0; the message names it.
         ValueError: shapes or options that do not fit together.
     """
     if not 1 <= count <= beam or not prune >= 0:

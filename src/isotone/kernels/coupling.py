@@ -14,7 +14,7 @@ from isotone.kernels._operations import Operation, differentiable
 from isotone.kernels.threads import each_task
 from isotone.types import Coupling, length_mask
 
-# Work of an entry, in the half nanoseconds of each_task.
+# Work per entry, in the half nanoseconds of each_task.
 _CELLS = 10
 
 
@@ -39,18 +39,18 @@ def couple(
             Default: all.
 
     Returns:
-        A coupling of K = n + m - 1 entries a row, sorted. ``mass`` is float64 where a weight is, else
-        float32, and differentiable once in alpha and beta (almost everywhere; at a tie of F and G the
-        gradient is that of one side). Entries of mass 0 are normal: at ties, and where weights are zero. A
-        row without weights (length 0, or all zeros) has mass 0 throughout.
+        A coupling of K = n + m - 1 entries per row, sorted. ``mass`` is float64 where a weight is, else float32, and
+        differentiable once in alpha and beta (almost everywhere; at a tie of F and G the gradient is that of one
+        side). Entries of mass 0 are normal: at ties, and where weights are zero. A row without weights (length 0, or
+        all zeros) has mass 0 throughout.
 
     Raises:
         ValueError: alpha and beta are not two matrices with the same number of rows.
-        IndexError: a length is not one (on the CPU).
+        IndexError: a length outside the weights (on the CPU).
 
-    Numerics: prefix sums and differences are float64 inside: a mass is good to about 1e-16 n of the total.
+    Numerics: prefix sums and differences are float64 inside: a mass has an error of about 1e-16 n of the total.
     On the CPU one compiled pass, O(n + m); elsewhere O(n log m), without synchronisation with the host.
-    Memory O(n + m) a row.
+    Memory O(n + m) per row.
 
     References: Peyré & Cuturi, Computational Optimal Transport, 2019, section 2.6; "A Differentiable
     Alignment Framework for Sequence-to-Sequence Modeling via Optimal Transport", 2025, section 4.2.
@@ -65,7 +65,7 @@ def couple(
     if target_lengths is None:
         target_lengths = torch.full((len(beta),), beta.shape[1], device=beta.device)
     wide = torch.float64 if torch.float64 in (alpha.dtype, beta.dtype) else torch.float32
-    merge = _merge_operation if alpha.device.type == "cpu" else _TensorMerge.apply
+    merge = merge_operation if alpha.device.type == "cpu" else TensorMerge.apply
     mass, source, target = merge(alpha.to(wide), beta.to(wide), source_lengths, target_lengths)
     return Coupling(source, target, mass, source_lengths, target_lengths)
 
@@ -73,8 +73,8 @@ def couple(
 def frame_weights(logits: Tensor, lengths: Tensor) -> Tensor:
     r"""Softmax over the valid frames of every row: OT weights :math:`\alpha` from their unnormalised logarithms.
 
-    What ``torch.softmax`` gives of rows filled with -inf beyond their lengths, without its threads: a batch of
-    such rows is little work, and on a machine that is busy waiting for them takes longer than the whole loss.
+    Equals ``torch.softmax`` of rows filled with -inf beyond their lengths, without its threads. A batch of such rows is
+    little work: on a busy machine, waiting for threads would take longer than the whole loss.
 
     Args:
         logits: ``(B, T)`` floating, nats; never read beyond the lengths.
@@ -84,7 +84,7 @@ def frame_weights(logits: Tensor, lengths: Tensor) -> Tensor:
         ``(B, T)``, 0 beyond the lengths; float64 for float64, else float32. Differentiable once.
 
     Raises:
-        IndexError: a length is not one (on the CPU).
+        IndexError: a length outside the logits (on the CPU).
     """
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     if logits.device.type == "cpu":
@@ -94,7 +94,7 @@ def frame_weights(logits: Tensor, lengths: Tensor) -> Tensor:
 
 
 def _merge(alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Masses, sources and targets on the CPU."""
+    """Find masses, sources and targets on the CPU."""
     size = max(1, alpha.shape[1] + beta.shape[1] - 1)
     mass = np.empty((len(alpha), size), alpha.detach().numpy().dtype)
     source, target = (np.empty(mass.shape, np.int64) for _ in range(2))
@@ -108,15 +108,19 @@ def _fake_merge(alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor) -> tuple[Tens
     return alpha.new_empty(shape), n.new_empty(shape), m.new_empty(shape)
 
 
-def _pull(alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients in alpha and beta from that in the masses."""
+def _merge_gradients(
+    alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor, grad: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Find the gradients in alpha and beta from that in the masses."""
     arrays = [x.detach().contiguous().numpy() for x in (alpha, beta, n, m, grad)]
     grads = [np.zeros(x.shape, np.float64) for x in arrays[:2]]
     each_task(merge_row_backward, len(alpha), _CELLS * grad.numel(), *arrays, *grads)
     return torch.from_numpy(grads[0]).to(alpha.dtype), torch.from_numpy(grads[1]).to(beta.dtype)
 
 
-def _fake_pull(alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+def _fake_merge_gradients(
+    alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor, grad: Tensor
+) -> tuple[Tensor, Tensor]:
     return torch.empty_like(alpha), torch.empty_like(beta)
 
 
@@ -132,12 +136,13 @@ def _fake_softmax(logits: Tensor, lengths: Tensor) -> Tensor:
 
 
 def _keep_weights(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+    # the weights are enough: the backward pass repeats the merge, which is cheaper than to store where it went
     ctx.mark_non_differentiable(*output[1:])
     ctx.save_for_backward(*inputs)
 
 
 def _merge_backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-    return *_pull_operation(*ctx.saved_tensors, grad), None, None
+    return *_merge_gradients_operation(*ctx.saved_tensors, grad), None, None
 
 
 def _keep_softmax(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
@@ -146,27 +151,28 @@ def _keep_softmax(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
 
 def _softmax_backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
     (weights,) = ctx.saved_tensors
-    # beyond the lengths, weights are 0
+    # of weights that are 0, as those beyond the lengths, the gradient is 0
     pulled = weights * grad
     return pulled - weights * pulled.sum(1, keepdim=True), None
 
 
-_pull_operation = Operation("couple_backward", _pull, _fake_pull)
-_merge_operation = differentiable(Operation("couple", _merge, _fake_merge), _keep_weights, _merge_backward)
+_merge_gradients_operation = Operation("couple_backward", _merge_gradients, _fake_merge_gradients)
+merge_operation = differentiable(Operation("couple", _merge, _fake_merge), _keep_weights, _merge_backward)
 _softmax_operation = differentiable(
     Operation("frame_weights", _softmax, _fake_softmax), _keep_softmax, _softmax_backward
 )
 
 
-class _TensorMerge(torch.autograd.Function):
-    """The same in tensor operations, for any device."""
+class TensorMerge(torch.autograd.Function):
+    """The merge by tensor operations, for any device."""
 
     @staticmethod
     def forward(ctx: Any, alpha: Tensor, beta: Tensor, n: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Merge the weights' prefix sums."""
         f, f_total = _prefix_sums(alpha, n)
         g, g_total = _prefix_sums(beta, m)
         size = max(1, f.shape[1] + g.shape[1] - 1)
-        # at a tie a source ends before a target: its place in the merge counts the targets that end below it
+        # at a tie a source ends before a target: its rank in the merge counts the targets that end below it
         rank = torch.searchsorted(g, f) + torch.arange(f.shape[1], device=f.device)
         is_source = rank.new_zeros(len(f), size + 1).scatter_(1, rank, 1)[:, :size]
         last = (n + m - 2).clamp(min=0)[:, None]
@@ -184,11 +190,12 @@ class _TensorMerge(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        """Find the gradients in both weights."""
         f, g, f_total, g_total, rank_f, n, m = ctx.saved_tensors
         valid = length_mask(n + m - 1, grad.shape[1]) & (f_total != 0) & (g_total != 0)
         masked = torch.where(valid, grad.double(), 0.0)
-        # mass_k is its end minus the end before: an end counts once for, once against; the end after the last
-        # entry (the last target's) is no variable
+        # mass_k is its end minus the one before: each end counts once with a plus, once with a minus; the last entry's
+        # end (the last target's) is 1 and no variable
         grad_ends = torch.nn.functional.pad(masked, (0, 1)) - torch.nn.functional.pad(masked, (-1, 2))
         rank_g = torch.searchsorted(f, g, right=True) + torch.arange(g.shape[1], device=g.device)
         grad_alpha = _through_sums(grad_ends.gather(1, rank_f), f, f_total, n)
@@ -197,7 +204,7 @@ class _TensorMerge(torch.autograd.Function):
 
 
 def _prefix_sums(weights: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Normalised prefix sums, 1 exactly at the last valid position and 2 beyond; and the sums ``(B, 1)``."""
+    """Find normalised prefix sums, exactly 1 at the last valid position and 2 beyond, and the sums ``(B, 1)``."""
     mask = length_mask(lengths, weights.shape[1])
     prefix = torch.cumsum(torch.where(mask, weights, 0.0).double(), 1)
     # a parallel scan may round out of order
@@ -211,7 +218,7 @@ def _take(values: Tensor, index: Tensor) -> Tensor:
 
 
 def _through_sums(grad: Tensor, prefix: Tensor, total: Tensor, lengths: Tensor) -> Tensor:
-    """From the gradient in normalised prefix sums to that in weights."""
+    """Turn the gradient in normalised prefix sums into that in weights."""
     mask = length_mask(lengths, prefix.shape[1])
     grad = torch.where(mask, grad, 0.0)
     tails = grad.flip(1).cumsum(1).flip(1)

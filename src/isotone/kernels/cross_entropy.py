@@ -14,11 +14,11 @@ from isotone.kernels._operations import Operation, differentiable
 from isotone.kernels.threads import each_task
 from isotone.types import length_mask
 
-# Rows of the batch are handled so many scores at a time by tensor operations: what bounds their temporaries.
-_BLOCK_SCORES = 1 << 22
-# Scores in a block of frames of the compiled loops: a tenth of a millisecond.
+#: Scores that tensor operations handle at a time: a bound on their temporary tensors.
+BLOCK_SCORES = 1 << 22
+# Scores in one block of frames of the compiled loops: a tenth of a millisecond.
 _TASK_SCORES = 1 << 17
-# Work of a score, in the half nanoseconds of each_task.
+# Work per score, in the half nanoseconds of each_task.
 _CELLS = 2
 
 
@@ -42,20 +42,20 @@ def pair_cross_entropy(
         IndexError: a label outside the vocabulary, or a length above T (RuntimeError on other devices than
             the CPU, or for other types than float32).
 
-    Numerics: log-sum-exp in float32 for narrower types (float64 for float64), of what the scores lie below the
-    largest of their frame: a number that is added to all of them costs no digits. Sums of float32 on the CPU are
-    float64. Beside the logits, their gradient is the one tensor of their size: O(B (T + K)) more. float32 on
-    the CPU is one compiled pass each way, on ``torch.get_num_threads()`` threads; all else is tensor
-    operations, without synchronisation with the host.
+    Numerics: the log-sum-exp is taken in float32 for narrower types (float64 for float64), of the scores less the
+    largest in their frame: a number added to all of them costs no digits. Sums of float32 on the CPU are float64.
+    Beside the logits, their gradient is the one tensor of their size; O(B (T + K)) more. float32 on the CPU is one
+    compiled pass each way, on ``torch.get_num_threads()`` threads. All else is tensor operations, without
+    synchronisation with the host.
     """
     if logits.device.type == "cpu" and logits.dtype == torch.float32:
         value, _ = _losses_operation(logits, mass.float(), source, label, lengths)
         return value
-    return _TensorCrossEntropy.apply(logits, mass, source, label, lengths)
+    return TensorCrossEntropy.apply(logits, mass, source, label, lengths)
 
 
 def _tasks(logits: Tensor) -> tuple[int, int]:
-    """Frames in a block, and blocks in a row."""
+    """Return the frames per block and the blocks per row."""
     size = max(1, _TASK_SCORES // max(1, logits.shape[2]))
     return size, -(-logits.shape[1] // size)
 
@@ -63,7 +63,7 @@ def _tasks(logits: Tensor) -> tuple[int, int]:
 def _losses(
     logits: Tensor, mass: Tensor, source: Tensor, label: Tensor, lengths: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The values, and the norms of every frame ``(B, T, 2)``, 0 beyond the lengths."""
+    """Find the values, and the norms of all frames ``(B, T, 2)``, 0 beyond the lengths."""
     size, blocks = _tasks(logits)
     norms = logits.new_zeros(*logits.shape[:2], 2)
     parts = logits.new_zeros(len(logits), blocks, dtype=torch.float64)
@@ -89,7 +89,7 @@ def _gradients(
     for_logits: bool,
     for_mass: bool,
 ) -> tuple[Tensor, Tensor]:
-    """The gradients in logits and mass; empty where they are not asked for."""
+    """Find the gradients in logits and mass; empty where they are not requested."""
     size, blocks = _tasks(logits)
     # numpy asks for huge pages: the first touch of a gradient of 50 MB then takes 6 ms and not 16
     grad_logits = np.empty(logits.shape if for_logits else (0, 0, 0), np.float32)
@@ -112,22 +112,23 @@ def _keep(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, Tensor]) -
 
 
 def _backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-    wanted = ctx.needs_input_grad
-    grads = _gradients_operation(grad, *ctx.saved_tensors, wanted[0], wanted[1])
-    return grads[0] if wanted[0] else None, grads[1] if wanted[1] else None, None, None, None
+    for_logits, for_mass = ctx.needs_input_grad[:2]
+    grads = _gradients_operation(grad, *ctx.saved_tensors, for_logits, for_mass)
+    return grads[0] if for_logits else None, grads[1] if for_mass else None, None, None, None
 
 
 _gradients_operation = Operation("pair_cross_entropy_backward", _gradients, _fake_gradients)
 _losses_operation = differentiable(Operation("pair_cross_entropy", _losses, _fake_losses), _keep, _backward)
 
 
-class _TensorCrossEntropy(torch.autograd.Function):
-    """The same in tensor operations, for any device and type."""
+class TensorCrossEntropy(torch.autograd.Function):
+    """The cross-entropy by tensor operations, for any device and type."""
 
     @staticmethod
     def forward(
         ctx: Any, logits: Tensor, mass: Tensor, source: Tensor, label: Tensor, lengths: Tensor
     ) -> Tensor:
+        """Find the values."""
         wide = torch.promote_types(logits.dtype, torch.float32)
         blocks = _blocks(logits)
         vocab_size, read = logits.shape[2], (lengths > 0)[:, None]
@@ -138,7 +139,7 @@ class _TensorCrossEntropy(torch.autograd.Function):
                 for rows in (slice(b, b + blocks.step) for b in blocks)
             ]
         )
-        # a label that is none must not read, or write, another frame's scores: past the end it is refused
+        # a label outside the vocabulary must not read, or write, another frame's scores: an index past the end raises
         known = (label >= 0) & (label < vocab_size)
         pair = torch.where(known, source * vocab_size + label, logits.shape[1] * vocab_size)
         pair = torch.where(read, pair, 0)
@@ -151,13 +152,14 @@ class _TensorCrossEntropy(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        """Find the gradients in logits and mass."""
         logits, peak, rest, mass, source, pair, lengths, nll = ctx.saved_tensors
         grad_logits = grad_mass = None
         if ctx.needs_input_grad[1]:
             grad_mass = (grad[:, None] * nll).to(mass.dtype)
         if ctx.needs_input_grad[0]:
-            pulled = torch.where(lengths[:, None] > 0, grad[:, None] * mass, 0.0).to(rest.dtype)
-            frame = torch.zeros_like(rest).scatter_add_(1, source, pulled)
+            weighted = torch.where(lengths[:, None] > 0, grad[:, None] * mass, 0.0).to(rest.dtype)
+            frame = torch.zeros_like(rest).scatter_add_(1, source, weighted)
             unread = ~length_mask(lengths, rest.shape[1])
             grad_logits = torch.empty_like(logits)
             blocks = _blocks(logits)
@@ -168,12 +170,12 @@ class _TensorCrossEntropy(torch.autograd.Function):
                 part.sub_(rest[rows, :, None]).exp_().mul_(frame[rows, :, None]).masked_fill_(
                     unread[rows, :, None], 0.0
                 )
-                part.view(len(part), -1).scatter_add_(1, pair[rows], -pulled[rows])
+                part.view(len(part), -1).scatter_add_(1, pair[rows], -weighted[rows])
                 if part.dtype != grad_logits.dtype:
                     grad_logits[rows] = part
         return grad_logits, grad_mass, None, None, None
 
 
 def _blocks(logits: Tensor) -> range:
-    """First rows of blocks of the batch that hold a bounded number of scores."""
-    return range(0, len(logits), max(1, _BLOCK_SCORES // max(1, logits.shape[1] * logits.shape[2])))
+    """Return the first rows of blocks of the batch that hold a bounded number of scores."""
+    return range(0, len(logits), max(1, BLOCK_SCORES // max(1, logits.shape[1] * logits.shape[2])))

@@ -1,4 +1,4 @@
-"""Hamming distances between binary codes, and how many items lie at each: ranking by counting sort, on the CPU.
+"""Hamming distances between binary codes, and counts of items by distance: ranking by counting sort, on the CPU.
 
 A code of b bits is held in W = ceil(b / 64) words of 64 bits. The loops are compiled by numba, release the GIL
 and run on ``torch.get_num_threads()`` Python threads.
@@ -61,16 +61,16 @@ def distances(queries: Codes, codes: Codes) -> npt.NDArray[np.uint16]:
 def histogram(
     queries: Codes, codes: Codes, affinity: npt.ArrayLike | Tensor, bits: int
 ) -> npt.NDArray[np.int64]:
-    r"""How many items of every affinity lie at every distance of a query: :math:`n_{d,v}` of TALR, section 3.2.
+    r"""Count the items of each affinity at each distance from a query: :math:`n_{d,v}` of TALR, section 3.2.
 
     Counting takes O(W Q N) word operations and no memory beyond the result.
 
     Args:
         queries: ``(Q, W)`` uint64, of :func:`pack`.
         codes: ``(N, W)`` uint64.
-        affinity: ``(Q, N)`` bool or integers: 0 for an item that is not similar to the query, 1 (to 127, where
-            there are levels) for one that is. Negative: the item is not there (the query itself, padding).
-        bits: b, the bits of a code.
+        affinity: ``(Q, N)`` bool or integers: 0 for an item that is not similar to the query, 1 for one that is (up
+            to 127 where there are levels). Negative: the item is not there (the query itself, padding).
+        bits: b, bits per code.
 
     Returns:
         ``(Q, b + 1, V)`` int64, V the largest affinity plus 1 (at least 2).
@@ -94,14 +94,14 @@ def histogram(
 
 
 def check_affinity(affinity: npt.ArrayLike | Tensor, shape: tuple[int, int]) -> npt.NDArray[np.int8]:
-    """Affinities ``(Q, N)`` as bytes; booleans are not copied.
+    """Convert affinities ``(Q, N)`` to bytes; booleans are not copied.
 
     Raises:
         ValueError: another shape than ``shape``, no integers, or above 127.
     """
     values = to_numpy(affinity)
     if values.shape != shape:
-        raise ValueError(f"Expected affinities of shape {shape}, one a query and item; got {values.shape}.")
+        raise ValueError(f"Expected affinities of shape {shape}, one per query and item; got {values.shape}.")
     if values.dtype == np.bool_:
         return np.ascontiguousarray(values).view(np.int8)
     if values.dtype.kind not in "iu":
@@ -114,7 +114,7 @@ def check_affinity(affinity: npt.ArrayLike | Tensor, shape: tuple[int, int]) -> 
 
 
 def _words(queries: Codes, codes: Codes) -> tuple[Codes, Codes]:
-    """Queries, and codes word by word ``(W, N)``."""
+    """Check both and return the queries, and the codes word by word ``(W, N)``."""
     for name, array in (("queries", queries), ("codes", codes)):
         if not isinstance(array, np.ndarray) or array.dtype != np.uint64 or array.ndim != 2:
             kind = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__

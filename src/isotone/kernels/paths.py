@@ -1,6 +1,6 @@
-"""What can be done with a path: give its blanks away, and make it a coupling.
+"""Paths without their blanks, and as couplings.
 
-A path ``(B, T)`` has for every frame the number of the token that it carries, -1 for blank, -2 past the end.
+A path ``(B, T)`` has for each frame the number of the token that it carries, -1 for blank, -2 past the end.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from isotone.types import Coupling, length_mask
 
-#: What becomes of blank frames between tokens, and before the first and after the last.
+#: Rules for blank frames between tokens, and for those before the first and after the last.
 BlankRule = Literal["leave", "previous", "split"]
 EdgeRule = Literal["leave", "fill"]
 
@@ -41,7 +41,7 @@ def fill_blanks(paths: Tensor, rule: BlankRule, edges: EdgeRule = "fill") -> Ten
         ``(B, T)`` int64. Rows without tokens, and padding, stay as they are.
 
     Raises:
-        ValueError: no such rule.
+        ValueError: unknown rule.
     """
     check_blank_rules(rule, edges)
     size = paths.shape[1]
@@ -98,10 +98,10 @@ def subframe_coupling(
 ) -> Coupling:
     r"""A path as a coupling whose boundaries lie between frames: finer than the hop.
 
-    A frame that a boundary runs through looks like both of its labels. Where a path goes from a to b between frames t
+    A frame with a boundary inside scores well for both labels. Where a path goes from a to b between frames t
     and t + 1, the boundary is moved by :math:`p_{t+1}(a) - p_t(b)` frames, where p is the posterior of one of the two
-    labels against the other; the frame that it then runs through is shared by the two tokens. A path that is the best
-    one keeps its boundaries to half a frame.
+    labels against the other; the two tokens share the frame that it then lies in. In a best path, boundaries move by
+    less than half a frame.
 
     Args:
         paths: ``(B, T)`` int64, token of every frame, -1 for blank, -2 past the end.
@@ -111,8 +111,8 @@ def subframe_coupling(
         scores: ``(B,)`` scores of the paths, where known.
 
     Returns:
-        Mass 1 a frame that carries a token; hardening it gives the path back, except for tokens of one frame that
-        lose most of it.
+        Mass 1 per frame that carries a token. Hardening gives the path back, except for tokens of one frame that lose
+        most of it.
     """
     if paths.shape[1] == 0:
         return coupling_from_paths(paths, frame_lengths, target_lengths, scores)
@@ -123,7 +123,7 @@ def subframe_coupling(
     early, late = logits[:, :-1].float(), logits[:, 1:].float()
     of_next = torch.sigmoid((early.gather(2, b) - early.gather(2, a))[..., 0])
     of_last = torch.sigmoid((late.gather(2, a) - late.gather(2, b))[..., 0])
-    # below one half, so that a token of one frame keeps some of it
+    # below one half, so that a token of one frame keeps a part of it
     shift = torch.where(boundary, of_last - of_next, 0.0).nan_to_num(0.0).clamp(-0.49, 0.49)
     zero = shift.new_zeros(len(shift), 1)
     to_last = torch.cat([zero, shift.clamp(min=0)], 1)

@@ -1,6 +1,6 @@
-"""How sure the emissions are of a path: posteriors of its tokens, likelihood of the whole.
+"""Confidence of the emissions in a path: posteriors of its tokens, and the likelihood of their sequence.
 
-Inputs are those of :mod:`isotone.kernels.viterbi` and the paths that it returns; results are float64, of the
+Inputs are those of :mod:`isotone.kernels.viterbi` and the paths that it returns. Results are float64, of the
 kind (array or tensor) of ``log_probs``. A token that no frame of the path carries (an optional one left out, padding)
 has NaN. Time O(T U), memory O(T + U) beyond the inputs: an hour of audio needs no more than its emissions.
 """
@@ -33,7 +33,7 @@ def token_posteriors(
     *,
     optional: Array | None = None,
 ) -> tuple[Array, Array]:
-    r"""How likely every token is where its path has it, given the label sequence; and how likely the sequence is.
+    r"""Find the posterior of each token in the frames of its path, and the likelihood of the label sequence.
 
     The posterior that frame t carries token u is, summed over all alignments a of the label sequence y,
 
@@ -41,13 +41,13 @@ def token_posteriors(
 
     (Rabiner 1989, eq. 27; for CTC Graves et al. 2006, section 4.1). A token's confidence is the mean of
     :math:`\gamma_t(u)` over the frames t that the path gives it: near 1 where no other alignment is likely.
-    It says nothing of whether y was spoken: for that see :mod:`isotone.pipeline.scores`.
+    It does not say whether y was spoken: for that see :mod:`isotone.pipeline.scores`.
 
     Args:
         log_probs: ``(B, T, V)`` nats; -inf is allowed.
         paths: ``(B, T)`` integers, as :func:`isotone.kernels.viterbi.ctc_path` or ``monotone_path`` return them,
             or any others: -1 and -2 mark frames without a token.
-        labels: ``(B, U)`` integers, those that the paths are of.
+        labels: ``(B, U)`` integers, of the tokens in the paths.
         frame_lengths: ``(B,)`` frames.
         label_lengths: ``(B,)`` tokens.
         blank: Label number of CTC's blank; None for the lattice without blanks of ``monotone_path``.

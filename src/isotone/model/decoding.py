@@ -11,7 +11,7 @@ class ModelError(ValueError):
     """A model folder cannot be used; the message says what is missing or does not fit."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class DecodingConfig:
     """The heads that text and times come from. Recipes and saved models have it in their section ``reading``.
 

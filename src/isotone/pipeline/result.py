@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from isotone.alignment import Alignment, Tier, tier_from_spans
-from isotone.corpus import SILENCE
+from isotone.alignment import SILENCE, Alignment, Tier, tier_from_spans
 from isotone.pipeline.plausible import long_words
 from isotone.pipeline.scores import Scores, score
 from isotone.pipeline.stars import STAR_COST, shared_out

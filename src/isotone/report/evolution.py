@@ -1,4 +1,4 @@
-"""How an alignment evolves in training: which token holds which frame, epoch after epoch."""
+"""The evolution of an alignment in training: the token of each frame, epoch after epoch."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def evolution_figure(
     unit: str = "epoch",
     title: str = "",
 ) -> Figure:
-    """How the alignment of one utterance evolves in training: epoch by frame (Fig. 7 of the OTTC paper).
+    """Draw the evolution of one utterance's alignment in training: epoch by frame (Fig. 7 of the OTTC paper).
 
     Neighbouring groups of frames alternate in colour and a token keeps its colour in every row; frames of no
-    token (blank) are white. The panel on the right says what share of the frames changed their token since
+    token (blank) are white. The panel on the right shows the share of frames that changed their token since
     the row above.
 
     Args:
@@ -42,7 +42,7 @@ def evolution_figure(
         title: Heading.
 
     Raises:
-        ValueError: ``tokens`` is not ``(E, T)`` with a row a step, or is empty.
+        ValueError: ``tokens`` is not ``(E, T)`` with one row per step, or is empty.
     """
     tokens = np.asarray(tokens)
     if tokens.ndim != 2 or tokens.shape[0] != len(steps) or not tokens.size:

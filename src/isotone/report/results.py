@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from isotone.evaluation import markdown_table
 from isotone.files import atomic_write, check_folder, safe_name
-from isotone.report.curves import frontier_figure
+from isotone.report.frontier import frontier_figure
 from isotone.report.seeds import difference, group_seeds, mean_and_deviation, settings, spread
 from isotone.report.style import save
 
 #: Models of the paper's tables 1 and 2; every other experiment is an ablation of them.
 MODELS = ("ctc", "ottc", "joint")
 
-#: What the OTTC paper reports (Wav2Vec2-large), by (corpus, training split, test split) and model. It does not state
+#: Results of the OTTC paper (Wav2Vec2-large), by (corpus, training split, test split) and model. It does not state
 #: the collar of its start F1.
 PUBLISHED: dict[tuple[str, str, str], dict[str, dict[str, float]]] = {
     ("timit", "train", "test"): {
@@ -58,10 +59,10 @@ class Row:
 
     Attributes:
         corpus, train, test: The corpus and its splits.
-        unit: What errors are counted in: phones, or words.
+        unit: The unit of errors: phone or word.
         model: Name of the system.
-        values: By the keys of :data:`COLUMNS`, one a seed; None where there is none.
-        difference: What it changes in the configuration of the model that it is an ablation of.
+        values: By the keys of :data:`COLUMNS`, one value per seed; None where there is none.
+        difference: Its changes to the configuration of the model that it is an ablation of.
     """
 
     corpus: str
@@ -74,12 +75,12 @@ class Row:
 
     @property
     def published(self) -> Mapping[str, float]:
-        """What the paper reports of it."""
+        """The paper's results for the same model and splits."""
         return PUBLISHED.get((self.corpus, self.train, self.test), {}).get(self.model, {})
 
 
 def read_rows(folders: Sequence[Path]) -> list[Row]:
-    """The rows of finished runs, a row a system and test split.
+    """Read finished runs: one row per system and test split.
 
     Raises:
         FileNotFoundError: a folder is not a finished run.
@@ -90,27 +91,27 @@ def read_rows(folders: Sequence[Path]) -> list[Row]:
     for name, runs in found.items():
         config = configs[name]
         base = _base(name, config, configs)
-        for test, places in _tests(config).items():
-            results = [_read(run / place / "result.json") for run in runs for place in places]
+        for test, result in _tests(config).items():
+            results = [_read(run / result) for run in runs]
             values = {key: [_value(r, key) for r in results] for key in COLUMNS}
             tokens = config["tokens"]
             unit = "phone" if tokens["unit"] == "phones" and not tokens.get("lexicon") else "word"
-            place = (config["data"]["name"], config["splits"]["train"], test)
-            rows.append(Row(*place, unit, name, values, "" if base is None else difference(config, base)))
+            splits = (config["data"]["name"], config["splits"]["train"], test)
+            rows.append(Row(*splits, unit, name, values, "" if base is None else difference(config, base)))
     order = {name: i for i, name in enumerate(MODELS)}
     return sorted(rows, key=lambda r: order.get(r.model, len(MODELS)))
 
 
 def write_results(folders: Sequence[Path], out: Path) -> list[Row]:
-    """``results.md``, ``results.csv`` and a figure a corpus, of finished runs.
+    """Write ``results.md``, ``results.csv`` and one figure per corpus from finished runs.
 
     Tables: error rates (rows are models, columns test splits; the paper's table 2), times (its table 1), and
-    the ablations with what each changes. Published values stand beside ours where the paper has the same corpus and
+    the ablations with their changes. Published values stand beside ours where the paper has the same corpus and
     splits. Several seeds are a mean and a standard deviation.
 
     Args:
         folders: Run folders.
-        out: Folder; what else it holds stays.
+        out: Folder; other files in it stay.
 
     Raises:
         FileNotFoundError: a folder is not a finished run.
@@ -127,9 +128,9 @@ def write_results(folders: Sequence[Path], out: Path) -> list[Row]:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["corpus", "train", "test", "unit", "model", "run", *COLUMNS])
         for r in rows:
-            place = (r.corpus, r.train, r.test, r.unit, r.model)
+            key_cells = (r.corpus, r.train, r.test, r.unit, r.model)
             runs = range(len(r.values["error"]))
-            writer.writerows([*place, i, *(r.values[key][i] for key in COLUMNS)] for i in runs)
+            writer.writerows([*key_cells, i, *(r.values[key][i] for key in COLUMNS)] for i in runs)
     for name, (points, spreads) in _frontiers(rows).items():
         figure = frontier_figure(points, spreads, error=f"{_unit(rows, name)} error rate (%)", title=name)
         save(figure, out / f"{safe_name(name.replace(' ', '_'))}.png")
@@ -137,7 +138,7 @@ def write_results(folders: Sequence[Path], out: Path) -> list[Row]:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """The tables in Markdown."""
+    """Write the tables in Markdown."""
     parts = ["# Results\n", "## Error rates\n", _errors(rows)]
     timed = [r for r in rows if r.model in MODELS and any(v is not None for v in r.values["idr"])]
     if timed:
@@ -149,77 +150,73 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def _errors(rows: Sequence[Row]) -> str:
-    places = list(dict.fromkeys(_place(r) for r in rows))
-    cells = {(r.model, _place(r)): _cell(r, "error") for r in rows}
-    lines = [["model", *(f"{p}, {_unit(rows, p)} error %" for p in places)]]
+    splits = list(dict.fromkeys(_splits(r) for r in rows))
+    cells = {(r.model, _splits(r)): _cell(r, "error") for r in rows}
+    head = ["model", *(f"{p}, {_unit(rows, p)} error %" for p in splits)]
+    lines = []
     for model in dict.fromkeys(r.model for r in rows):
-        lines.append([model, *(cells.get((model, p), "") for p in places)])
-    return _table(lines)
+        lines.append([model, *(cells.get((model, p), "") for p in splits)])
+    return markdown_table(head, lines)
 
 
 def _listed(rows: Sequence[Row], keys: Sequence[str], changes: bool = False) -> str:
     head = ["corpus", "model", *(["difference"] if changes else []), *(COLUMNS[k] for k in keys)]
-    lines = [head]
+    lines = []
     for r in rows:
-        changed = [r.difference.replace("|", "\\|")] if changes else []
-        lines.append([_place(r), r.model, *changed, *(_cell(r, k) for k in keys)])
-    return _table(lines)
+        changed = [r.difference] if changes else []
+        lines.append([_splits(r), r.model, *changed, *(_cell(r, k) for k in keys)])
+    return markdown_table(head, lines)
 
 
 def _cell(row: Row, key: str) -> str:
-    """Ours, and the paper's in brackets where it has one (its start F1 at a collar that it does not state)."""
+    """Our value, and the paper's in brackets where it has one (its start F1 at a collar that it does not state)."""
     published = row.published.get(key)
     return spread(row.values[key]) + (f" ({published:g})" if published is not None else "")
 
 
-def _table(lines: Sequence[Sequence[str]]) -> str:
-    shown = [lines[0], ["---"] * len(lines[0]), *lines[1:]]
-    return "".join("| " + " | ".join(line) + " |\n" for line in shown)
+_Points = dict[str, tuple[float, float]]
 
 
-_Places = dict[str, tuple[float, float]]
-
-
-def _frontiers(rows: Sequence[Row]) -> dict[str, tuple[_Places, _Places]]:
-    """Of every system the means of error rate and IDR, and their standard deviations, by corpus and splits."""
-    out: dict[str, tuple[_Places, _Places]] = {}
+def _frontiers(rows: Sequence[Row]) -> dict[str, tuple[_Points, _Points]]:
+    """Return means and standard deviations of every system's error rate and IDR, by corpus and splits."""
+    out: dict[str, tuple[_Points, _Points]] = {}
     for r in rows:
         pairs = [
             (e, i) for e, i in zip(r.values["error"], r.values["idr"]) if e is not None and i is not None
         ]
         if pairs:
-            means, deviations = out.setdefault(_place(r), ({}, {}))
+            means, deviations = out.setdefault(_splits(r), ({}, {}))
             means[r.model], deviations[r.model] = mean_and_deviation(pairs)
     return out
 
 
-def _place(row: Row) -> str:
+def _splits(row: Row) -> str:
     return " ".join(dict.fromkeys((row.corpus, row.train, row.test)))
 
 
-def _unit(rows: Sequence[Row], place: str) -> str:
-    return next(r.unit for r in rows if _place(r) == place)
+def _unit(rows: Sequence[Row], splits: str) -> str:
+    return next(r.unit for r in rows if _splits(r) == splits)
 
 
 def _base(name: str, config: Mapping[str, Any], configs: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The configuration of the model that an experiment is an ablation of: of the same corpus, and the nearest."""
+    """Return the configuration that an experiment is an ablation of: the most similar one of the same corpus."""
     if name in MODELS:
         return None
     same = [c for n, c in configs.items() if n in MODELS and c["data"] == config["data"]]
     return min(same, key=lambda c: len(difference(config, c)), default=None)
 
 
-def _tests(config: Mapping[str, Any]) -> dict[str, list[Path]]:
-    """Where in a run's folder the results of its test splits are."""
+def _tests(config: Mapping[str, Any]) -> dict[str, Path]:
+    """Return the files with results, relative to the run's folder, by test split."""
     splits = config["splits"]
-    tests = {splits["test"]: [Path()]} if splits.get("test") else {}
-    return tests | {name: [Path("tests", safe_name(name))] for name in splits.get("more", [])}
+    tests = {splits["test"]: Path("result.json")} if splits.get("test") else {}
+    return tests | {name: Path("tests", safe_name(name), "result.json") for name in splits.get("more", [])}
 
 
 def _read(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(
-            f"{path} is not there: the run is not finished. The same command goes on with it."
+            f"{path} is not there: the run is not finished. The same command continues it."
         )
     result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return result

@@ -6,13 +6,13 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from isotone.report.markup import data_uri, escape, wav_uri
+from isotone.report.markup import data_uri, fill, wav_uri
 from isotone.report.style import render
 
 
@@ -27,7 +27,7 @@ class Estimate:
 
 _DASH = "\u2013"
 
-#: What a cell of a table may hold.
+#: Content of a cell of a table.
 Cell: TypeAlias = str | int | float | Estimate | None
 
 
@@ -46,7 +46,7 @@ class Section(Protocol):
         ...
 
     def markup(self, key: str) -> str:
-        """Its HTML; ``key`` is unique in the page, for ids."""
+        """Return its HTML; ``key`` is unique in the page, for ids."""
         ...
 
 
@@ -65,21 +65,22 @@ class Heading(Block):
     level: Literal[2, 3] = 2
 
     def markup(self, key: str) -> str:
-        """Its HTML."""
-        return f'<h{self.level} id="{key}">{escape(self.title)}</h{self.level}>'
+        """Return its HTML."""
+        return fill("heading", key=key, title=self.title, level=self.level)
 
 
 @dataclass(frozen=True)
 class Text(Block):
-    """Plain paragraphs, parted by empty lines; `` `code` `` between backticks."""
+    """Plain paragraphs, separated by empty lines; `` `code` `` between backticks."""
 
     text: str
 
     def markup(self, key: str) -> str:
-        """Its HTML."""
+        """Return its HTML."""
         paragraphs = [p.strip() for p in re.split(r"\n\s*\n", self.text) if p.strip()]
-        marked = (re.sub("`([^`]+)`", r"<code>\1</code>", escape(p)) for p in paragraphs)
-        return "\n".join(f"<p>{p}</p>" for p in marked)
+        # re.split returns the group's matches, the code, at odd indices
+        pieces = [[(text, i % 2) for i, text in enumerate(re.split("`([^`]+)`", p))] for p in paragraphs]
+        return fill("text", paragraphs=pieces)
 
 
 @dataclass(frozen=True)
@@ -89,13 +90,13 @@ class Table(Block):
     Attributes:
         columns: Headings, with units.
         rows: Cells; None and NaN are shown as a dash and are never best.
-        caption: What the table shows.
+        caption: Shown above it.
         best: For the columns in which one direction is better, ``"min"`` or ``"max"``; every best cell is
             bold.
         digits: Decimals of floating-point numbers: one number for all columns, or by column (default 2).
 
     Raises:
-        ValueError: a row of another length, or ``best`` or ``digits`` for a column there is not.
+        ValueError: a row of another length, or ``best`` or ``digits`` for a column that does not exist.
     """
 
     columns: Sequence[str]
@@ -116,40 +117,32 @@ class Table(Block):
                 raise ValueError(f"The table has no column {name!r}; it has {list(self.columns)}.")
 
     def markup(self, key: str) -> str:
-        """Its HTML."""
+        """Return its HTML."""
         columns = list(zip(*self.rows)) if self.rows else [()] * len(self.columns)
         numeric = [_is_numeric(column) for column in columns]
         winners = [_best(column, self.best.get(name)) for name, column in zip(self.columns, columns)]
-        head = "".join(
-            f'<th scope="col"{_class("number" if n else "")}>{escape(c)}</th>'
-            for c, n in zip(self.columns, numeric)
-        )
-        body = []
-        for i, row in enumerate(self.rows):
-            cells = []
-            for j, cell in enumerate(row):
-                text = self._cell(self.columns[j], cell)
-                best = i in winners[j]
-                kind = _class("number" if numeric[j] else "", "best" if best else "")
-                inner = f"<strong>{text}</strong>" if best else text
-                cells.append(f'<th scope="row"{kind}>{inner}</th>' if j == 0 else f"<td{kind}>{inner}</td>")
-            body.append(f"<tr>{''.join(cells)}</tr>\n")
+        rows = [
+            [self._cell(j, cell, numeric[j], i in winners[j]) for j, cell in enumerate(row)]
+            for i, row in enumerate(self.rows)
+        ]
+        head = [{"name": name, "numeric": n} for name, n in zip(self.columns, numeric)]
         caption = self.caption + (" Bold: the best of its column." if any(winners) else "")
-        title = f'<caption id="{key}"><span>{escape(caption.strip())}</span></caption>' if caption else ""
-        label = f'aria-labelledby="{key}"' if caption else 'aria-label="Table"'
-        return (
-            f'<div class="scroll" role="region" tabindex="0" {label}><table>{title}'
-            f"<thead><tr>{head}</tr></thead>\n<tbody>{''.join(body)}</tbody></table></div>"
-        )
+        return fill("table", key=key, columns=head, rows=rows, caption=caption.strip())
 
-    def _cell(self, column: str, cell: Cell) -> str:
-        digits = self.digits if isinstance(self.digits, int) else self.digits.get(column, 2)
+    def _cell(self, column: int, cell: Cell, numeric: bool, best: bool) -> dict[str, Any]:
+        """Prepare a cell for the template."""
+        name = self.columns[column]
+        digits = self.digits if isinstance(self.digits, int) else self.digits.get(name, 2)
+        text, interval = cell, ""
         if isinstance(cell, Estimate):
+            text = _number(cell.value, digits)
             interval = f"[{_number(cell.low, digits)}, {_number(cell.high, digits)}]"
-            return f'{_number(cell.value, digits)}<span class="interval">{interval}</span>'
-        if cell is None:
-            return _DASH
-        return escape(cell) if isinstance(cell, str) else _number(cell, digits)
+        elif cell is None:
+            text = _DASH
+        elif not isinstance(cell, str):
+            text = _number(cell, digits)
+        kind = " ".join(["number"] * numeric + ["best"] * best)
+        return {"text": text, "interval": interval, "kind": kind, "best": best}
 
 
 def _number(value: float, digits: int) -> str:
@@ -161,7 +154,7 @@ def _number(value: float, digits: int) -> str:
 
 
 def _value(cell: Cell) -> float | None:
-    """The number a cell holds, or None."""
+    """Return the number that a cell holds, or None."""
     number = cell.value if isinstance(cell, Estimate) else cell
     if number is None or isinstance(number, (str, bool, np.bool_)):
         return None
@@ -173,7 +166,7 @@ def _is_numeric(column: Sequence[Cell]) -> bool:
 
 
 def _best(column: Sequence[Cell], direction: str | None) -> set[int]:
-    """The rows that hold the best value; none where no direction is better, or nothing is there to beat."""
+    """Return the rows with the best value; none where no direction is better, or there is only one value."""
     values = {i: v for i, c in enumerate(column) if (v := _value(c)) is not None}
     if direction is None or len(values) < 2:
         return set()
@@ -183,11 +176,6 @@ def _best(column: Sequence[Cell], direction: str | None) -> set[int]:
     return {i for i, v in values.items() if v == top}
 
 
-def _class(*names: str) -> str:
-    used = " ".join(n for n in names if n)
-    return f' class="{used}"' if used else ""
-
-
 @dataclass(frozen=True)
 class Tiles(Block):
     """Headline numbers: (name, value with its unit, note) each."""
@@ -195,13 +183,8 @@ class Tiles(Block):
     items: Sequence[tuple[str, str, str]]
 
     def markup(self, key: str) -> str:
-        """Its HTML."""
-        tiles = (
-            f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd>"
-            + (f"<dd>{escape(note)}</dd></div>" if note else "</div>")
-            for name, value, note in self.items
-        )
-        return f'<dl class="tiles">{"".join(tiles)}</dl>'
+        """Return its HTML."""
+        return fill("tiles", items=self.items)
 
 
 @dataclass(frozen=True)
@@ -209,8 +192,8 @@ class Image(Block):
     """A figure inside the page.
 
     Attributes:
-        figure: What to show.
-        alt: What it shows, in words, for those who cannot see it.
+        figure: The figure.
+        alt: Its content in words, for those who cannot see it.
         caption: Shown under it.
         kind: ``"svg"`` is sharp at any size; ``"png"`` is smaller for figures of very many marks.
     """
@@ -221,16 +204,12 @@ class Image(Block):
     kind: Literal["svg", "png"] = "svg"
 
     def markup(self, key: str) -> str:
-        """Its HTML."""
+        """Return its HTML."""
         source = data_uri(
             "image/svg+xml" if self.kind == "svg" else "image/png", render(self.figure, self.kind)
         )
         width, height = (round(96 * float(inches)) for inches in self.figure.get_size_inches())
-        caption = f"<figcaption>{escape(self.caption)}</figcaption>" if self.caption else ""
-        return (
-            f'<figure><div class="paper"><img src="{source}" alt="{escape(self.alt)}" width="{width}" '
-            f'height="{height}" style="--width: {width}px"></div>{caption}</figure>'
-        )
+        return fill("image", source=source, alt=self.alt, width=width, height=height, caption=self.caption)
 
 
 @dataclass(frozen=True)
@@ -241,9 +220,8 @@ class Code(Block):
     caption: str = ""
 
     def markup(self, key: str) -> str:
-        """Its HTML."""
-        caption = f"<figcaption>{escape(self.caption)}</figcaption>" if self.caption else ""
-        return f'<figure><pre tabindex="0"><code>{escape(self.text)}</code></pre>{caption}</figure>'
+        """Return its HTML."""
+        return fill("code", text=self.text, caption=self.caption)
 
 
 @dataclass(frozen=True)
@@ -252,7 +230,7 @@ class Audio(Block):
 
     Attributes:
         samples: ``(N,)`` mono, in [-1, 1].
-        sample_rate: Samples a second.
+        sample_rate: Samples per second.
         caption: Shown under it, and read out as its name.
     """
 
@@ -261,9 +239,5 @@ class Audio(Block):
     caption: str = ""
 
     def markup(self, key: str) -> str:
-        """Its HTML."""
-        name = escape(self.caption or "Recording")
-        caption = f"<figcaption>{name}</figcaption>" if self.caption else ""
-        source = wav_uri(self.samples, self.sample_rate)
-        player = f'<audio controls preload="auto" aria-label="{name}" src="{source}"></audio>'
-        return f"<figure>{player}{caption}</figure>"
+        """Return its HTML."""
+        return fill("audio", source=wav_uri(self.samples, self.sample_rate), caption=self.caption)

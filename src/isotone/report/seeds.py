@@ -1,4 +1,4 @@
-"""Runs that differ in their seed alone are one system."""
+"""Grouping of runs that differ only in their seed into one system."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from typing import Any
 import numpy as np
 from omegaconf import OmegaConf
 
-#: What makes no other system of a run.
+from isotone.training.loader import flatten
+
+#: Settings in which the runs of one system may differ.
 INCIDENTAL = ("seed", "output", "card")
 
 
 def settings(folder: Path) -> dict[str, Any]:
-    """A run's configuration.
+    """Read a run's configuration.
 
     Raises:
-        FileNotFoundError: it has none.
-        ValueError: it is none.
+        FileNotFoundError: there is no configuration.
+        ValueError: the file holds no configuration.
     """
     path = folder / "config.yaml"
     if not path.is_file():
@@ -32,11 +34,11 @@ def settings(folder: Path) -> dict[str, Any]:
 
 
 def group_seeds(folders: Sequence[Path]) -> dict[str, list[Path]]:
-    """Run folders by system: those whose configurations differ in seed and output folder alone.
+    """Group run folders by system: runs whose configurations differ only in seed and output folder.
 
-    So do runs whose start (``init``) or teacher differs in the seed that ends its name: ``runs/ctc-0`` for seed 0,
-    ``runs/ctc-1`` for seed 1. Systems are called by their first run's folder, without its seed's number where there are
-    several.
+    The start (``init``) and the teacher may differ too, in the seed that ends their names: ``runs/ctc-0`` for seed 0,
+    ``runs/ctc-1`` for seed 1. A system has the name of its first run's folder, without the number of the seed where
+    there are several runs.
     """
     groups: dict[str, list[Path]] = {}
     for folder in dict.fromkeys(folders):
@@ -49,7 +51,7 @@ def group_seeds(folders: Sequence[Path]) -> dict[str, list[Path]]:
 
 
 def spread(values: Sequence[float | None], digits: int = 1) -> str:
-    """What a table shows of a system's runs: the mean, and the standard deviation over several."""
+    """Write the cell of a table: the mean over a system's runs, and the standard deviation where there are several."""
     known = [v for v in values if v is not None]
     if len(known) < len(values) or not known:
         return "-"
@@ -60,7 +62,7 @@ def spread(values: Sequence[float | None], digits: int = 1) -> str:
 def mean_and_deviation(
     pairs: Sequence[tuple[float, float]],
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Of a pair of numbers a run, the means, and the standard deviations (0 of one run)."""
+    """Return the means and the standard deviations (0 for one run) of pairs of numbers, one pair per run."""
     table = np.array(pairs, dtype=float)
     deviations = table.std(0, ddof=1) if len(table) > 1 else np.zeros(2)
     (x, y), (across, up) = table.mean(0).tolist(), deviations.tolist()
@@ -68,22 +70,19 @@ def mean_and_deviation(
 
 
 def difference(config: Mapping[str, Any], base: Mapping[str, Any]) -> str:
-    """What an experiment changes in another's configuration: ``heads.ottc.alpha=uniform``."""
-    # where another run lies is no difference: that there is one is
+    """List an experiment's changes to another's configuration, as in ``heads.ottc.alpha=uniform``."""
+    # having a teacher or a start is a difference; the folder that it lies in is none
     config, base = (
         {**c, **{k: Path(c[k]).name for k in ("teacher", "init") if c.get(k)}} for c in (config, base)
     )
-    mine, theirs = (
-        dict(_leaves({k: v for k, v in c.items() if k not in INCIDENTAL})) for c in (config, base)
-    )
+    mine, theirs = (_leaves({k: v for k, v in c.items() if k not in INCIDENTAL}) for c in (config, base))
     changed = [f"{k}={v}" for k, v in mine.items() if k not in theirs or theirs[k] != v]
     return ", ".join([*changed, *(f"no {k}" for k in theirs if k not in mine)])
 
 
-def _leaves(tree: Any, prefix: str = "") -> list[tuple[str, Any]]:
-    if not isinstance(tree, dict):
-        return [(prefix[:-1], tree)]
-    return [leaf for key, value in tree.items() for leaf in _leaves(value, f"{prefix}{key}.")]
+def _leaves(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return dotted keys and values, without empty settings."""
+    return {key: value for key, value in flatten(config) if value != {}}
 
 
 def _without_seed(config: Mapping[str, Any]) -> dict[str, Any]:

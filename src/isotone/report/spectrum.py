@@ -1,4 +1,4 @@
-"""Audio for the eye: a spectrogram in decibels and the outline of the wave, at the size of a picture."""
+"""Pictures of audio: a spectrogram in decibels, and the outline of the wave."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def mono(audio: NDArray[np.floating], sample_rate: int) -> Array:
 def spectrogram(
     audio: Array, sample_rate: int, *, columns: int = 2000, max_hz: float = 8000.0, range_db: float = 60.0
 ) -> tuple[Array, Array, Array]:
-    """A wide-band log spectrogram: Gaussian windows (standard deviation 2.5 ms), pre-emphasised.
+    """Compute a wide-band log spectrogram: Gaussian windows (standard deviation 2.5 ms), pre-emphasised.
 
     Args:
         audio: ``(N,)`` samples.
-        sample_rate: Samples a second.
+        sample_rate: Samples per second.
         columns: About the greatest number of columns; the hop is 2 ms, or longer where that would give more.
         max_hz: Highest frequency shown (at most half the sample rate).
         range_db: Levels lower than the loudest one by more than this are shown as this low.
@@ -51,7 +51,7 @@ def spectrogram(
     sigma = max(1.0, 0.0025 * sample_rate)
     size = int(6 * sigma) | 1
     hop = max(1, round(0.002 * sample_rate), -(-len(audio) // columns))
-    # a transform of at least 2**9 points gives rows enough that no steps show
+    # a transform of at least 2**9 points gives enough rows that no steps are visible
     transform = ShortTimeFFT(
         gaussian(size, sigma), hop, sample_rate, mfft=1 << max(9, (size - 1).bit_length())
     )
@@ -69,7 +69,7 @@ def spectrogram(
 
 
 def outline(audio: Array, columns: int) -> tuple[Array, Array, Array]:
-    """The wave's outline: lowest and highest sample of each column.
+    """Compute the wave's outline: lowest and highest sample of each column.
 
     Args:
         audio: ``(N,)`` samples.

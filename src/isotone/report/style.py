@@ -1,4 +1,4 @@
-"""How every figure looks: colours a system keeps everywhere, fonts, sizes, and writing figures to files."""
+"""The look of all figures: colours by system, fonts, sizes, and writing figures to files."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.
 
 @dataclass(frozen=True)
 class Look:
-    """How one system is drawn: ``colour`` (hex), ``marker`` and ``dash`` (matplotlib line style)."""
+    """The look of one system: ``colour`` (hex), ``marker`` and ``dash`` (matplotlib line style)."""
 
     colour: str
     marker: str
@@ -68,7 +68,7 @@ class Look:
 
 
 def looks(names: Iterable[str], reference: str | None = None) -> dict[str, Look]:
-    """The look of every system, no two alike while the colours last.
+    """Choose the look of every system, no two alike while the colours last.
 
     A name that says ``reference``, ``ctc``, ``ottc`` or ``joint`` (or both ``ctc`` and ``ottc``) as a word
     gets that family's colour, so that a system looks the same in every figure; others get a spare one in
@@ -104,14 +104,14 @@ def _family(name: str) -> str | None:
 
 
 def tint(colour: str, share: float) -> str:
-    """A colour mixed with white: ``share`` 1 is the colour, 0 is white. Returns hex."""
+    """Mix a colour with white: ``share`` 1 is the colour, 0 is white. Returns hex."""
     red, green, blue = (1 + (c - 1) * share for c in to_rgb(colour))
     return to_hex((red, green, blue))
 
 
 @functools.cache
 def families() -> list[str]:
-    """The font families that figures use, in order of fallback: those that are installed."""
+    """Return the installed font families that figures use, in order of fallback."""
     installed = set(font_manager.get_font_names())
     return [name for name in _FAMILIES if name in installed] or ["sans-serif"]
 
@@ -125,10 +125,10 @@ def _fonts() -> list[Any]:
 
 @functools.lru_cache(maxsize=4096)
 def drawable(text: str) -> str:
-    """Text that the figures' fonts can draw on one line.
+    """Make text that the figures' fonts can draw on one line.
 
-    Control characters and line breaks become spaces; a character that no font has becomes a box, which says
-    that something is there (the report page shows the label itself).
+    Control characters and line breaks become spaces; a character that no font has becomes a box
+    (the report page shows the label itself).
     """
     out = []
     for char in text:
@@ -142,21 +142,21 @@ def drawable(text: str) -> str:
 
 
 def short(text: str, length: int) -> str:
-    """Drawable text of at most so many characters; the end is replaced by an ellipsis."""
+    """Shorten text to a number of drawable characters; an ellipsis replaces the end."""
     text = drawable(text)
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
 @functools.lru_cache(maxsize=4096)
 def text_width(text: str, size: float) -> float:
-    """Width in inches of drawable text at a font size in points."""
+    """Measure drawable text: its width in inches at a font size in points."""
     font = FontProperties(family=families(), size=size)
     return float(TextToPath().get_text_width_height_descent(text, font, ismath=False)[0]) / 72.0
 
 
 @functools.lru_cache(maxsize=16384)
 def fit_label(text: str, width: float, height: float) -> tuple[float, float] | None:
-    """The largest (font size in points, rotation in degrees) at which a label fits, or None where none does.
+    """Find the largest (font size in points, rotation in degrees) at which a label fits; None where none does.
 
     Args:
         text: Drawable text.
@@ -218,7 +218,7 @@ def _settings() -> Any:
 
 
 def styled(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorator: run a drawing function under the house style, whatever the user's own settings are."""
+    """Decorate a drawing function: it runs under the house style, whatever the user's own settings are."""
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -229,21 +229,21 @@ def styled(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def tidy(axes: Axes, *, grid: bool = False, ticks: bool = True) -> Axes:
-    """Set what matplotlib reads from its settings as late as drawing: ticks and their labels."""
+    """Set ticks and their labels now: matplotlib would read their settings only when it draws."""
     axes.tick_params(labelsize=9, labelcolor=MUTED, color=RULE, length=3 if ticks else 0, width=0.8)
     axes.grid(grid)
     return axes
 
 
 def set_title(figure: Figure, title: str, left: float = 0.012) -> None:
-    """A bold title at the figure's top left corner; nothing where the title is empty."""
+    """Put a bold title at the figure's top left corner; nothing where the title is empty."""
     if title:
         figure.suptitle(drawable(title), x=left, ha="left", fontsize=11.5, fontweight="bold", color=INK)
 
 
 @styled
 def render(figure: Figure, kind: str, dpi: int = 150) -> bytes:
-    """The bytes of a figure's file; equal figures give equal bytes.
+    """Return the bytes of a figure's file; equal figures give equal bytes.
 
     Args:
         figure: Any figure.

@@ -1,4 +1,4 @@
-"""The wave, its spectrogram and what every system says was spoken when."""
+"""The wave, its spectrogram and the segments of every system, as one figure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from isotone.alignment import Alignment, Segment, Tier
-from isotone.corpus import SILENCE
+from isotone.alignment import SILENCE, Alignment, Segment, Tier
 from isotone.report.spectrum import Array, mono, outline, spectrogram
 from isotone.report.style import (
     INK,
@@ -34,12 +33,12 @@ from isotone.report.style import (
 _ROW_IN = 0.46
 #: Closer boundaries than this would hide the panels behind them.
 _LINES_PER_INCH = 25
-_FILL = 0.78  # of the row's height is segment
+_FILL = 0.78  # share of a row's height that the segment takes
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A segment inside the window, and the room of its label: to the middle of the gaps on its two sides."""
+    """A segment inside the window, and the room for its label: to the middle of the gaps on both sides."""
 
     segment: Segment
     start_s: float
@@ -48,11 +47,11 @@ class Placed:
 
 
 def window(duration_s: float, start_s: float | None, end_s: float | None) -> tuple[float, float]:
-    """The part of a recording to show, in seconds.
+    """Return the part of a recording to show, in seconds.
 
     Args:
         duration_s: Seconds of audio.
-        start_s, end_s: What was asked for; None is the recording's own start or end. An end past the audio
+        start_s, end_s: The requested part; None is the recording's own start or end. An end past the audio
             is cut.
 
     Raises:
@@ -68,7 +67,7 @@ def window(duration_s: float, start_s: float | None, end_s: float | None) -> tup
 
 
 def placed(tier: Tier, start_s: float, end_s: float) -> list[Placed]:
-    """The labelled segments of a tier that lie in a window, cut to it, with the room for their labels."""
+    """Return the labelled segments of a tier in a window, cut to it, with the room for their labels."""
     seen = [s for s in tier if s.label and s.end >= start_s and s.start <= end_s]
     cut = [(max(s.start, start_s), min(s.end, end_s)) for s in seen]
     out = []
@@ -82,7 +81,7 @@ def placed(tier: Tier, start_s: float, end_s: float) -> list[Placed]:
 
 
 def boundaries(tier: Tier, start_s: float, end_s: float) -> list[float]:
-    """Every time in a window at which a labelled segment of a tier starts or ends, in order, each once."""
+    """Return the times in a window at which a labelled segment of a tier starts or ends, in order, each once."""
     times = {t for s in tier if s.label for t in (s.start, s.end)}
     return sorted(t for t in times if start_s <= t <= end_s)
 
@@ -110,15 +109,15 @@ def tiers_figure(
     end_s: float | None = None,
     title: str = "",
 ) -> Figure:
-    """Wave, spectrogram and one row of labelled segments a system (Fig. 4 of the OTTC paper).
+    """Draw wave, spectrogram and one row of labelled segments per system (Fig. 4 of the OTTC paper).
 
     The first system is the reference: its boundaries run through every panel as thin lines. Rows show
     segments as they are: the holes of a peaky CTC alignment stay holes. A label without room is set smaller,
-    then turned, then left out, and so are lines where they crowd; a shorter window brings both back.
+    then turned, then left out; lines that crowd are left out too. A shorter window brings both back.
 
     Args:
         audio: ``(N,)`` mono samples.
-        sample_rate: Samples a second.
+        sample_rate: Samples per second.
         alignments: Alignment by system, the reference first; times from the start of ``audio``.
         tier: Name of the tier that is shown of each.
         start_s, end_s: The window in seconds; default: the whole recording.
@@ -159,7 +158,11 @@ def tiers_figure(
 def _panels(
     names: Sequence[str], seconds: float, titled: bool
 ) -> tuple[Figure, tuple[Axes, Axes, Axes], float]:
-    """Figure, panels and inches a second; margins are fixed so that labels can be fitted before drawing."""
+    """Make figure and panels; margins are fixed, so that labels can be fitted before drawing.
+
+    Returns:
+        The figure, its panels, and inches per second.
+    """
     left = max(0.75, *(text_width(short(n, 22), 9) * 1.2 + 0.25 for n in names))
     right, top, bottom, gap = 0.15, 0.36 if titled else 0.1, 0.48, 0.06
     heights = (0.62, 1.35, _ROW_IN * len(names))

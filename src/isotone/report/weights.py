@@ -1,4 +1,4 @@
-"""What OT weights do in training: each frame's weight, and the target that holds the frame."""
+"""OT weights during training: each frame's weight, and the target that holds the frame."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Group:
 
 
 def groups(token: NDArray[np.integer]) -> list[Group]:
-    """The runs of equal targets ``(T,)``, in order; frames of no target (-1) belong to none."""
+    """Find the runs of equal targets ``(T,)``, in order; frames of no target (-1) belong to none."""
     if not len(token):
         return []
     cuts = [0, *(np.flatnonzero(np.diff(token)) + 1).tolist(), len(token)]
@@ -86,7 +86,7 @@ def weights_figure(
     end_s: float | None = None,
     title: str = "",
 ) -> Figure:
-    """OT weights over the targets during training, one row a snapshot (Fig. 5 of the OTTC paper).
+    """Draw OT weights over the targets during training, one row per snapshot (Fig. 5 of the OTTC paper).
 
     Every frame is a bullet whose area is proportional to its weight alpha, on one scale for all rows;
     neighbouring groups of frames alternate in colour, with their target's label above them. Frames of no

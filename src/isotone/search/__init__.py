@@ -1,4 +1,4 @@
-"""Search of audio by audio: index a folder of recordings, and find where a clip, or the like of it, is in them."""
+"""Search of audio by audio: index a folder of recordings, and find a clip, or similar audio, in them."""
 
 from isotone.interfaces import Searcher
 from isotone.search.build import Built, add_recordings, build_index

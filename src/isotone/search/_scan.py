@@ -1,88 +1,23 @@
-"""Compiled loop of the first stage: the best ordered selection of every item's codes, from a table of the query."""
+"""Compiled loop of the first stage: best ordered selection of every item's codes, from a table of the query."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from isotone.kernels.native import compiled, ordered_sums
 
 #: Query windows that one vector of the loop holds: the fewest that do are the fastest.
 LANES = (8, 16)
-#: Below every sum that there can be.
+#: A number below every possible sum.
 LOWEST = -30_000
 
-_NUMBER, _PLACE = ir.IntType(16), ir.IntType(64)
-
-
-def _ordered_sums(lanes: int, items: int) -> Callable[..., Any]:
-    """The innermost loop, for tables of ``lanes`` numbers a code and so many items side by side.
-
-    numba has no shift of a vector, and without one a step costs thirty times as much: hence LLVM's own instructions.
-    A step waits for the one before it: with several items there is something else to do.
-    """
-    vector, none = ir.VectorType(_NUMBER, lanes), ir.Constant(ir.VectorType(_NUMBER, lanes), [0] * lanes)
-    order = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [lanes, *range(lanes - 1)])
-
-    def step(builder: Any, places: Any, values: Any, place: Any, best: Any) -> Any:
-        code = builder.zext(builder.load(builder.gep(places, [place])), _PLACE)
-        row = builder.load(builder.gep(values, [code]), align=2)
-        taken = builder.add(builder.shuffle_vector(best, none, order), row)
-        return builder.select(builder.icmp_signed(">", taken, best), taken, best)
-
-    @intrinsic
-    def ordered_sums(
-        context: Any, codes: Any, item: Any, n: Any, length: Any, table: Any, lane: Any, out: Any
-    ) -> tuple[Any, Callable[..., Any]]:
-        """Best sums of table rows at increasing places of the codes of items ``item ..``, each of ``length >= 1``.
-
-        Lane i holds the best sum of query windows 0 .. i. A step moves the sums up a lane and adds the code's row:
-        ``best[i] = max(best[i], best[i - 1] + row[i])``.
-        """
-
-        def emit(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            array, number, width, count, rows, last, sums = arguments
-            places, values, results = (
-                target.make_array(signature.args[i])(target, builder, x).data
-                for i, x in ((0, array), (4, rows), (6, sums))
-            )
-            values = builder.bitcast(values, vector.as_pointer())
-            numbers = [builder.add(number, ir.Constant(_PLACE, i)) for i in range(items)]
-            starts = [builder.mul(x, width) for x in numbers]
-            before = builder.block
-            loop, after = builder.append_basic_block("loop"), builder.append_basic_block("after")
-            builder.branch(loop)
-            builder.position_at_end(loop)
-            done, best = builder.phi(_PLACE), [builder.phi(vector) for _ in range(items)]
-            done.add_incoming(ir.Constant(_PLACE, 0), before)
-            larger = [step(builder, places, values, builder.add(x, done), y) for x, y in zip(starts, best)]
-            following = builder.add(done, ir.Constant(_PLACE, 1))
-            done.add_incoming(following, loop)
-            for old, new in zip(best, larger):
-                old.add_incoming(ir.Constant(vector, [LOWEST] * lanes), before)
-                old.add_incoming(new, loop)
-            builder.cbranch(builder.icmp_signed("<", following, count), loop, after)
-            builder.position_at_end(after)
-            for x, sum_of in zip(numbers, larger):
-                value = builder.extract_element(sum_of, builder.trunc(last, ir.IntType(32)))
-                builder.store(value, builder.gep(results, [x]))
-            return target.get_dummy_value()
-
-        return types.void(codes, types.int64, types.int64, types.int64, table, types.int64, out), emit
-
-    return ordered_sums
-
-
 _TOGETHER = 4
-_one_of_8, _one_of_16 = (_ordered_sums(lanes, 1) for lanes in LANES)
-_four_of_8, _four_of_16 = (_ordered_sums(lanes, _TOGETHER) for lanes in LANES)
+_one_of_8, _one_of_16 = (ordered_sums(lanes, 1, LOWEST) for lanes in LANES)
+_four_of_8, _four_of_16 = (ordered_sums(lanes, _TOGETHER, LOWEST) for lanes in LANES)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def scan_block(
     block: int,
     size: int,
@@ -92,9 +27,9 @@ def scan_block(
     query_windows: int,
     out: NDArray[np.int16],
 ) -> None:
-    """Best sums of the items ``block * size ..`` of codes ``(I, n)``; items shorter than the query get LOWEST.
+    """Compute the best sums of items ``block * size ..`` of codes ``(I, n)``, with a table ``(K, 8)`` or ``(K, 16)``.
 
-    The table is ``(K, 8)`` or ``(K, 16)``.
+    Items that are shorter than the query get LOWEST.
     """
     n, few = codes.shape[1], table.shape[1] == 8
     flat, rows, last = codes.reshape(codes.size), table.reshape(table.size), np.int64(query_windows - 1)

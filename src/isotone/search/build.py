@@ -1,4 +1,4 @@
-"""Recordings to an index, or into one that is there; an interrupted run goes on where it stood."""
+"""Indexing of recordings, into a new or an existing index; an interrupted run is resumed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from isotone.search.unfinished import DONE, EMBEDDED, SETTINGS, Part, Unfinished
 
 log = logging.getLogger(__name__)
 
-# Items that are copied at once.
+# Items per block when copying.
 _BLOCK_ITEMS = 4096
 
 Progress = Callable[[str, float], None]
@@ -38,15 +38,15 @@ def _silent(what: str, share: float) -> None:
 
 @dataclass
 class Built:
-    """What came of indexing.
+    """Result of indexing.
 
     Attributes:
-        done: Files that are in the index.
-        items: Its items.
-        seconds: Of audio.
-        added, replaced, moved: Files that were not in it, that had changed, and that have another path now.
+        done: Files in the index.
+        items: Items in the index.
+        seconds: Seconds of audio.
+        added, replaced, moved: Numbers of new files, of changed files, and of files with a new path.
         copies: ``{"file", "of"}`` of each file that was left out because another one has the same content.
-        errors: ``{"file", "error"}`` of each file that could not be read; also in its ``errors.jsonl``.
+        errors: ``{"file", "error"}`` of each file that could not be read; also in the index's ``errors.jsonl``.
     """
 
     done: int = 0
@@ -67,20 +67,20 @@ def build_index(
     overwrite: bool = False,
     progress: Progress = _silent,
 ) -> Built:
-    """Index audio files. Of files with the same content the first is taken.
+    """Index audio files. Of files with the same content only the first is indexed.
 
-    Until it is whole, the index lies in ``OUT.partial``; the same call goes on there, after what had been finished.
-    Files that have changed since, and those that failed, are done again.
+    Until it is complete, the index is in ``OUT.partial``, where the same call resumes an interrupted run. Files that
+    failed or have changed in the meantime are indexed again.
 
     Args:
         paths: Files or folders.
-        searcher: What turns them into vectors.
+        searcher: The model that makes the vectors.
         out: Folder of the index.
-        overwrite: Replace an index that is there, once the new one is whole, and begin anew.
-        progress: Told what is done and which share of it.
+        overwrite: Start from the beginning, and replace an existing index when the new one is complete.
+        progress: Callback with the current step and its share done, 0 to 1.
 
     Raises:
-        FileExistsError: there is something at ``out``, and it is not to be replaced.
+        FileExistsError: ``out`` exists and must not be replaced.
         ValueError: no file could be indexed, or the unfinished index is of another model.
         OSError: there is no audio, or another process builds the same index.
     """
@@ -101,16 +101,16 @@ def build_index(
 def add_recordings(
     paths: Sequence[Path], searcher: Searcher, out: Path, *, progress: Progress = _silent
 ) -> Built:
-    """Add audio files to an index: what comes of it is what comes of indexing everything at once.
+    """Add audio files to an index, with the same result as indexing everything at once.
 
-    The index that is there is whole until the new one takes its place. Files that it has are left out; those whose
-    content has changed take the place of their older selves, and those that have moved keep their vectors.
+    The old index stays complete until the new one replaces it. Files that are in the index already are skipped, changed
+    files replace their old entries, and moved files keep their vectors.
 
     Args:
-        paths: Files or folders; none to measure the threshold of an index that has none.
+        paths: Files or folders; none to measure the missing threshold of an index.
         searcher: The model that made the index.
         out: Folder of the index.
-        progress: Told what is done and which share of it.
+        progress: Callback with the current step and its share done, 0 to 1.
 
     Raises:
         OSError: there is no index, no audio, or another process builds the same index.
@@ -124,7 +124,7 @@ def add_recordings(
 
 
 def describe(searcher: Searcher) -> dict[str, Any]:
-    """What an index says of the model that made it."""
+    """Return the description of a model that its index stores."""
     names = ("name", "source", "fingerprint", "sample_rate", "window_s", "hop_s")
     return {name: getattr(searcher, name) for name in names}
 
@@ -143,7 +143,7 @@ def _only_process(out: Path) -> Iterator[None]:
 
 
 class _Builder:
-    """Embeds what is new, and puts it together with what an index has."""
+    """Builder of an index: embeds new files, and merges them with the parts of an existing index."""
 
     def __init__(
         self, found: Sequence[Path], searcher: Searcher, out: Path, base: store.SearchIndex | None,
@@ -152,8 +152,8 @@ class _Builder:
         self.searcher, self.out, self.base, self.progress = searcher, out, base, progress
         self.shape = searcher.item_windows, searcher.size
         self.folder = store.unfinished(out)
-        # the order of an index is that of its places, however it has grown
-        self.found = sorted(found, key=_where)
+        # an index is in the order of absolute paths, whatever the order of its growth
+        self.found = sorted(found, key=_absolute)
         self.before = {part.recording.place: part for part in _placed(base)}
         self.digests = {part.recording.sha256: part for part in self.before.values() if part.recording.sha256}
         self.gone: set[str] = set()
@@ -161,15 +161,16 @@ class _Builder:
         self.built = Built()
 
     def build(self) -> Built:
-        wanted = {_where(path) for path in self.found}
-        self.new = Unfinished(self.folder, describe(self.searcher), self.shape, wanted)
-        for number, path in enumerate(self.found):
-            self.progress(readable(path.stem), number / len(self.found))
-            try:
-                self._take(path)
-            except Exception as error:  # whatever it is, the other files are not to suffer
-                log.debug("%s", path, exc_info=True)
-                self.built.errors.append({"file": readable(path), "error": explain(error, path)})
+        """Embed all files, and write and install the index."""
+        requested = {_absolute(path) for path in self.found}
+        with closing(Unfinished(self.folder, describe(self.searcher), self.shape, requested)) as self.new:
+            for number, path in enumerate(self.found):
+                self.progress(readable(path.stem), number / len(self.found))
+                try:
+                    self._take(path)
+                except Exception as error:  # an error of any kind concerns this file alone
+                    log.debug("%s", path, exc_info=True)
+                    self.built.errors.append({"file": readable(path), "error": explain(error, path)})
         new = {part.recording.place: part for part in self.new.parts()}
         self.built.replaced = len(new.keys() & self.before.keys())
         self.built.added = len(new) - self.built.replaced
@@ -192,10 +193,10 @@ class _Builder:
         return self.built
 
     def _take(self, path: Path) -> None:
-        """See to it that a file is in the index, once."""
+        """Add a file to the index unless it has the file, or another one with the same content."""
         if readable(path) != str(path):
             raise ValueError("its name is not Unicode; rename it.")
-        where, known = _where(path), self.before.get(_where(path))
+        where, known = _absolute(path), self.before.get(_absolute(path))
         if where in self.new.known:
             return
         now = stamp(path)
@@ -220,7 +221,7 @@ class _Builder:
                 self.gone.add(where)
 
     def _assemble(self, parts: Sequence[Part]) -> None:
-        """Write the whole index, and put it in its place."""
+        """Write the whole index, measure its threshold, and install it."""
         ids = ids_of([Path(part.recording.place) for part in parts])
         recordings = [replace(part.recording, id=id) for part, id in zip(parts, ids)]
         items = np.concatenate(
@@ -242,8 +243,9 @@ class _Builder:
 
 
 def _gather(parts: Sequence[Part], embedded: Path, out: Path) -> None:
-    """Bring the vectors of all recordings into one file, in order."""
+    """Write the vectors of all recordings into one file, in order."""
     firsts = [part.first for part in parts]
+    # if the embedded vectors are all of the index, in order, a link to them saves the copy
     one = all(part.vectors is parts[0].vectors for part in parts)
     whole = 2 * parts[0].vectors.size == embedded.stat().st_size
     if one and whole and firsts == sorted(firsts):
@@ -260,14 +262,14 @@ def _gather(parts: Sequence[Part], embedded: Path, out: Path) -> None:
 
 
 def _placed(base: store.SearchIndex | None) -> Iterator[Part]:
-    """The recordings of an index, with their places, which version 1 has not."""
+    """Iterate over the recordings of an index, with their absolute paths, which version 1 does not have."""
     for part in parts_of(base) if base is not None else ():
         recording = part.recording
-        yield part.renamed(replace(recording, place=recording.place or _where(Path(recording.file))))
+        yield part.renamed(replace(recording, place=recording.place or _absolute(Path(recording.file))))
 
 
 def _is_still(recording: store.Recording) -> bool:
-    """See that a file is there and has the content that it had."""
+    """Return whether a recording still exists with the same content."""
     path = Path(recording.place)
     try:
         return stamp(path) == recording.stamp or store.digest_of(path) == recording.sha256
@@ -275,7 +277,7 @@ def _is_still(recording: store.Recording) -> bool:
         return False
 
 
-def _where(path: Path) -> str:
+def _absolute(path: Path) -> str:
     return str(place(path))
 
 

@@ -1,4 +1,4 @@
-"""A recording to the vectors of its corpus items."""
+"""Embedding of recordings: the vectors of their corpus items."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from torch import Tensor
 from isotone.interfaces import Searcher
 from isotone.search.windows import cut_windows, item_spans
 
-# Windows, or items of a model that sees them whole, that are embedded at once.
+# Batch sizes: windows, or whole items for contextual models.
 _WINDOWS, _ITEMS = 256, 16
 
 
 @torch.inference_mode()
 def embed_items(searcher: Searcher, samples: NDArray[np.float32]) -> tuple[Tensor, list[tuple[int, int]]]:
-    """The items of a recording: vectors ``(I, n, d)``, zero beyond each item's length, and their spans.
+    """Return the items of a recording: vectors ``(I, n, d)``, zero beyond each item's length, and their spans.
 
     Raises:
-        ValueError: the model gave vectors that are not finite.
+        ValueError: the model returned vectors that are not finite.
     """
     rate = searcher.sample_rate
     windows = cut_windows(samples, round(searcher.window_s * rate), round(searcher.hop_s * rate))

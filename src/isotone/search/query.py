@@ -1,4 +1,4 @@
-"""A clip against an index: candidates by codes, ranked again by the model, and where in the recordings they lie."""
+"""Search of a clip in an index: candidates by codes, ranked again by the model, and their times in the recordings."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ CANDIDATES = 500
 
 @dataclass(frozen=True)
 class Match:
-    """A place that is like the clip.
+    """A part of a recording that is similar to the clip.
 
     Attributes:
         rank: 1 is the best.
-        score: The model's; higher is better.
-        file, id: Of the recording.
-        start_s, end_s: From the first window of the best ordered selection to the end of the last, seconds.
-        windows: Start and end of the window that each of the query's windows is matched with.
-        duration: Of the recording, seconds.
-        item: Number of the index's item that the place is in.
+        score: Score of the model; higher is better.
+        file, id: File and id of the recording.
+        start_s, end_s: Start of the first window of the best ordered selection, and end of the last one, in seconds.
+        windows: Start and end of the windows that match the query's windows.
+        duration: Duration of the recording, seconds.
+        item: Number of the index's item that contains the match.
     """
 
     rank: int
@@ -46,14 +46,14 @@ class Match:
 
 
 def query_vectors(searcher: Searcher, samples: NDArray[np.float32]) -> Tensor:
-    """Vectors ``(m, d)`` of a clip: its windows one after the other, or as many as the model takes, evenly spread.
+    """Return the vectors ``(m, d)`` of a clip: its consecutive windows, evenly thinned out if the model takes fewer.
 
     Args:
         searcher: The model.
-        samples: ``(N,)`` at its sample rate.
+        samples: ``(N,)`` at the sample rate of the model.
 
     Raises:
-        ValueError: the clip is silent, longer than a corpus item, or has samples that are not finite numbers.
+        ValueError: the clip is silent, is longer than a corpus item, or has samples that are not finite.
     """
     if not len(samples) or not np.isfinite(samples).all():
         raise ValueError("The clip has no samples, or some that are not finite numbers.")
@@ -79,13 +79,13 @@ def query_vectors(searcher: Searcher, samples: NDArray[np.float32]) -> Tensor:
 def rank(
     index: SearchIndex, searcher: Searcher, query: Tensor, candidates: int = CANDIDATES
 ) -> tuple[NDArray[np.int64], Tensor]:
-    """Both stages: item numbers, best first, and the model's scores of them.
+    """Run both stages; return item numbers, best first, and the scores of the model.
 
     Args:
         index: The index.
         searcher: The model that made it.
         query: ``(m, d)``.
-        candidates: Items that the first stage hands to the model.
+        candidates: Number of items from the first stage that the model scores.
     """
     items = scan(query, index.centroids, index.codes, index.lengths, candidates)
     if not len(items):
@@ -98,16 +98,16 @@ def rank(
 def search(
     index: SearchIndex, searcher: Searcher, query: Tensor, *, top: int = 10, candidates: int = CANDIDATES
 ) -> list[Match]:
-    """Find the places most like a query, best first; those that overlap a better one are left out.
+    """Find the parts of recordings most similar to a query, best first, without overlaps.
 
-    Some place is always the most like: :func:`isotone.search.threshold.bar` says which score makes it a match.
+    There is always a most similar part; :func:`isotone.search.threshold.bar` gives the least score of a match.
 
     Args:
         index: The index.
         searcher: The model that made it.
         query: ``(m, d)`` from :func:`query_vectors`.
-        top: How many.
-        candidates: Items that the model ranks again.
+        top: Number of matches.
+        candidates: Number of items that the model ranks again.
 
     Raises:
         ValueError: no recording is long enough for the query, or ``top`` or ``candidates`` is below 1.
@@ -124,13 +124,13 @@ def search(
             f"has (the longest lasts {longest:.1f} s). Cut out a shorter part to look for."
         )
     matches: list[Match] = []
-    # most places lie in two items: some more are looked at than are asked for
+    # most parts of a recording are in two items, so twice as many items are looked at
     for first in range(0, len(items), 2 * top):
         some = items[first : first + 2 * top]
         paths, _ = best_selection(query, *index.take(some))
         for item, score, path in zip(some.tolist(), scores[first:].tolist(), paths.tolist()):
             match = _match(index, searcher, item, score, path, len(matches) + 1)
-            if not any(_overlap(match, other) for other in matches):
+            if not any(overlap(match, other) for other in matches):
                 matches.append(match)
             if len(matches) == top:
                 return matches
@@ -150,5 +150,6 @@ def _match(
     )  # fmt: skip
 
 
-def _overlap(a: Match, b: Match) -> bool:
+def overlap(a: Match, b: Match) -> bool:
+    """Return whether two matches overlap in one recording."""
     return a.file == b.file and a.start_s < b.end_s and b.start_s < a.end_s

@@ -1,4 +1,4 @@
-"""The matches of a clip as files."""
+"""Files of the matches of a clip."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from isotone.files import check_folder
 from isotone.registries import formats as format_registry
 from isotone.search.query import Match
 
-#: What all matches are written to.
+#: File of all matches.
 RESULTS = "results.json"
-# What the ledger calls the files of a search; names of recordings have no such sign.
+# Owner of a search's files in the ledger; no recording has such a name.
 _ID = "//search"
 
 
@@ -25,22 +25,22 @@ def write_matches(
     matches: Sequence[Match], clip: Path, out: Path, format_names: Sequence[str],
     *, threshold: float | None = None, overwrite: bool = False,
 ) -> list[Path]:  # fmt: skip
-    """Write ``results.json``, and of every recording with a match a file in each format, with a tier ``matches``.
+    """Write ``results.json``, and for every recording with a match a file per format, with a tier ``matches``.
 
-    A segment's label is the clip's name, the rank and the score. Files of an earlier search that nobody changed are
-    replaced, or removed where there is nothing to write to them any more.
+    The label of a segment is the clip's name, the rank and the score. Unchanged files of an earlier search are
+    replaced, or removed if there are no matches for them now.
 
     Args:
-        matches: Of the clip.
+        matches: Matches of the clip.
         clip: The file that was searched for.
         out: Folder of the files.
-        format_names: Formats.
-        threshold: The score that the matches had to reach, if any.
-        overwrite: Replace files that a search did not write, or that were changed since.
+        format_names: Names of formats.
+        threshold: The least score of the matches, if there was one.
+        overwrite: Replace files that no search wrote, or that were changed since.
 
     Raises:
         LookupError: no such format.
-        FileExistsError: such files are there, and are not to be replaced; nothing is written.
+        FileExistsError: such files exist and must not be replaced; nothing is written.
     """
     about = {
         "clip": readable(clip), "threshold": threshold, "matches": [asdict(match) for match in matches]
@@ -69,7 +69,7 @@ def _replaceable(ledger: Ledger, name: str) -> bool:
 
 
 def _contents(matches: Sequence[Match], clip: str, format_names: Sequence[str]) -> dict[str, bytes]:
-    """The files' content, by name."""
+    """Return the contents of the files, by name."""
     contents: dict[str, bytes] = {}
     for path in dict.fromkeys(match.file for match in matches):
         own = sorted((m for m in matches if m.file == path), key=lambda m: m.start_s)
@@ -78,7 +78,7 @@ def _contents(matches: Sequence[Match], clip: str, format_names: Sequence[str]) 
         alignment = Alignment(own[0].id, own[0].duration, (tier,))
         for name in dict.fromkeys(format_names):
             writer = format_registry.build(name)
-            if isinstance(getattr(writer, "tier", None), str):  # formats of one tier take the one there is
+            if isinstance(getattr(writer, "tier", None), str):  # formats with a single tier write this one
                 writer = format_registry.build(name, tier=tier.name)
             file = files.file_name(alignment.id, writer.suffix)
             if file in (RESULTS, *contents):

@@ -1,4 +1,4 @@
-"""An index to disk: centroids, codes and metadata beside the vectors; and a new index in the place of an old one."""
+"""Saving of an index: centroids, codes and metadata beside the vectors, and replacing an old index."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ _BLOCK_ITEMS = 4096
 def finish(
     folder: Path, model: dict[str, Any], recordings: list[Recording], items: NDArray[np.int32], n: int, d: int
 ) -> Iterator[float]:
-    """Write everything beside the vectors, which lie in the folder: centroids, codes, metadata.
+    """Write centroids, codes and metadata into a folder that has the vectors already.
 
     Args:
         folder: The folder.
         model: See :class:`SearchIndex`.
         recordings, items: See :class:`SearchIndex`.
-        n, d: Windows of an item, and numbers of a vector.
+        n, d: Windows per item, and numbers per vector.
 
     Yields:
-        The share that is done, 0 to 1.
+        The share done, 0 to 1.
     """
     count = len(items)
     vectors = np.memmap(folder / VECTORS, np.float16, "r", shape=(count, n, d))
@@ -73,7 +73,7 @@ def finish(
 
 
 def set_threshold(folder: Path, threshold: Threshold) -> None:
-    """Note the threshold of an index."""
+    """Store the threshold of an index in its metadata."""
     _write_metadata(folder, {**read_metadata(folder), "threshold": asdict(threshold)})
 
 
@@ -83,15 +83,15 @@ def _write_metadata(folder: Path, about: dict[str, Any]) -> None:
 
 
 def is_index(folder: Path) -> bool:
-    """See that a folder holds an index, whole or damaged: others are not to be touched."""
+    """Return whether a folder holds an index, complete or damaged; other folders must not be changed."""
     return (folder / METADATA).is_file() and any(folder.glob("vectors*.f16"))
 
 
 def install(folder: Path, out: Path) -> None:
-    """Put a whole index in its place. Whatever happens meanwhile, the index that was there is whole, or the new one.
+    """Install a complete index. At any moment, either the old index or the new one is complete.
 
-    The new files lie beside the old ones under names of their own until the new :data:`METADATA` takes the place of the
-    old. Other files in the folder stay.
+    The new files have other names than the old ones, so both can be in the folder until the new :data:`METADATA`
+    replaces the old one. Other files in the folder stay.
     """
     if not out.exists():
         folder.rename(out)
@@ -99,9 +99,9 @@ def install(folder: Path, out: Path) -> None:
     try:
         generation = int(json.loads((out / METADATA).read_text(encoding="utf-8")).get("generation", 1)) + 1
     except (OSError, ValueError, TypeError, AttributeError):
-        generation = 2  # of a damaged index
+        generation = 2  # the old index is damaged
     about = {**read_metadata(folder), "generation": generation}
-    (folder / METADATA).unlink()  # what stays here if this is killed is not whole
+    (folder / METADATA).unlink()  # if this is killed, the rest in this folder is no complete index
     for name in FILES_OF:
         (folder / name).replace(out / named(name, generation))
     _write_metadata(out, about)
@@ -114,15 +114,15 @@ def install(folder: Path, out: Path) -> None:
 
 
 def is_temporary(path: Path, names: Sequence[str]) -> bool:
-    """Tell a file that a killed process left of writing one of these."""
+    """Return whether a killed process left a file while it wrote one of these names."""
     return path.suffix == ".tmp" and any(path.name.startswith(f".{name}.") for name in names)
 
 
 def _sample(vectors: NDArray[np.float16], seed: int = 0) -> Tensor:
-    """Up to :data:`_SAMPLE` vectors of norm 1, from items drawn at random."""
+    """Sample up to :data:`_SAMPLE` vectors of norm 1, from items drawn at random."""
     count, n, d = vectors.shape
     rng = np.random.default_rng(seed)
     drawn = np.sort(rng.permutation(count)[: max(1, -(-_SAMPLE // n))])
     flat = torch.from_numpy(vectors[drawn]).view(-1, d).float()
-    heard = flat[flat.any(1)]
-    return heard[:_SAMPLE] if len(heard) else flat[:1]
+    audible = flat[flat.any(1)]
+    return audible[:_SAMPLE] if len(audible) else flat[:1]

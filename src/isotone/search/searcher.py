@@ -1,4 +1,4 @@
-"""The model of a search: one that a run saved, or one that needs no training."""
+"""Models for searching: any trained model, and one without training."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from isotone.kernels.assignment import ordered_assignment
 from isotone.model.frontend import LogMel
 from isotone.registries import searchers
 
-#: Windows of a query at most: what one step of the scan takes.
+#: Most windows of a query, limited by the scan of the first stage.
 MOST_QUERY_WINDOWS = 16
 # Windows whose root mean square is below this (-80 dB of full scale) are silent.
 _SILENT = 1e-4
-# Energies further below a window's loudest are not heard: nats of power, 35 dB.
+# Energies further below a window's maximum are raised to this floor: nats of power, 35 dB.
 _RANGE = 8.0
 
 
 def open_searcher(model: Path | str | None = None, *, sample_rate: int = 16_000) -> Searcher:
-    """The search model of a folder, whatever its kind; without a folder, :class:`LogMelSearcher`.
+    """Open the search model in a folder, of any kind; without a folder, :class:`LogMelSearcher`.
 
     Args:
         model: Folder of a trained model.
-        sample_rate: Hz of the audio that it was trained with.
+        sample_rate: Hz of the audio that the model was trained with.
 
     Raises:
-        FileNotFoundError: there is no such folder.
+        FileNotFoundError: no such folder.
         ValueError: the folder holds no search model.
     """
     if model is None:
@@ -49,14 +49,17 @@ def open_searcher(model: Path | str | None = None, *, sample_rate: int = 16_000)
 
 
 class LogMelSearcher(Searcher):
-    """Search without training: what a second sounds like, as a picture of its log-mel energies.
+    """Searcher without training, by log-mel energies.
 
-    A window is 1 s: the differences between 33 neighbouring mel bands' log energies, averaged over four quarters of
-    it, brought to norm 1, so that loudness does not matter and steady colouring matters little. Corpus windows begin
-    every 0.25 s. The score is the mean over the query's windows of :math:`1 - ||x_i - c_j||^2 / 2` (the cosine, where
-    neither is silent) under the exact best ordered selection of corpus windows, which is what OPAS relaxes. It finds
-    recordings of the same sound event, re-recorded, filtered or in noise; it does not know that two people say the
-    same words.
+    A window of 1 s is described by its log energies in 33 mel bands: the differences of neighbouring bands, averaged
+    over each quarter of the window. They are normalised to norm 1, so loudness does not matter, and constant filters
+    matter little. Corpus windows begin every 0.25 s.
+
+    The score is the mean over the query's windows of :math:`1 - ||x_i - c_j||^2 / 2`, which is the cosine unless one of
+    them is silent. Corpus windows are the exact best ordered selection, which OPAS relaxes.
+
+    It finds recordings of the same sound event, re-recorded, filtered or in noise. It does not recognise the same words
+    of another speaker.
     """
 
     name = "log-mel"
@@ -73,20 +76,20 @@ class LogMelSearcher(Searcher):
 
     @classmethod
     def load(cls, folder: Path, *, sample_rate: int) -> Self | None:
-        """See :meth:`Searcher.load`: there is nothing to load."""
+        """See :meth:`Searcher.load`; there is nothing to load, so the result is None."""
         return None
 
     @torch.inference_mode()
     def vectors(self, windows: Tensor, lengths: Tensor | None = None) -> Tensor:
         """See :meth:`Searcher.vectors`."""
         flat = windows.flatten(0, 1)
-        heard = flat.square().mean(1).sqrt() >= _SILENT
+        audible = flat.square().mean(1).sqrt() >= _SILENT
         samples = torch.full((len(flat),), flat.shape[1])
         plain = torch.zeros(self._BANDS), torch.ones(self._BANDS)
         energies, _ = self._mel(flat, samples, plain)
         energies = energies.maximum(energies.amax((1, 2), keepdim=True) - _RANGE)
         cells = F.adaptive_avg_pool1d(energies.diff(dim=2).mT, self._PARTS).flatten(1)
-        values = F.normalize(cells, dim=1) * heard[:, None]
+        values = F.normalize(cells, dim=1) * audible[:, None]
         return values.view(*windows.shape[:2], self.size)
 
     @torch.inference_mode()
@@ -96,7 +99,9 @@ class LogMelSearcher(Searcher):
 
 
 def best_selection(query: Tensor, items: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    r"""The increasing windows that minimise :math:`\sum_i ||x_i - c_{j_i}||^2`, and the mean of 1 less half of each.
+    r"""Select increasing windows that minimise :math:`\sum_i ||x_i - c_{j_i}||^2`, and score their agreement.
+
+    The score is the mean of :math:`1 - ||x_i - c_{j_i}||^2 / 2`.
 
     Args:
         query: ``(m, d)``.
@@ -104,7 +109,7 @@ def best_selection(query: Tensor, items: Tensor, lengths: Tensor) -> tuple[Tenso
         lengths: ``(C,)`` int64, >= m.
 
     Returns:
-        Windows ``(C, m)`` int64, and scores ``(C,)`` float32, 1 where they are equal.
+        Windows ``(C, m)`` int64, and scores ``(C,)`` float32, 1 for equal vectors.
     """
     agreement = query @ items.mT - items.square().sum(-1)[:, None] / 2
     agreement = agreement + 1 - query.square().sum(-1)[:, None] / 2

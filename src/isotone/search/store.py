@@ -1,4 +1,4 @@
-"""An index of recordings on disk: memory-mapped vectors and codes, and ``index.json``, which says what they are."""
+"""Index of recordings on disk: memory-mapped vectors and codes, and ``index.json``, which describes them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from torch import Tensor
 from isotone.files import digest_of
 from isotone.interfaces import Searcher
 
-#: Of the folder's layout, and of the layouts that are read. Version 1 has no threshold, and no digests of recordings.
+#: Version of the layout, and versions that can be read. Version 1 has no threshold, and no digests of recordings.
 VERSION = 2
 READ = (1, 2)
 METADATA, VECTORS, CODES, ITEMS = "index.json", "vectors.f16", "codes.u16", "items.i32"
 CENTROIDS, FILES, ERRORS = "centroids.f32", "files.jsonl", "errors.jsonl"
-#: The files that :data:`METADATA` vouches for.
+#: Files whose sizes and digests are in :data:`METADATA`.
 FILES_OF = (VECTORS, CODES, ITEMS, CENTROIDS, FILES)
 
 
@@ -29,21 +29,21 @@ class CorruptIndex(ValueError):
 
 
 class IndexMismatch(ValueError):
-    """An index is of another version or model than the one that is to be used with it."""
+    """An index is of another version, or of another model than the given one."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A file that is indexed.
+    """An indexed file.
 
     Attributes:
-        file: Its path, as it was given.
-        id: What results call it.
+        file: Path as it was given.
+        id: Id in results.
         duration: Seconds.
-        items: Number of its items.
-        place: Its path from the root; empty in indexes of version 1.
-        sha256: Of its content, in hexadecimal; empty in indexes of version 1.
-        stamp: Its size in bytes and the time it was changed, in nanoseconds.
+        items: Number of items.
+        place: Absolute path; empty in indexes of version 1.
+        sha256: Digest of the content, in hexadecimal; empty in indexes of version 1.
+        stamp: Size in bytes, and time of the last change in nanoseconds.
     """
 
     file: str
@@ -57,13 +57,15 @@ class Recording:
 
 @dataclass(frozen=True)
 class Threshold:
-    """How far above a clip's level a score must be, by the clip's length; see :func:`isotone.search.threshold.measure`.
+    """Margin by which a score must exceed a clip's level, by the clip's length.
+
+    It is measured by :func:`isotone.search.threshold.measure`.
 
     Attributes:
-        rate: Share of the clips that are not in the index that is to reach it.
-        windows: Lengths that were measured, ascending; none where the index is too small.
-        margins: Scores above the level, of each.
-        clips: How many were measured, of each.
+        rate: Share of clips outside the index that may reach the margin.
+        windows: Measured lengths, ascending; empty for an index that is too small.
+        margins: Margin of each length.
+        clips: Number of measured clips of each length.
     """
 
     rate: float
@@ -72,32 +74,32 @@ class Threshold:
     clips: tuple[int, ...] = ()
 
     def extended(self, windows: int, margin: float, clips: int) -> Self:
-        """The same with one more length."""
+        """Return the threshold with one more length."""
         return type(self)(self.rate, (*self.windows, windows), (*self.margins, margin), (*self.clips, clips))
 
     def margin(self, windows: int) -> float:
-        """The margin of clips of so many windows: linear between what was measured, constant beyond."""
+        """Return the margin of clips of a length in windows: linear between measured lengths, constant beyond."""
         return float(np.interp(windows, self.windows, self.margins))
 
     def rate_of(self, windows: int) -> float:
-        """The rate that so few clips can warrant: ``rate``, or 1 / (n + 1) where that is more."""
+        """Return the rate that n measured clips guarantee: ``rate``, or 1 / (n + 1) if that is more."""
         return max(self.rate, 1 / (1 + float(np.interp(windows, self.windows, self.clips))))
 
 
 @dataclass(frozen=True)
 class SearchIndex:
-    """An index that is open.
+    """An open index.
 
     Attributes:
-        folder: Where it lies.
-        model: What made it: ``name``, ``source``, ``fingerprint``, ``sample_rate``, ``window_s``, ``hop_s``.
-        recordings: The files.
-        items: ``(I, 3)`` int32: each item's recording, first window and number of windows.
+        folder: Folder of the index.
+        model: Model that made it: ``name``, ``source``, ``fingerprint``, ``sample_rate``, ``window_s``, ``hop_s``.
+        recordings: The indexed files.
+        items: ``(I, 3)`` int32: recording, first window and number of windows of each item.
         vectors: ``(I, n, d)`` float16, memory-mapped.
-        codes: ``(I, n)`` uint16: numbers of the windows' centroids.
+        codes: ``(I, n)`` uint16: codes of the windows, see :func:`isotone.search.codes.encode`.
         lengths: ``(I,)`` uint16, windows.
         centroids: ``(K, d)`` float32.
-        threshold: Of what counts as a match; None in indexes of version 1.
+        threshold: Threshold of matches; None in indexes of version 1.
     """
 
     folder: Path
@@ -114,21 +116,21 @@ class SearchIndex:
         return len(self.items)
 
     def take(self, items: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
-        """Vectors ``(C, n, d)`` float32 and lengths ``(C,)`` int64 of some items, read from disk.
+        """Read vectors ``(C, n, d)`` float32 and lengths ``(C,)`` int64 of items from disk.
 
         Raises:
             CorruptIndex: vectors that are not finite.
         """
         vectors = torch.from_numpy(self.vectors[items]).float()
-        if not torch.isfinite(vectors.sum()):  # of half precision: it does not overflow
+        if not torch.isfinite(vectors.sum()):  # one sum for all: numbers of half precision cannot overflow it
             raise CorruptIndex(f"{self.folder / VECTORS} is damaged: it holds NaN. Build the index anew.")
         return vectors, torch.from_numpy(self.lengths[items].astype(np.int64))
 
     def check_model(self, searcher: Searcher) -> None:
-        """Hold a model against the one that made the index.
+        """Check that a model is the one that made the index.
 
         Raises:
-            IndexMismatch: it is another.
+            IndexMismatch: it is another model.
         """
         if searcher.fingerprint != self.model["fingerprint"]:
             made = self.model["source"] or self.model["name"]
@@ -142,7 +144,7 @@ class SearchIndex:
     def open(cls, folder: Path | str) -> Self:
         """Open an index; the vectors stay on disk.
 
-        All files' sizes are compared, and the SHA-256 of all but the vectors, which may be larger than memory.
+        The sizes of all files are checked, and the SHA-256 of all but the vectors, which may be larger than memory.
 
         Raises:
             FileNotFoundError: there is no index, or it is not finished.
@@ -156,14 +158,14 @@ class SearchIndex:
             model = dict(about["model"])
             if not {"name", "source", "fingerprint", "sample_rate"} <= set(model):
                 raise ValueError(f"{METADATA} does not say which model made it")
-            place = {name: folder / named(name, about["generation"]) for name in FILES_OF}
-            # not splitlines: other marks than \n may be in names
-            lines = place[FILES].read_text(encoding="utf-8").split("\n")
+            paths = {name: folder / named(name, about["generation"]) for name in FILES_OF}
+            # not splitlines: names may contain line separators other than \n
+            lines = paths[FILES].read_text(encoding="utf-8").split("\n")
             recordings = [recording_of(json.loads(line)) for line in lines if line]
-            items = np.fromfile(place[ITEMS], np.int32).reshape(count, 3)
-            codes = np.fromfile(place[CODES], np.uint16).reshape(count, n)
-            centroids = torch.from_numpy(np.fromfile(place[CENTROIDS], np.float32).reshape(-1, d))
-            vectors = np.memmap(place[VECTORS], np.float16, "r", shape=(count, n, d))
+            items = np.fromfile(paths[ITEMS], np.int32).reshape(count, 3)
+            codes = np.fromfile(paths[CODES], np.uint16).reshape(count, n)
+            centroids = torch.from_numpy(np.fromfile(paths[CENTROIDS], np.float32).reshape(-1, d))
+            vectors = np.memmap(paths[VECTORS], np.float16, "r", shape=(count, n, d))
             threshold = _threshold_of(about.get("threshold"))
         except (KeyError, TypeError, ValueError, OSError) as error:
             raise CorruptIndex(f"The index at {folder} is damaged: {error}. Build it anew.") from error
@@ -172,7 +174,7 @@ class SearchIndex:
 
 
 def recording_of(row: dict[str, Any]) -> Recording:
-    """A recording as JSON has it."""
+    """Build a recording from its JSON object."""
     return Recording(**{**row, "stamp": tuple(row.get("stamp", (0, 0)))})
 
 
@@ -183,12 +185,12 @@ def _threshold_of(row: dict[str, Any] | None) -> Threshold | None:
 
 
 def named(name: str, generation: int) -> str:
-    """A file of an index, by the number of times that the index was replaced or grew."""
+    """Return the name of an index's file in a generation; each replacement or addition starts a new one."""
     return name if generation == 1 else f"-{generation}.".join(name.split("."))
 
 
 def read_metadata(folder: Path) -> dict[str, Any]:
-    """What :data:`METADATA` holds; see :meth:`SearchIndex.open` for what is checked and raised."""
+    """Read :data:`METADATA`; :meth:`SearchIndex.open` lists the checks and errors."""
     path = folder / METADATA
     if not path.is_file():
         partial = unfinished(folder)
@@ -217,5 +219,5 @@ def read_metadata(folder: Path) -> dict[str, Any]:
 
 
 def unfinished(folder: Path) -> Path:
-    """Where an index is built, before it is whole."""
+    """Return the folder in which an index is built until it is complete."""
     return folder.with_name(f"{folder.name}.partial")

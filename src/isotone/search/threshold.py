@@ -1,8 +1,8 @@
-"""The score that separates a clip that is in an index from one that is not, measured on the index itself.
+"""Threshold of scores between clips in an index and clips outside it, measured on the index itself.
 
-Clips are drawn from the index and searched for everywhere but in their own recording: what they find is what a clip
-that is not there finds. A score counts by how far it is above the clip's own level, the median of its scores at items
-drawn from the index: in noise, or through a telephone, a clip is less like everything, and the two fall together.
+Clips are drawn from the index and searched for everywhere except in their own recording, as if they were not in the
+index. A score counts relative to the clip's level, the median of its scores at items drawn from the index: in noise or
+through a telephone, a clip is less similar to everything, so score and level fall together.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from isotone.interfaces import Searcher
 from isotone.search.codes import scan
 from isotone.search.store import SearchIndex, Threshold
 
-#: Share of the clips that are not in an index that are to find something nevertheless.
+#: Share of clips outside an index that may find a match: the rate of false alarms.
 RATE = 0.01
 
-# Lengths of the clips that are drawn, in windows; between them margins are interpolated.
+# Lengths of drawn clips, in windows; margins are interpolated between them.
 _WINDOWS = (1, 2, 3, 4, 6, 8, 12, 16)
-# Clips of each length: the third largest margin of 299 is the one that 1 % exceed.
+# Clips of each length: 1 % exceed the third largest margin of 299.
 _CLIPS = 299
-# Items whose median is a clip's level, and items that the model scores for a clip that was drawn.
+# Items whose median score is a clip's level, and items that the model scores for a drawn clip.
 _COHORT, _CANDIDATES = 64, 50
-# A recording is a copy where it comes so much of the way from the level to the clip itself: for clips that are long
-# enough to tell (in windows), and for shorter ones.
+# A recording is a copy if its score is this share of the way from the level to the clip's own score: for clips of at
+# least _LONG windows, and for shorter ones.
 _LONG, _COPY, _COPY_SHORT = 4, 0.75, 0.97
-# Of Gumbel's distribution: quantiles are location - scale * log(-log(p)).
+# Quartiles of Gumbel's distribution, whose quantiles are location - scale * log(-log(p)).
 _QUARTERS = tuple(-math.log(-math.log(p)) for p in (0.25, 0.5, 0.75))
 
 
 @dataclass(frozen=True)
 class Bar:
-    """The least score of a match, for one clip.
+    """Least score of a match, for one clip.
 
     Attributes:
         score: The score.
-        rate: Share of the clips that are not in the index that reach theirs, at most; see :meth:`Threshold.rate_of`.
+        rate: Largest share of clips outside the index that reach theirs; see :meth:`Threshold.rate_of`.
     """
 
     score: float
@@ -50,7 +50,7 @@ class Bar:
 
 
 class Cohort:
-    """Items drawn from an index, to compare clips with."""
+    """Items drawn from an index, for comparison with clips."""
 
     def __init__(self, index: SearchIndex, searcher: Searcher, *, seed: int = 0) -> None:
         self.index, self.searcher = index, searcher
@@ -59,14 +59,14 @@ class Cohort:
         self.long: dict[int, tuple[NDArray[np.bool_], Tensor, Tensor]] = {}
 
     def level(self, query: Tensor, apart: NDArray[np.bool_]) -> float | None:
-        """Median of a clip's scores at the cohort's items.
+        """Return the median of a clip's scores at the cohort's items.
 
         Args:
             query: ``(m, d)``.
-            apart: ``(I,)``: false for items of the index that are left out.
+            apart: ``(I,)``: False for items of the index that are left out.
 
         Returns:
-            None where no item that is long enough is left.
+            The median; None if no item that is long enough is left.
         """
         if len(query) not in self.long:
             fit = self.lengths >= len(query)
@@ -80,16 +80,16 @@ class Cohort:
 
 @torch.inference_mode()
 def bar(index: SearchIndex, searcher: Searcher, query: Tensor, best: int) -> Bar | None:
-    """The score that a place must reach, for a clip.
+    """Return the least score of a match, for a clip.
 
     Args:
         index: The index.
         searcher: The model that made it.
         query: ``(m, d)``.
-        best: Item of the best place; it, and what overlaps it, is not the clip's level.
+        best: Item of the best match; neither it nor items that overlap it count for the clip's level.
 
     Returns:
-        None where the index has no threshold, or nothing to compare with that is as long as the clip.
+        The least score; None if the index has no threshold, or no other items as long as the clip.
     """
     if index.threshold is None or not index.threshold.windows:
         return None
@@ -105,23 +105,23 @@ def measure(
 ) -> Iterator[tuple[float, Threshold]]:
     """Measure the threshold of an index.
 
-    For each length, m windows without overlap, clips are drawn from the index, and the margin of each is its best score
-    elsewhere less its level. The threshold is the ``ceil((n + 1) (1 - rate))``-th smallest of n margins: a further clip
-    of the same kind exceeds it with a probability of ``rate`` at most (the conformal quantile). With fewer than
-    ``1 / rate - 1`` clips it is the largest of them, and the rate is ``1 / (n + 1)``.
+    For each length (m windows without overlap), clips are drawn from the index. The margin of a clip is its best score
+    elsewhere minus its level. The threshold is the ``ceil((n + 1) (1 - rate))``-th smallest of n margins: another clip
+    of the same kind exceeds it with a probability of at most ``rate`` (the conformal quantile). If n is below
+    ``1 / rate - 1``, it is the largest margin, and the rate is ``1 / (n + 1)``.
 
-    Elsewhere is in other recordings, or, where there is one, in items that the clip does not overlap. Recordings that
-    are copies of the clip's own are left out. What copies are left do not count where they are few: the threshold is
-    never above the one of Gumbel's distribution, which maxima have, with the quartiles of the margins.
+    "Elsewhere" means other recordings; in an index of one recording, items that do not overlap the clip's. Copies of
+    the clip's recording are left out. A few undetected copies do no harm: the threshold is at most that of Gumbel's
+    distribution (the distribution of maxima) with the quartiles of the margins.
 
     Args:
         index: The index.
         searcher: The model that made it.
-        rate: Of false alarms, per clip.
-        seed: Of the draw.
+        rate: Rate of false alarms, per clip.
+        seed: Seed of the random draws.
 
     Yields:
-        The share that is done, 0 to 1, and the threshold so far; it has no lengths where the index is too small.
+        The share done, 0 to 1, and the threshold so far, which has no lengths if the index is too small.
     """
     clips = _Clips(index, searcher, seed)
     found = Threshold(rate)
@@ -134,12 +134,12 @@ def measure(
             if done % 16 == 0:
                 yield (number + done / _CLIPS) / len(lengths), found
         if margins:
-            found = found.extended(windows, _upper(margins, rate), len(margins))
+            found = found.extended(windows, upper_margin(margins, rate), len(margins))
     yield 1.0, found
 
 
-def _upper(margins: list[float], rate: float) -> float:
-    """The margin that a share ``rate`` exceeds."""
+def upper_margin(margins: list[float], rate: float) -> float:
+    """Return the margin that a share ``rate`` of further clips exceeds; see :func:`measure`."""
     count = len(margins)
     measured = sorted(margins)[min(count, math.ceil((count + 1) * (1 - rate))) - 1]
     low, middle, high = np.quantile(margins, (0.25, 0.5, 0.75))
@@ -151,7 +151,7 @@ def _upper(margins: list[float], rate: float) -> float:
 
 
 class _Clips:
-    """Clips from an index, and what they find there."""
+    """Clips drawn from an index, and their margins in it."""
 
     def __init__(self, index: SearchIndex, searcher: Searcher, seed: int) -> None:
         self.index, self.searcher = index, searcher
@@ -161,7 +161,7 @@ class _Clips:
         self.elsewhere: dict[int, NDArray[np.bool_]] = {}
 
     def draw(self, windows: int) -> Iterator[tuple[int, int]]:
-        """Items, and windows in them at which clips begin: whole windows apart, none twice, in random order."""
+        """Draw (item, first window) of clips in random order: on a grid of whole windows, each once."""
         used: set[tuple[int, int]] = set()
         order = self.rng.permutation(len(self.index)).tolist()
         while order and len(used) < _CLIPS:
@@ -180,7 +180,7 @@ class _Clips:
             order = left
 
     def margin(self, item: int, start: int, windows: int) -> float | None:
-        """Best score elsewhere, less the level; None for silence, or where there is nothing elsewhere."""
+        """Return the best score elsewhere minus the level; None for silence, or if there is nothing elsewhere."""
         query = self._vectors(item, start, windows)
         if not query.any():
             return None
@@ -200,12 +200,12 @@ class _Clips:
 
     def _best(self, query: Tensor, apart: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Tensor]:
         index = self.index
-        lengths = np.where(apart, index.lengths, 0).astype(np.uint16)  # too short for any clip
+        lengths = np.where(apart, index.lengths, 0).astype(np.uint16)  # length 0 is too short for any clip
         items = scan(query, index.centroids, index.codes, lengths, _CANDIDATES)
         return items, self.searcher.score(query, *index.take(items)) if len(items) else torch.zeros(0)
 
     def _elsewhere(self, item: int) -> NDArray[np.bool_]:
-        """Items that a clip of this item is not in: ``(I,)``."""
+        """Mark the items ``(I,)`` that do not contain clips of an item, nor copies of its recording."""
         recordings = self.index.items[:, 0]
         if len(self.index.recordings) == 1:
             return ~_overlapping(self.index, item)
@@ -223,7 +223,7 @@ class _Clips:
 
 
 def _overlapping(index: SearchIndex, item: int) -> NDArray[np.bool_]:
-    """Items that have windows of an item: ``(I,)``."""
+    """Mark the items ``(I,)`` that share windows with an item."""
     recording, first, count = index.items[item]
     recordings, firsts, counts = index.items.T
     return (recordings == recording) & (firsts < first + count) & (first < firsts + counts)

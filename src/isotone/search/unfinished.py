@@ -1,4 +1,4 @@
-"""Recordings that are embedded, of an index that is not whole yet."""
+"""Embedded recordings of an unfinished index."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from torch import Tensor
 from isotone.files import atomic_write
 from isotone.search import saving, store
 
-#: Files of an unfinished index, beside those of a whole one.
+#: Files of an unfinished index, besides those of a complete one.
 SETTINGS, DONE, EMBEDDED = "search-settings.json", "done.jsonl", "embedded.f16"
 _OURS = (SETTINGS, DONE, EMBEDDED, store.METADATA, *store.FILES_OF)
 
 
 @dataclass(frozen=True)
 class Part:
-    """A recording, its items, and their vectors in an array of several recordings'.
+    """A recording, its items, and their vectors in an array of several recordings.
 
     Attributes:
         recording: The recording.
@@ -37,12 +37,12 @@ class Part:
     first: int
 
     def renamed(self, recording: store.Recording) -> Part:
-        """The same under another name."""
+        """Return the part with another description of the recording."""
         return replace(self, recording=recording)
 
 
 def parts_of(index: store.SearchIndex) -> Iterator[Part]:
-    """The recordings of an index."""
+    """Iterate over the recordings of an index."""
     first = 0
     for recording in index.recordings:
         yield Part(recording, index.items[first : first + recording.items, 1:], index.vectors, first)
@@ -50,23 +50,23 @@ def parts_of(index: store.SearchIndex) -> Iterator[Part]:
 
 
 class Unfinished:
-    """Appends recordings: first the vectors, then a line that says they are there.
+    """Log of embedded recordings: first their vectors are appended to a file, then a line to a list.
 
-    Recordings that are there already, unchanged and still wanted, stay; what follows the first other one is cut.
+    Recordings from an interrupted run are kept up to the first one that has changed or is not requested any more.
 
     Args:
-        folder: Where they are kept.
-        settings: Of the model.
-        shape: Windows of an item, and numbers of a vector.
-        wanted: Places of the recordings that are to be indexed.
+        folder: Folder of the unfinished index.
+        settings: Description of the model.
+        shape: Windows per item, and numbers per vector.
+        requested: Absolute paths of the recordings to be indexed.
 
     Raises:
         FileExistsError: the folder holds other files.
-        ValueError: it was begun with another model.
+        ValueError: the index was begun with another model.
     """
 
     def __init__(
-        self, folder: Path, settings: dict[str, Any], shape: tuple[int, int], wanted: set[str]
+        self, folder: Path, settings: dict[str, Any], shape: tuple[int, int], requested: set[str]
     ) -> None:
         if folder.exists() and not _is_ours(folder):
             raise FileExistsError(
@@ -83,33 +83,34 @@ class Unfinished:
         else:
             with atomic_write(about) as file:
                 file.write(json.dumps(settings))
-        for name in (store.METADATA, *store.FILES_OF):  # of a run that was killed when it was nearly done
+        for name in (store.METADATA, *store.FILES_OF):  # left by a run that was killed while it finished
             (folder / name).unlink(missing_ok=True)
         self.folder, self.shape = folder, shape
-        self.rows = self._recover(wanted)
+        self.rows = self._recover(requested)
         self.known = {recording.place for recording, _ in self.rows}
         self.digests = {recording.sha256: recording for recording, _ in self.rows}
         self._vectors = (folder / EMBEDDED).open("ab")
         self._done = (folder / DONE).open("a", encoding="utf-8")
 
-    def _recover(self, wanted: set[str]) -> list[tuple[store.Recording, list[list[int]]]]:
+    def _recover(self, requested: set[str]) -> list[tuple[store.Recording, list[list[int]]]]:
+        """Read the valid recordings of an interrupted run, and cut both files after them."""
         vectors, done = self.folder / EMBEDDED, self.folder / DONE
         rows: list[tuple[store.Recording, list[list[int]]]] = []
-        whole, there = 0, vectors.stat().st_size if vectors.is_file() else 0
+        valid, available = 0, vectors.stat().st_size if vectors.is_file() else 0  # bytes
         for line in done.read_text(encoding="utf-8").split("\n") if done.is_file() else ():
             try:
                 row = json.loads(line)
                 recording = store.recording_of(row["recording"])
-                need = whole + len(row["spans"]) * 2 * self.shape[0] * self.shape[1]
+                end = valid + len(row["spans"]) * 2 * self.shape[0] * self.shape[1]
                 same = recording.stamp == stamp(Path(recording.place))
             except (ValueError, KeyError, TypeError, OSError):
-                break  # the line that was being written, or a file that is gone
-            if need > there or not same or recording.place not in wanted:
+                break  # a line that was cut off, or a file that is gone
+            if end > available or not same or recording.place not in requested:
                 break
             rows.append((recording, row["spans"]))
-            whole = need
+            valid = end
         with vectors.open("ab") as file:
-            file.truncate(whole)
+            file.truncate(valid)
         with atomic_write(done) as file:
             file.writelines(_line(recording, spans) for recording, spans in rows)
         return rows
@@ -125,7 +126,7 @@ class Unfinished:
         self.digests[recording.sha256] = recording
 
     def parts(self) -> Iterator[Part]:
-        """What is there; nothing can be added after it."""
+        """Close the files, and iterate over all recordings."""
         self.close()
         if not self.rows:
             return
@@ -151,7 +152,7 @@ def discard(folder: Path) -> None:
 
 
 def stamp(path: Path) -> tuple[int, int]:
-    """Size and time of change of a file: what changes with it."""
+    """Return the size and the modification time of a file, to detect changes."""
     about = path.stat()
     return about.st_size, about.st_mtime_ns
 
@@ -160,7 +161,7 @@ def _is_ours(folder: Path) -> bool:
     if not folder.is_dir():
         return False
     there = {path.name for path in folder.iterdir() if not saving.is_temporary(path, _OURS)}
-    # without settings: what a run that was killed while it put the index in its place has left
+    # without settings: left by a run that was killed while it installed the index
     return SETTINGS in there or (there <= set(_OURS) and there != {store.METADATA})
 
 

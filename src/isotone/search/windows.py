@@ -1,4 +1,4 @@
-"""Audio to windows, and windows to the overlapping rows of them that are corpus items."""
+"""Windows of audio, and the overlapping rows of windows that are corpus items."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 
 def cut_windows(samples: NDArray[np.float32], window: int, hop: int) -> NDArray[np.float32]:
-    """Windows ``(W, window)`` that begin every ``hop`` samples, at least one.
+    """Cut audio into windows ``(W, window)`` that begin every ``hop`` samples; there is at least one.
 
-    The last is filled up with zeros where half a hop or more of the audio is left for it; less is left out.
+    The last window is padded with zeros if at least half a hop of audio is left for it; a shorter rest is left out.
     """
     count = max(0, (len(samples) - window + hop // 2) // hop) + 1
     padded = np.pad(samples, (0, max(0, (count - 1) * hop + window - len(samples))))
@@ -17,9 +17,9 @@ def cut_windows(samples: NDArray[np.float32], window: int, hop: int) -> NDArray[
 
 
 def item_spans(windows: int, size: int) -> list[tuple[int, int]]:
-    """First window and number of windows of each item: up to ``size`` of them, every half ``size``.
+    """Return first window and number of windows of each item: up to ``size`` windows, every half ``size``.
 
-    Whatever follows each other within half an item is whole in one of them.
+    So any sequence of up to half an item is complete in at least one item.
     """
     step = max(1, size // 2)
     starts = range(0, max(1, windows - size + step), step)
@@ -27,5 +27,5 @@ def item_spans(windows: int, size: int) -> list[tuple[int, int]]:
 
 
 def spread(count: int, most: int) -> NDArray[np.int64]:
-    """Numbers of ``most`` of ``count`` windows, the first and the last among them, evenly apart; all of fewer."""
+    """Return the numbers of ``most`` evenly spaced windows of ``count``, with the first and the last; all if fewer."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))

@@ -1,4 +1,4 @@
-"""Characters as labels, in the files of transformers' ``Wav2Vec2CTCTokenizer``."""
+"""Tokenizer of characters, in the files of transformers' ``Wav2Vec2CTCTokenizer``."""
 
 from __future__ import annotations
 
@@ -6,34 +6,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from isotone.text.base import Tokenizer, Unit
 from isotone.text.folding import fold
 from isotone.text.normalize import Case, Word, split_words
-from isotone.text.transcript import (
-    BLANK,
-    CONFIG,
-    Spelling,
-    Tokenizer,
-    Unit,
-    number_of_blank,
-    read_json,
-    write_json,
-)
+from isotone.text.transcript import BLANK, CONFIG, Spelling, number_of_blank, read_json, write_json
 
 
 class CharacterTokenizer(Tokenizer):
-    """Characters, in the manner of transformers' ``Wav2Vec2CTCTokenizer``, whose files it reads and writes.
+    """Tokenizer of characters that reads and writes the files of transformers' ``Wav2Vec2CTCTokenizer``.
 
     Args:
-        labels: Characters, the blank, and perhaps the delimiter and special labels such as ``<unk>``.
+        labels: Characters, the blank, and optionally the delimiter and special labels such as ``<unk>``.
         blank: The blank label.
-        delimiter: The label between words; where it is not among the labels there is nothing between them.
-        unknown: A label that is never used, kept because transformers asks for one.
+        delimiter: The label between words; words are not separated if it is not among the labels.
+        unknown: A label that is never used, kept because transformers requires one.
         case: Case of the characters; None finds it from the labels.
         language: See :func:`isotone.text.normalize.split_words`.
-        pauses: Whether the delimiter stands for silence: it is put at the ends of a text as well, and needs no frames.
+        pauses: Use the delimiter as silence: it is put at the ends of a text as well, and needs no frames.
 
     Raises:
-        ValueError: the blank is not among the labels, nor the delimiter for pauses, or a label is there twice.
+        ValueError: the blank is not among the labels, nor the delimiter for pauses, or a label occurs twice.
     """
 
     unit: Unit = "characters"
@@ -69,7 +61,7 @@ class CharacterTokenizer(Tokenizer):
         return split_words(text, case=self.case, language=self.language)
 
     def spell(self, words: Sequence[Word]) -> list[Spelling]:
-        """The characters of every word; those that the vocabulary lacks are folded (:mod:`isotone.text.folding`)."""
+        """Return the characters of every word; unknown characters are folded (:mod:`isotone.text.folding`)."""
         return [self._spelling(word) for word in words]
 
     def _spelling(self, word: Word) -> Spelling:
@@ -89,11 +81,11 @@ class CharacterTokenizer(Tokenizer):
         return Spelling(tuple(labels), tuple(unknown))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The words with spaces between them, in the case of the labels."""
+        """Return the words separated by spaces, in the case of the labels."""
         return " ".join(word for word, _, _ in self.words(ids))
 
     def words(self, ids: Sequence[int]) -> list[tuple[str, int, int]]:
-        """What stands between delimiters."""
+        """Return the words between delimiters; see :meth:`Tokenizer.words`."""
         out: list[tuple[str, int, int]] = []
         inside = False
         for i, number in enumerate(ids):
@@ -107,10 +99,10 @@ class CharacterTokenizer(Tokenizer):
         return out
 
     def save(self, folder: Path) -> None:
-        """Write everything that :func:`load` needs, and ``Wav2Vec2CTCTokenizer.from_pretrained`` too."""
+        """Write what :func:`isotone.text.tokenizer.load` and ``Wav2Vec2CTCTokenizer.from_pretrained`` need."""
         folder = Path(folder)
         names = {"pad_token": self.labels[self.blank], "unk_token": self.unknown}
-        # None: transformers would otherwise add labels that the model does not have
+        # explicit None: otherwise transformers adds labels that the model does not have
         sentence = {"bos_token": "<s>", "eos_token": "</s>"}
         names_or_none = {k: v if v in self._numbers else None for k, v in (names | sentence).items()}
         config = {
@@ -164,15 +156,15 @@ class CharacterTokenizer(Tokenizer):
 
 
 def read_labels(folder: Path, config: Mapping[str, Any], spoken: str = "") -> list[str]:
-    """The labels of ``vocab.json`` by their numbers, with those that transformers added.
+    """Return the labels of ``vocab.json`` in the order of their numbers, with those that transformers added.
 
     Args:
-        folder: Where the file lies.
+        folder: The folder of the file.
         config: The contents of ``tokenizer_config.json``.
-        spoken: Of a file with a vocabulary per language the one to read; by default the configuration's.
+        spoken: Language to read from a file with one vocabulary per language. Default: the configuration's.
 
     Raises:
-        ValueError: there are several languages, and none of them is chosen.
+        ValueError: the file has several languages, and none of them is chosen.
     """
     vocabulary = read_json(folder / "vocab.json")
     if vocabulary and all(isinstance(v, dict) for v in vocabulary.values()):
@@ -193,7 +185,7 @@ def read_labels(folder: Path, config: Mapping[str, Any], spoken: str = "") -> li
 
 
 def case_of(labels: Sequence[str]) -> Case:
-    """The case of the labels that are single letters; ``"keep"`` where they have both."""
+    """Return the case of the labels that are single letters; ``"keep"`` if they have both."""
     letters = "".join(label for label in labels if len(label) == 1)
     if letters == letters.lower():
         return "lower"
@@ -201,5 +193,5 @@ def case_of(labels: Sequence[str]) -> Case:
 
 
 def content(token: Any) -> str | None:
-    """The text of a token, which transformers writes as a string or as a mapping."""
+    """Return the text of a token, which transformers writes as a string or as a mapping."""
     return token.get("content") if isinstance(token, Mapping) else token

@@ -1,9 +1,9 @@
 """The C library espeak-ng through ctypes: sounds, samples and the names of voices.
 
-The library comes from the ``espeakng-loader`` wheel (``pip install "isotone[synth]"``) and is loaded when it
-is first used. Its C code keeps its state in static variables: it is not re-entrant, and the exact samples of
-what it says depend on what it said before. A :class:`Library` therefore opens a copy of the file for itself,
-seeds it, and holds a lock during every call: equal calls on two new ones give equal samples.
+The library comes from the ``espeakng-loader`` wheel (``pip install "isotone[synth]"``) and is loaded at its first use.
+Its C code keeps its state in static variables: it is not re-entrant, and its samples depend on earlier calls. Every
+:class:`Library` therefore opens a copy of the file, seeds it, and holds a lock during each call: equal calls on two new
+libraries give equal samples.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-#: Samples a second of everything espeak-ng says.
+#: Samples per second of all speech from espeak-ng.
 SAMPLE_RATE = 22050
 
 # speak_lib.h
@@ -39,7 +39,7 @@ _STRESS_MARKS = "',%="
 
 
 class EspeakNotInstalled(ImportError):
-    """The optional wheel with the espeak-ng library is absent."""
+    """The optional wheel with the espeak-ng library is not installed."""
 
 
 class EspeakError(RuntimeError):
@@ -55,8 +55,8 @@ class Sound(NamedTuple):
 
     Attributes:
         label: Mnemonic without its stress mark.
-        sample: Where the synthesiser began to play it, at :data:`SAMPLE_RATE`.
-        position: Character of the text, from 1, where its word begins.
+        sample: The sample at which the synthesiser began to play it, at :data:`SAMPLE_RATE`.
+        position: Number of the character, from 1, at which its word begins in the text.
     """
 
     label: str
@@ -87,13 +87,13 @@ _Callback = ctypes.CFUNCTYPE(
 
 
 class Library:
-    """One private espeak-ng: its samples follow from its seed and all it was asked before, and nothing else.
+    """A private copy of espeak-ng, whose samples depend on its seed and its earlier calls, and on nothing else.
 
     Args:
-        seed: For the breath noise of some voices.
+        seed: Seed of the breath noise of some voices.
 
     Raises:
-        EspeakNotInstalled: ``espeakng-loader`` is absent.
+        EspeakNotInstalled: ``espeakng-loader`` is not installed.
         EspeakError: the library does not start.
     """
 
@@ -104,7 +104,9 @@ class Library:
         self._position = 1
         self._voice = ""
         self._library = _open_copy()
-        self._callback = _Callback(self._receive)  # must live as long as the library may call it
+        self._callback = _Callback(
+            self._receive
+        )  # a reference: it must live as long as the library may call it
         data = str(_loader().get_data_path())
         rate = self._library.espeak_Initialize(
             _AUDIO_SYNCHRONOUS, 0, data.encode(), _PHONEME_EVENTS | _DONT_EXIT
@@ -117,16 +119,16 @@ class Library:
     def say(
         self, text: str, voice: str, rate: int, pitch: int, pitch_range: int
     ) -> tuple[NDArray[np.int16], list[Sound]]:
-        """Samples and phoneme events of a text.
+        """Synthesise a text; return its samples and phoneme events.
 
         Args:
-            text: Plain text; its control characters, if any, must be white space.
-            voice: Name of a language, with a variant after ``+`` where wanted: ``"en-us+f1"``.
-            rate: Words a minute, 80 to 450.
-            pitch, pitch_range: Base pitch and its liveliness, 0 to 99.
+            text: Plain text; control characters other than white space are errors.
+            voice: Name of a language, optionally with a variant after ``+``: ``"en-us+f1"``.
+            rate: Words per minute, 80 to 450.
+            pitch, pitch_range: Base pitch and its variation, 0 to 99.
 
         Raises:
-            UnknownVoice: no such voice or variant; the message names near ones.
+            UnknownVoice: no such voice or variant; the message names similar ones.
             ValueError: control characters, or a setting out of its range.
             EspeakError: espeak-ng reports a failure.
         """
@@ -146,30 +148,30 @@ class Library:
             return samples, self._sounds
 
     def pronounce(self, word: str, voice: str) -> list[str]:
-        """The mnemonics of a word said by itself, without stress marks; makes no sound."""
+        """Return the mnemonics of a single word without stress marks, without synthesis."""
         labels = (
             p.lstrip(_STRESS_MARKS) for p in re.split(r"[_ ]+", self._phonemes(word, voice, _SEPARATED))
         )
         return [label for label in labels if label]
 
     def ipa(self, text: str, voice: str) -> list[list[str]]:
-        """The phones of a text in the International Phonetic Alphabet, with stress marks; makes no sound.
+        """Return the phones of a text in the International Phonetic Alphabet, with stress marks, without synthesis.
 
         Args:
-            text: Plain text; its control characters, if any, must be white space.
+            text: Plain text; control characters other than white space are errors.
             voice: As in :meth:`say`.
 
         Returns:
-            A list per group that espeak-ng says as one word; some pairs of words ("of the") are one group.
+            One list per group that espeak-ng treats as one word; some pairs of words ("of the") are one group.
 
         Raises:
-            UnknownVoice: no such voice; the message names near ones.
+            UnknownVoice: no such voice; the message names similar ones.
             ValueError: control characters.
         """
         _check(text)
-        # "(en)" says that a word is read in another language
-        said = re.sub(r"\([a-z-]+\)", "", self._phonemes(text, voice, _SEPARATED | _IPA))
-        groups = ([p for phone in group.split("_") if (p := phone.strip("'-"))] for group in said.split())
+        # "(en)" marks a word that is read in another language
+        phones = re.sub(r"\([a-z-]+\)", "", self._phonemes(text, voice, _SEPARATED | _IPA))
+        groups = ([p for phone in group.split("_") if (p := phone.strip("'-"))] for group in phones.split())
         return [group for group in groups if group]
 
     def _phonemes(self, text: str, voice: str, mode: int) -> str:
@@ -185,13 +187,13 @@ class Library:
         return " ".join(clauses)
 
     def _select(self, voice: str) -> None:
-        if voice == self._voice:  # every change queues commands, which only speaking takes out again
+        if voice == self._voice:  # a change queues commands that only synthesis takes out again
             return
         language, plus, variant = voice.partition("+")
         check_language(language)
-        if plus and variant not in variants():  # espeak-ng itself would say nothing and use none
+        if plus and variant not in variants():  # espeak-ng itself would silently use none
             raise UnknownVoice(_unknown(variant, variants(), "voice variant"))
-        # of a language's several names espeak-ng knows the first, and that of its file
+        # of a language's names espeak-ng knows the first, and the name of its file
         names = (voice, f"{_files()[language.lower()]}{plus}{variant}")
         if all(self._library.espeak_SetVoiceByName(name.encode()) for name in names):
             raise EspeakError(f"espeak-ng could not load the voice {voice!r}.")
@@ -214,21 +216,21 @@ class Library:
 
 @functools.cache
 def variants() -> tuple[str, ...]:
-    """Names of the voice variants, which go after a ``+``."""
+    """Return the names of the voice variants, which follow a ``+``."""
     return tuple(sorted(p.name for p in (Path(_loader().get_data_path()) / "voices" / "!v").iterdir()))
 
 
 @functools.cache
 def languages() -> tuple[str, ...]:
-    """Names of the languages, in lower case."""
+    """Return the names of the languages, in lower case."""
     return tuple(sorted(_files()))
 
 
 def check_language(name: str) -> None:
-    """See that espeak-ng speaks a language.
+    """Check that espeak-ng has a language.
 
     Raises:
-        UnknownVoice: it does not; the message names near ones.
+        UnknownVoice: it does not; the message names similar ones.
     """
     if name.lower() not in languages():
         raise UnknownVoice(_unknown(name, languages(), "voice"))
@@ -236,7 +238,7 @@ def check_language(name: str) -> None:
 
 @functools.cache
 def _files() -> dict[str, str]:
-    """The name of the file that describes each language."""
+    """Return the name of the file that describes each language."""
     found: dict[str, str] = {}
     for path in sorted((Path(_loader().get_data_path()) / "lang").rglob("*")):
         if path.is_file():
@@ -260,7 +262,7 @@ def _unknown(name: str, known: Sequence[str], kind: str) -> str:
 
 
 def _open_copy() -> ctypes.CDLL:
-    """A copy of the library, with static variables of its own."""
+    """Open a copy of the library, with static variables of its own."""
     source = Path(_loader().get_library_path())
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         return ctypes.CDLL(str(shutil.copy(source, Path(folder) / source.name)))

@@ -1,4 +1,4 @@
-"""Pieces of words by the ``tokenizers`` library, as transformers' tokenizers have them in ``tokenizer.json``."""
+"""Tokenizer of word pieces from a ``tokenizer.json`` of transformers, by the ``tokenizers`` library."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Literal
 
 from isotone.files import atomic_write
+from isotone.text.base import Tokenizer, Unit
 from isotone.text.characters import case_of
 from isotone.text.folding import fold
 from isotone.text.normalize import Case, Word, split_words
-from isotone.text.transcript import BLANK, CONFIG, Spelling, Tokenizer, Unit, write_json
+from isotone.text.transcript import BLANK, CONFIG, Spelling, write_json
 
 FAST_FILE = "tokenizer.json"
 
@@ -20,16 +21,16 @@ _SPACE, _BYTE_SPACE, _WITHIN = "\u2581", "\u0120", "##"
 
 
 class FastPieceTokenizer(Tokenizer):
-    """Pieces of words: SentencePiece's, byte pairs or word pieces, with the blank anywhere among them.
+    """Tokenizer of word pieces: SentencePiece, byte pairs or WordPiece, with the blank at any number.
 
     Args:
         model: The contents of a ``tokenizer.json``.
-        blank: Number of the blank; one past the pieces' is a label of its own.
-        case: Case of the pieces; None finds it from them.
+        blank: Number of the blank; a number past the pieces adds a label.
+        case: Case of the pieces; None finds it from the pieces.
         language: See :func:`isotone.text.normalize.split_words`.
 
     Raises:
-        ValueError: that is no tokenizer, or its pieces do not say where words begin.
+        ValueError: not a tokenizer, or its pieces do not mark where words begin.
     """
 
     unit: Unit = "pieces"
@@ -39,7 +40,7 @@ class FastPieceTokenizer(Tokenizer):
 
         try:
             self._pieces = tokenizers.Tokenizer.from_str(model)
-        except Exception as error:  # the library has no class of its own
+        except Exception as error:  # the library raises plain Exception
             raise ValueError(f"the contents of {FAST_FILE} are no tokenizer: {error}") from None
         self._pieces.no_padding()
         self._pieces.no_truncation()
@@ -66,7 +67,7 @@ class FastPieceTokenizer(Tokenizer):
         return split_words(text, case=self.case, language=self.language)
 
     def spell(self, words: Sequence[Word]) -> list[Spelling]:
-        """The pieces of every word, as they are in the whole text.
+        """Return the pieces of every word, as in the encoding of the whole text.
 
         Characters that are in no piece are folded (:mod:`isotone.text.folding`).
         """
@@ -86,31 +87,31 @@ class FastPieceTokenizer(Tokenizer):
         written: set[int] = set()
         for number, (start, end) in zip(coded.ids, coded.offsets):
             if number not in self._silent:
-                # the space before a word is the word's
+                # the space before a word belongs to the word
                 pieces[min(bisect.bisect_right(ends, max(start, end - 1)), len(words) - 1)].append(number)
                 written.update(range(start, end))
         found = []
         for numbers, word, end in zip(pieces, words, ends):
             unknown = [c for i, c in enumerate(word, end - len(word)) if c != " " and i not in written]
-            # the space alone is nothing that is said
-            said = any(self.labels[number] not in (_SPACE, _BYTE_SPACE) for number in numbers)
-            found.append(Spelling(tuple(numbers) if said else (), tuple(unknown)))
+            # a space alone is not spoken
+            spoken = any(self.labels[number] not in (_SPACE, _BYTE_SPACE) for number in numbers)
+            found.append(Spelling(tuple(numbers) if spoken else (), tuple(unknown)))
         return found
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The words with spaces between them."""
+        """Return the words separated by spaces."""
         return " ".join(word for word, _, _ in self.words(ids))
 
     def words(self, ids: Sequence[int]) -> list[tuple[str, int, int]]:
-        """What begins with a piece that begins a word."""
+        """Return the words; each begins with a piece that marks the beginning of a word."""
         spans: list[list[int]] = []
-        for place, number in enumerate(ids):
+        for index, number in enumerate(ids):
             if number in self._silent:
                 continue
             if spans and not self._begins(self.labels[number]):
-                spans[-1].append(place)
+                spans[-1].append(index)
             else:
-                spans.append([place])
+                spans.append([index])
         found = [(self._text([ids[i] for i in span]), span[0], span[-1] + 1) for span in spans]
         return [(word, first, end) for word, first, end in found if word]
 
@@ -135,7 +136,7 @@ class FastPieceTokenizer(Tokenizer):
 
 
 def _style(labels: Sequence[str]) -> Literal["\u2581", "\u0120", "##"]:
-    """How pieces say where words begin."""
+    """Return the mark by which pieces show where words begin; ``##`` marks pieces within words."""
     for mark in (_SPACE, _BYTE_SPACE, _WITHIN):
         if any(label.startswith(mark) for label in labels):
             return mark  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""Letters as a smaller alphabet has them: without accents, ligatures as letters."""
+"""Folding of characters into a smaller alphabet: accents are removed, ligatures become letters."""
 
 # ruff: noqa: RUF001
 from __future__ import annotations
@@ -14,17 +14,17 @@ _PLAIN = {
 
 
 def fold(character: str, known: Container[str]) -> str | None:
-    """Characters of an alphabet that stand for one which it does not have.
+    """Replace a character that an alphabet does not have by characters that it has.
 
-    The first of these of which the alphabet has every character: its canonical decomposition, the other case, the
-    letter without its accents, the letters of a ligature. A combining mark alone is left out.
+    The replacement is the first of these forms whose characters are all in the alphabet: the canonical decomposition,
+    the other case, the letter without its accents, the letters of a ligature.
 
     Args:
-        character: One that the alphabet lacks.
+        character: A character that is not in the alphabet.
         known: The alphabet.
 
     Returns:
-        The characters, an empty string for a combining mark; None where there are none.
+        The characters, an empty string for a combining mark alone; None if no form fits.
 
     Example:
         >>> fold("é", "abcde"), fold("É", "abcde"), fold("ß", "rst"), fold("Ω", "abc")
@@ -36,7 +36,7 @@ def fold(character: str, known: Container[str]) -> str | None:
 
 
 def bare(word: str) -> str:
-    """A word without accents, its ligatures as letters; in lower case.
+    """Return a word in lower case without accents, with ligatures as letters.
 
     Example:
         >>> bare("Œuvre"), bare("naïve")

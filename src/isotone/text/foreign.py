@@ -1,4 +1,4 @@
-"""Tokenizers of transformers' CTC models, from their files: characters, phones, and pieces of words."""
+"""Tokenizers of transformers' CTC models, from their files: characters, phones and word pieces."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from isotone.text.base import Tokenizer
 from isotone.text.characters import CharacterTokenizer, content, read_labels
 from isotone.text.fast_pieces import FastPieceTokenizer
 from isotone.text.ipa import EspeakIPA, is_ipa, voice_of
 from isotone.text.languages import spoken_language
-from isotone.text.tokenizer import PhoneTokenizer
-from isotone.text.transcript import BLANK, CONFIG, Tokenizer, read_json
+from isotone.text.phone_tokenizer import PhoneTokenizer
+from isotone.text.transcript import BLANK, CONFIG, read_json
 
 _PHONES = "Wav2Vec2PhonemeCTCTokenizer"
 
 
 def load_foreign(folder: Path, language: str = "", blank: int | None = None) -> Tokenizer:
-    """The tokenizer of a CTC model of transformers.
+    """Load the tokenizer of a CTC model of transformers.
 
     Args:
         folder: The model's files.
-        language: ISO 639 code, or the model's own name of one of its languages. Default: what the files say.
-        blank: Number of the blank by the model's configuration; counts where the tokenizer is no CTC tokenizer.
+        language: ISO 639 code, or the model's own name of one of its languages. Default: the language in the files.
+        blank: Number of the blank in the model's configuration, used if the tokenizer is not a CTC tokenizer.
 
     Raises:
         FileNotFoundError: no tokenizer in the folder.
-        ValueError: its files do not describe one, or its labels are nothing that texts are spelled or pronounced in.
+        ValueError: its files do not describe one, or texts cannot be spelled or pronounced in its labels.
     """
     if (folder / CONFIG).is_file():
         from isotone.text.tokenizer import load
@@ -54,13 +55,13 @@ def load_foreign(folder: Path, language: str = "", blank: int | None = None) -> 
 
 
 def languages_of(folder: Path) -> list[str]:
-    """The languages of a ``vocab.json`` with a vocabulary for each; none of any other."""
+    """Return the languages of a ``vocab.json`` with one vocabulary per language; an empty list for any other."""
     vocabulary = read_json(folder / "vocab.json")
     return list(vocabulary) if all(isinstance(labels, dict) for labels in vocabulary.values()) else []
 
 
 def _phones(folder: Path, labels: Sequence[str], config: dict[str, Any], language: str) -> PhoneTokenizer:
-    """Phones that texts are pronounced in by espeak-ng, as they were for training; no letters stand for phones."""
+    """Build the tokenizer of a phone model, whose texts espeak-ng pronounces as it did for training."""
     if (backend := config.get("phonemizer_backend", "espeak")) != "espeak":
         raise ValueError(
             f"its words are put into phones by {backend!r}, and isotone pronounces with espeak-ng alone."
@@ -97,7 +98,7 @@ def _pieces(folder: Path, language: str, blank: int | None) -> Tokenizer:
 
     try:
         theirs = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    except Exception as error:  # of whatever class of transformers it asks for
+    except Exception as error:  # of any class: the files choose the code
         raise ValueError(f"transformers could not load its tokenizer: {error}") from error
     number = theirs.pad_token_id if blank is None else blank
     if number is None:
@@ -113,7 +114,7 @@ def _pieces(folder: Path, language: str, blank: int | None) -> Tokenizer:
 
 
 def _check_letters(folder: Path, labels: Sequence[str]) -> None:
-    """See that texts can be spelled in the labels: phones with names of several letters are no spelling."""
+    """Check that texts can be spelled in the labels, which is not so where most of them have several letters."""
     plain = [label for label in labels if label and not (label[0] in "<[" and len(label) > 1)]
     long = [label for label in plain if sum(not unicodedata.combining(c) for c in label) > 1]
     if len(long) > len(plain) / 2:

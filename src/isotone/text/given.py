@@ -1,4 +1,4 @@
-"""A text as it is aligned: without its markup, with stars for what is not written down or has no labels."""
+"""Given texts for alignment: without their markup, with stars for unwritten speech and words without labels."""
 
 from __future__ import annotations
 
@@ -7,35 +7,40 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from isotone.text.base import Tokenizer
 from isotone.text.markup import Cleaned, bracketed, clean, unclear
 from isotone.text.normalize import TextError, Word
-from isotone.text.transcript import STAR_NUMBER, Spelling, Tokenizer, Transcript
+from isotone.text.transcript import STAR_NUMBER, Spelling, Transcript
 
-#: How a star is written in tiers of words, and in texts (there ``<star>`` is one too).
+#: The star in tiers of words, and in texts, where ``<star>`` is one too.
 STAR = "*"
 
 _STAR = re.compile(r"(?<!\S)(?:\*|<star>)(?!\S)")
 
 
 def encode(tokenizer: Tokenizer, text: str, *, keep_markup: bool = False) -> Transcript:
-    """The labels of a text to be aligned.
+    """Return the labels of a text that is to be aligned.
 
-    ``*`` and ``<star>``, as words of their own, are stars (:mod:`isotone.pipeline.stars`); beside each other they are
-    one. So is ``[inaudible]`` and its like, and words without labels, which keep their place among the words: those
-    without pronunciation, without a character in the vocabulary, or with digits that are not spelled in the tokenizer's
-    language. Known markup is left out (:mod:`isotone.text.markup`).
+    These become stars (:mod:`isotone.pipeline.stars`), which match any speech:
+
+    - ``*`` and ``<star>`` as words of their own; neighbours make one star;
+    - marks of unclear speech such as ``[inaudible]``;
+    - words without labels: without pronunciation, without a character in the vocabulary, or with digits that are not
+      spelled out in the tokenizer's language. They remain words of the transcript.
+
+    Known markup is left out (:mod:`isotone.text.markup`).
 
     Args:
-        tokenizer: Of the model.
-        text: As it is written.
-        keep_markup: Read markup as it stands.
+        tokenizer: Tokenizer of the model.
+        text: The text as written.
+        keep_markup: Align markup as text.
 
     Returns:
-        The transcript. Its words' places are those in ``text``; their own text is without the markup within them. Its
-        notes say what is not aligned as it is written.
+        The transcript. Its words have their positions in ``text``; their own text is without the markup within them.
+        Its notes list what is not aligned as written.
 
     Raises:
-        TextError: nothing in the text but stars can be aligned; without a pronouncer, words that are no phones.
+        TextError: there is nothing but stars to align; without a pronouncer, labels that are not in the vocabulary.
     """
     source = clean(text, keep=keep_markup)
     given = _Given(tokenizer, source)
@@ -49,30 +54,30 @@ def encode(tokenizer: Tokenizer, text: str, *, keep_markup: bool = False) -> Tra
 
 
 def _stars(text: str, keep_markup: bool) -> Iterator[tuple[int, int, bool]]:
-    """Places of stars, in order, and which are written as stars."""
+    """Iterate over the spans of stars in order: (start, end, True for ``*`` and ``<star>``)."""
     found = [(*m.span(), True) for m in _STAR.finditer(text)]
     return iter(sorted(found + ([] if keep_markup else [(*span, False) for span in unclear(text)])))
 
 
 @dataclass
 class _Given:
-    """A transcript in the making."""
+    """Builder of a transcript, from the beginning of the text to its end."""
 
     tokenizer: Tokenizer
     source: Cleaned
     words: list[Word] = field(default_factory=list)
     spelled: list[tuple[int | None, tuple[int, ...]]] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
-    not_heard: list[str] = field(default_factory=list)
+    unclear: list[str] = field(default_factory=list)
     numbers: list[str] = field(default_factory=list)
     unpronounced: list[str] = field(default_factory=list)
     unlabelled: list[str] = field(default_factory=list)
 
     def add_star(self, start: int, end: int, written: bool) -> None:
-        """Add the star that stands there, unless it is written beside another."""
+        """Add the star at a span of the text; a written star beside another one adds nothing."""
         text = STAR if written else self.source.text[start:end]
         if not written:
-            self.not_heard.append(text)
+            self.unclear.append(text)
         elif self.spelled and self.spelled[-1][1] == (STAR_NUMBER,) and self.words[-1].text == STAR:
             return
         self._add(self._word(text, start, end), (STAR_NUMBER,))
@@ -82,7 +87,7 @@ class _Given:
         words = self.tokenizer.split(self.source.text[start:end])
         for word, spelling in zip(words, self.tokenizer.spell(words)):
             placed = self._word(word.text, word.start + start, word.end + start)
-            reason = self._cannot(word, spelling)
+            reason = self._problem(word, spelling)
             if reason is None:
                 self.unknown += spelling.unknown
                 self._add(replace(placed, normal=word.normal), spelling.labels)
@@ -91,7 +96,7 @@ class _Given:
                 self._add(replace(placed, normal=word.normal), (STAR_NUMBER,))
 
     def transcript(self, keep_markup: bool) -> Transcript:
-        """What there is by now."""
+        """Return the transcript of everything added."""
         tokens = self.tokenizer.join(self.spelled)
         if all(token == STAR_NUMBER for token, _ in tokens):
             raise TextError(f"The text has nothing to align: {self._why_nothing()}.")
@@ -100,8 +105,8 @@ class _Given:
             tuple(dict.fromkeys(self.unknown)), tuple(self._notes(keep_markup)),
         )  # fmt: skip
 
-    def _cannot(self, word: Word, spelling: Spelling) -> list[str] | None:
-        """The list of words that cannot be spelled for the same reason; None for one that can."""
+    def _problem(self, word: Word, spelling: Spelling) -> list[str] | None:
+        """Return the list that collects words with the same problem; None for a word with labels."""
         unspelled = [*spelling.unknown, *"".join(spelling.missing)]
         if any(unicodedata.category(c)[0] == "N" for part in unspelled for c in part):
             return self.numbers
@@ -127,15 +132,13 @@ class _Given:
             yield f"words without pronunciation (--dictionary gives them one): {listed(self.unpronounced)}"
         if self.unlabelled:
             yield f"words without a character of the model's vocabulary: {listed(self.unlabelled)}"
-        if self.not_heard:
-            yield f"what is marked as not understood: {listed(self.not_heard)}"
+        if self.unclear:
+            yield f"what is marked as not understood: {listed(self.unclear)}"
 
     def _notes(self, keep_markup: bool) -> Iterator[str]:
         if self.source.left_out:
             yield f"left out as markup (--keep-markup reads it): {listed(self.source.left_out)}"
-        if not keep_markup and (
-            spoken := [b for b in bracketed(self.source.text) if b not in self.not_heard]
-        ):
+        if not keep_markup and (spoken := [b for b in bracketed(self.source.text) if b not in self.unclear]):
             yield f"aligned as speech, although in brackets: {listed(spoken)}"
         for reason in self._reasons():
             yield f"aligned as unknown speech: {reason}"
@@ -153,7 +156,7 @@ class _Given:
 
 
 def listed(values: Iterable[str], most: int = 20) -> str:
-    """Values in quotes, each once, the first so many of them."""
+    """Quote distinct values, at most ``most`` of them."""
     distinct = list(dict.fromkeys(values))
     more = f" and {len(distinct) - most} more" if len(distinct) > most else ""
     return ", ".join(map(repr, distinct[:most])) + more

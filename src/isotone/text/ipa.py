@@ -1,4 +1,4 @@
-"""Words in the International Phonetic Alphabet, by espeak-ng, in the labels of a given vocabulary."""
+"""Pronunciations in the International Phonetic Alphabet by espeak-ng, in the labels of a given vocabulary."""
 # ruff: noqa: RUF001 - phonetic letters are meant
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Words that espeak-ng is given at a time; it says them as one sentence.
+#: Words per call of espeak-ng, which pronounces them as one sentence.
 _WORDS = 64
 
-# Letters that no orthography has in number; four different ones make a vocabulary one of phones.
+# Letters that are rare in spelling: a vocabulary with four of them is one of phones.
 _PHONETIC = frozenset("ɐɒɕɘɚɜɝɞɟɡɢɥɦɪɫɬɭɮɯɰɱɳɴɵɶɸɹɺɻɽɾʀʁʂʃʄʈʉʊʌʍʎʏʐʑʒʝʟᵻːˈˌ")
 
-# What is written in two ways: both are read as the second.
+# Spelling variants, and the form that stands for both.
 _SAME = str.maketrans({"g": "ɡ", ":": "ː", "\u0361": None, "\u035c": None, "ʦ": "ts", "ʧ": "tʃ", "ʤ": "dʒ"})
 _STRESS = "ˈˌ"
 
-# The sounds nearest to one that a vocabulary does not have, the best first.
+# Substitutes for sounds that a vocabulary does not have, the nearest first.
 _NEAR = {
     "ɐ": ("ə", "ʌ", "a"), "ᵻ": ("ɪ", "ɨ", "i"), "ɨ": ("ɪ", "i"), "ɚ": ("ɝ", "əɹ", "ər", "ə"),
     "ɝ": ("ɚ", "ɜɹ", "əɹ", "ər"), "ɜ": ("ɝ", "ə", "ɛ"), "ə": ("ɐ", "ʌ", "ɛ"), "ʌ": ("ɐ", "ə", "a"),
@@ -46,12 +46,12 @@ _NEAR = {
 
 
 def is_ipa(labels: Iterable[str]) -> bool:
-    """Whether labels are phones in the International Phonetic Alphabet, by the letters that no spelling has."""
+    """Return whether labels are phones in the International Phonetic Alphabet, judged by letters rare in spelling."""
     return len(_PHONETIC & {c for label in labels if label[:1] not in "<[" for c in label}) >= 4
 
 
 class Inventory:
-    """The phones that a vocabulary has, and what the others are written with.
+    """The phones of a vocabulary, and substitutes for all others.
 
     Args:
         labels: The vocabulary.
@@ -60,17 +60,16 @@ class Inventory:
     def __init__(self, labels: Sequence[str]) -> None:
         phones = [label for label in labels if label and label[0] not in "<[|" and not label.isspace()]
         self._labels = {_key(label): label for label in reversed(phones)}
-        # by its letters alone: the label with the fewest marks
+        # for each letter the label with the fewest marks: later entries replace earlier ones
         by_marks = sorted(phones, key=lambda label: -len(_key(label)))
         self._letters = {letters: label for label in by_marks if (letters := _letters(_key(label)))}
         self._longest = max(map(len, self._labels), default=0)
         self._stressed = any(mark in key for key in self._labels for mark in _STRESS)
 
     def write(self, phone: str) -> list[str]:
-        """A phone in labels: itself, else the longest labels from its left, else its nearest sounds.
+        """Write a phone in labels: the phone itself, else the longest labels from its left, else its nearest sounds.
 
-        Stress and length are kept where the vocabulary has them, and other marks too. A letter that nothing stands for
-        is given as it is.
+        Stress, length and other marks are kept if the vocabulary has them. A letter without a substitute is kept.
         """
         key = _key(phone)
         if not self._stressed:
@@ -83,7 +82,7 @@ class Inventory:
         return found
 
     def _first(self, key: str) -> tuple[int, list[str]]:
-        """How much of the beginning of a phone can be written, and with which labels."""
+        """Return the number of leading characters that labels can stand for, and these labels."""
         for size in range(min(self._longest, len(key)), 0, -1):
             if label := self._labels.get(key[:size]):
                 return size, [label]
@@ -101,7 +100,7 @@ class Inventory:
 class EspeakIPA(Pronouncer):
     """Pronunciations in the International Phonetic Alphabet from espeak-ng, in any of its languages.
 
-    Phones that the vocabulary does not have become the nearest that it has, and are logged once each.
+    Phones that the vocabulary does not have are replaced by the nearest ones, and logged once each.
 
     Args:
         labels: The vocabulary.
@@ -112,11 +111,11 @@ class EspeakIPA(Pronouncer):
         self.labels = list(labels)
         self.voice = voice
         self._inventory = Inventory(labels)
-        #: Phones that the vocabulary does not have, and what is written for them.
+        #: Phones that the vocabulary does not have, and their substitutes.
         self.substituted: dict[str, tuple[str, ...]] = {}
 
     def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
-        """The phones of every word as it is said among its neighbours; None for what espeak-ng says nothing for.
+        """Return the phones of every word, as pronounced among its neighbours; None for words without sound.
 
         Raises:
             ImportError: espeak-ng is not installed.
@@ -124,16 +123,16 @@ class EspeakIPA(Pronouncer):
         """
         found: list[list[str] | None] = []
         for start in range(0, len(words), _WORDS):
-            for said in phones_of(words[start : start + _WORDS], self.voice):
-                found.append([label for phone in said for label in self._write(phone)] or None)
+            for phones in phones_of(words[start : start + _WORDS], self.voice):
+                found.append([label for phone in phones for label in self._write(phone)] or None)
         return found
 
     def use_language(self, language: str) -> None:
-        """Take the voice of a language; the one there is where it is of that language already.
+        """Change to the voice of a language; a voice of that language is kept.
 
         Raises:
             ImportError: espeak-ng is not installed.
-            ValueError: it does not speak this language; the message names near ones.
+            ValueError: espeak-ng does not have this language; the message names similar ones.
         """
         from isotone.text.espeak_library import check_language
 
@@ -142,7 +141,7 @@ class EspeakIPA(Pronouncer):
             self.voice = voice_of(language)
 
     def save(self, folder: Path) -> dict[str, Any]:
-        """Writes nothing: the configuration is all."""
+        """Return the configuration; there are no files to write."""
         return {"kind": "ipa", "voice": self.voice, "labels": self.labels}
 
     def _write(self, phone: str) -> list[str]:
@@ -150,13 +149,13 @@ class EspeakIPA(Pronouncer):
         bare = _bare(phone)
         if bare not in self.substituted and _bare(_key(phone)) != _bare("".join(map(_key, labels))):
             self.substituted[bare] = tuple(labels)
-            said = f"{' '.join(labels)!r} is taken for it" if labels else "it is left out"
-            log.warning("The model has no phone %r of espeak-ng's %s: %s.", bare, self.voice, said)
+            result = f"{' '.join(labels)!r} is taken for it" if labels else "it is left out"
+            log.warning("The model has no phone %r of espeak-ng's %s: %s.", bare, self.voice, result)
         return labels
 
 
 def voice_of(language: str) -> str:
-    """espeak-ng's name of a language, of its American kind where that is English and no other is asked for."""
+    """Return espeak-ng's name of a language; English is American unless a region is given."""
     if "-" in language:
         return language.lower()
     code = language_code(language)
@@ -164,7 +163,7 @@ def voice_of(language: str) -> str:
 
 
 def phones_of(words: Sequence[str], voice: str) -> list[list[str]]:
-    """espeak-ng's phones of every word of a sentence, with stress marks; none for what it says nothing for."""
+    """Return espeak-ng's phones of every word of a sentence, with stress marks; an empty list for no sound."""
     library = _library()
     groups = library.ipa(" ".join(words).lower(), voice)
     alone = [[p for group in library.ipa(word.lower(), voice) for p in group] for word in words]
@@ -174,30 +173,36 @@ def phones_of(words: Sequence[str], voice: str) -> list[list[str]]:
 
 
 def _shared_out(groups: Sequence[Sequence[str]], alone: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The phones of a sentence to its words, by likeness to the words said alone: espeak-ng says pairs as one."""
+    """Divide the phones of a sentence among its words, by likeness to the words pronounced alone.
+
+    espeak-ng merges some pairs of words, so its groups need not be words. An empty phone marks the end of each group
+    and word, so that the matcher aligns boundaries, too.
+    """
     end = ("", -1)
-    said = [(_bare(p), p) for group in groups for p in [*group, ""]]
-    wanted = [pair for i, phones in enumerate(alone) for pair in [*((_bare(p), i) for p in phones), end]]
-    matcher = difflib.SequenceMatcher(None, [k for k, _ in said], [k for k, _ in wanted], autojunk=False)
-    owners = [i for _, i in wanted]
-    for n in range(1, len(owners)):  # the end of a word is its own
+    spoken = [(_bare(p), p) for group in groups for p in [*group, ""]]
+    expected = [pair for i, phones in enumerate(alone) for pair in [*((_bare(p), i) for p in phones), end]]
+    matcher = difflib.SequenceMatcher(None, [k for k, _ in spoken], [k for k, _ in expected], autojunk=False)
+    owners = [i for _, i in expected]
+    for n in range(1, len(owners)):  # the mark at a word's end belongs to that word
         owners[n] = owners[n - 1] if owners[n] < 0 else owners[n]
     words: list[list[str]] = [[] for _ in alone]
     last = 0
     for _, a, b, c, d in matcher.get_opcodes():
         for n in range(a, b):
             if d > c:
+                # phone n of b - a goes to the owner of the expected phone in the same relative position of d - c
                 last = max(last, owners[c + (2 * (n - a) + 1) * (d - c) // (2 * (b - a))])
-            if said[n][1]:
-                words[last].append(said[n][1])
-    # what a word lost to its neighbours it has when said alone
+            if spoken[n][1]:
+                words[last].append(spoken[n][1])
+    # a word that got nothing keeps its pronunciation alone
     return [list(found or phones) for found, phones in zip(words, alone)]
 
 
-def _alike(said: Sequence[str], alone: Sequence[str]) -> bool:
-    """Whether two ways to say a word can be of one word: they have a consonant or, in short words, any sound alike."""
+def _alike(group: Sequence[str], alone: Sequence[str]) -> bool:
+    """Return whether two pronunciations can be of one word: they share a first letter of a phone, or are short."""
     return (
-        bool({_bare(p)[:1] for p in said} & {_bare(p)[:1] for p in alone}) or max(len(said), len(alone)) <= 2
+        bool({_bare(p)[:1] for p in group} & {_bare(p)[:1] for p in alone})
+        or max(len(group), len(alone)) <= 2
     )
 
 
@@ -210,13 +215,13 @@ def _key(label: str) -> str:
 
 
 def _letters(key: str) -> str:
-    """A label of one letter without its marks; empty for one of several letters."""
+    """Return the letter of a label without its marks; empty for a label of several letters."""
     letters = [c for c in key if not _is_mark(c)]
     return letters[0] if len(letters) == 1 else ""
 
 
 def _is_mark(character: str) -> bool:
-    """Whether a character says something of the letter before it: length, tone, stress, a diacritic."""
+    """Return whether a character modifies the letter before it: length, tone, stress, a diacritic."""
     return unicodedata.category(character) not in ("Ll", "Lu", "Lo") or character == "ʰ"
 
 

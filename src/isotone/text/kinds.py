@@ -1,4 +1,4 @@
-"""Files that are no plain text although they have a transcript in them: by their names, and by how they begin."""
+"""Detection of files that hold a transcript but are not plain text, by their names and their first characters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 _ANNOTATION = "an annotation file with times"
 _DOCUMENT = "a document with formatting"
 
-#: By suffix, in lower case.
+#: Descriptions by suffix, in lower case.
 KINDS = {
     ".srt": "SRT subtitles", ".vtt": "WebVTT subtitles", ".sbv": "SBV subtitles", ".lrc": "lyrics with times (LRC)",
     ".ass": "ASS subtitles", ".ssa": "SSA subtitles", ".ttml": "TTML subtitles", ".dfxp": "TTML subtitles",
@@ -35,7 +35,7 @@ _BEGINNINGS = (
     (re.compile(r"@(?:UTF8|Begin)\b"), KINDS[".cha"]),
 )
 _NUMBER = r"\d+\.\d+"
-#: Files every line of which is of one form.
+#: Files in which every line has one form.
 _LINES = (
     (re.compile(rf"\S+\s+\w\s+{_NUMBER}\s+{_NUMBER}\s+\S+(?:\s+[\d.]+)?"), KINDS[".ctm"]),
     (re.compile(rf"\S+\s+\w\s+\S+\s+{_NUMBER}\s+{_NUMBER}\s+(?:<\S*>\s+)?\S.*"), KINDS[".stm"]),
@@ -49,17 +49,17 @@ _BYTES = (
 
 
 def kind_of_name(path: Path) -> str | None:
-    """What a file is by its name, where that is no plain text."""
+    """Return the kind of a file by its name; None for plain text."""
     return KINDS.get(path.suffix.lower())
 
 
 def kind_of_bytes(data: bytes) -> str | None:
-    """What a file is by its first bytes, where that is no text at all."""
+    """Return the kind of a binary file by its first bytes; None if it may be text."""
     return next((kind for start, kind in _BYTES if data.startswith(start)), None)
 
 
 def kind_of_text(text: str) -> str | None:
-    """What a text is by its form, where that is no plain text."""
+    """Return the kind of a text by its form; None for plain text."""
     text = text.strip()
     if kind := next((kind for pattern, kind in _BEGINNINGS if pattern.match(text)), None):
         return kind
@@ -74,7 +74,7 @@ def kind_of_text(text: str) -> str | None:
 
 
 def _is_json(text: str) -> bool:
-    for part in (text, text.splitlines()[0]):  # the first line: JSON lines
+    for part in (text, text.splitlines()[0]):  # the first line alone: JSON lines
         try:
             if isinstance(json.loads(part), dict | list):
                 return True

@@ -1,4 +1,4 @@
-"""Codes of languages (ISO 639), and the language that a model's files say."""
+"""Codes of languages (ISO 639), and the language that a model's files name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-# ISO 639-1 and the ISO 639-3 code of the same language.
+# ISO 639-1 codes, each with the ISO 639-3 code of the same language.
 _PAIRS = """
 aa:aar ab:abk ae:ave af:afr ak:aka am:amh an:arg ar:ara as:asm av:ava ay:aym az:aze ba:bak be:bel bg:bul bi:bis bm:bam
 bn:ben bo:bod br:bre bs:bos ca:cat ce:che ch:cha co:cos cr:cre cs:ces cv:chv cy:cym da:dan de:deu dv:div dz:dzo ee:ewe
@@ -26,14 +26,14 @@ uz:uzb ve:ven vi:vie vo:vol wa:wln wo:wol xh:xho yi:yid yo:yor za:zha zh:zho zu:
 _LONG = dict(pair.split(":") for pair in _PAIRS.split())
 _SHORT = {long: short for short, long in _LONG.items()}
 
-# The language of a group of languages (ISO 639-3's macrolanguages) that models mean by the group's name.
+# Groups of languages (ISO 639-3's macrolanguages), and the member that models mean by the group's name.
 _MEMBER = {
     "aze": "azj", "fas": "pes", "fil": "tgl", "kur": "kmr", "mlg": "plt", "mon": "khk", "msa": "zlm", "nep": "npi",
     "nor": "nob", "ori": "ory", "sqi": "als", "swa": "swh", "zho": "cmn",
 }  # fmt: skip
 _GROUP = {member: group for group, member in _MEMBER.items()}
 
-# ISO 639-2's other codes, by their names in English.
+# ISO 639-2/B codes, which come from English names, and their ISO 639-3 codes.
 _ALIASES = """
 alb:sqi arm:hye baq:eus bur:mya chi:zho cze:ces dut:nld fre:fra geo:kat ger:deu gre:ell ice:isl mac:mkd mao:mri may:msa
 per:fas rum:ron slo:slk tib:bod wel:cym
@@ -44,7 +44,7 @@ _NONE = frozenset({"mul", "und", "zxx", "mis"})
 
 
 def iso_code(tag: object) -> str:
-    """The language of a tag as ISO 639-1, as 639-3 where that has no code for it; empty where the tag names none.
+    """Return the language of a tag as its ISO 639-1 code, else its ISO 639-3 code; empty if the tag names none.
 
     Example:
         >>> [iso_code(tag) for tag in ("en-US", "deu", "cmn-script_simplified", "multilingual", "hsb")]
@@ -59,33 +59,33 @@ def iso_code(tag: object) -> str:
     return _SHORT.get(head) or _SHORT.get(_GROUP.get(head, "")) or head
 
 
-def language_code(asked: str) -> str:
-    """The :func:`iso_code` of a language that somebody asks for; ValueError where that is no code."""
-    if code := iso_code(asked):
+def language_code(requested: str) -> str:
+    """Return the :func:`iso_code` of a requested language; ValueError if it is not a code."""
+    if code := iso_code(requested):
         return code
-    raise ValueError(f"a language is asked for by its ISO 639 code, such as de or deu; got {asked!r}.")
+    raise ValueError(f"a language is asked for by its ISO 639 code, such as de or deu; got {requested!r}.")
 
 
-def spoken_language(folder: Path, asked: str = "") -> str:
-    """The language that a model is for, as :func:`iso_code` has it; empty where nothing says.
+def spoken_language(folder: Path, requested: str = "") -> str:
+    """Return the language of a model as :func:`iso_code` does; empty if unknown.
 
-    What was asked for comes first; then the tokenizer's ``target_lang`` or ``phonemizer_lang``, a ``language`` in the
-    tokenizer's or the model's configuration, and the metadata of the model card, ``README.md``. A model of several
-    languages says none.
+    The sources, in order: the requested language; the tokenizer's ``target_lang`` or ``phonemizer_lang``; a
+    ``language`` in the tokenizer's or the model's configuration; the metadata of the model card, ``README.md``. A list
+    of several languages counts as unknown.
 
     Args:
         folder: The model's files.
-        asked: A code of the language, by whoever uses the model.
+        requested: A code of the language, from the user.
 
     Raises:
-        ValueError: what was asked for is no code.
+        ValueError: the requested language is not a code.
     """
-    if asked:
-        return language_code(asked)
+    if requested:
+        return language_code(requested)
     tokenizer = _json(folder / "tokenizer_config.json")
-    said: list[Any] = [tokenizer.get(key) for key in ("target_lang", "phonemizer_lang", "language")]
-    said += [_json(folder / "config.json").get("language"), _of_card(folder / "README.md")]
-    for value in said:
+    named: list[Any] = [tokenizer.get(key) for key in ("target_lang", "phonemizer_lang", "language")]
+    named += [_json(folder / "config.json").get("language"), _of_card(folder / "README.md")]
+    for value in named:
         tags = value if isinstance(value, list) else [value]
         if len(tags) == 1 and tags[0] and (code := iso_code(tags[0])):
             return code
@@ -93,38 +93,40 @@ def spoken_language(folder: Path, asked: str = "") -> str:
 
 
 def spoken_target(folder: Path) -> str:
-    """The language that the tokenizer of a model of many languages is set to; empty where it is to none."""
+    """Return the language that a multilingual model's tokenizer is set to; empty if it is not set."""
     return str(_json(folder / "tokenizer_config.json").get("target_lang") or "")
 
 
-def among(asked: str, known: Sequence[str]) -> str:
-    """The one of a model's languages that was asked for, by the model's name for it or by an ISO 639 code.
+def among(requested: str, known: Sequence[str]) -> str:
+    """Find a requested language among a model's languages, by the model's name for it or by an ISO 639 code.
 
     Args:
-        asked: ``"deu"``, ``"de"``, ``"azj-script_latin"`` ...
+        requested: ``"deu"``, ``"de"``, ``"azj-script_latin"`` ...
         known: ISO 639-3 codes, some with a script: ``"azj-script_latin"``.
 
     Raises:
-        ValueError: it is none of them, or several with different scripts; the message lists those that are near.
+        ValueError: it is none of them, or several with different scripts; the message lists similar ones.
     """
-    if asked in known:
-        return asked
-    head = asked.strip().lower().replace("_", "-").split("-")[0]
+    if requested in known:
+        return requested
+    head = requested.strip().lower().replace("_", "-").split("-")[0]
     long = _LONG.get(head, _OTHER.get(head, head))
     for code in (long, _MEMBER.get(long, long)):
         found = sorted(name for name in known if name.split("-")[0] == code)
         if len(found) == 1:
             return found[0]
         if found:
-            raise ValueError(f"The model has {asked!r} in several scripts: take one of {', '.join(found)}.")
+            raise ValueError(
+                f"The model has {requested!r} in several scripts: take one of {', '.join(found)}."
+            )
     near = difflib.get_close_matches(long, known, n=5, cutoff=0.5) or sorted(known)[:5]
     raise ValueError(
-        f"The model has no language {asked!r}. Near it are {', '.join(near)}, of {len(known)} (ISO 639-3)."
+        f"The model has no language {requested!r}. Near it are {', '.join(near)}, of {len(known)} (ISO 639-3)."
     )
 
 
 def _of_card(path: Path) -> Any:
-    """The ``language`` in the metadata of a model card; None where there is none."""
+    """Return the ``language`` in the metadata of a model card; None if there is none."""
     import yaml  # type: ignore[import-untyped]
 
     if not path.is_file():
@@ -137,12 +139,12 @@ def _of_card(path: Path) -> Any:
     except yaml.YAMLError:
         return None
     value = data.get("language") if isinstance(data, dict) else None
-    # YAML reads Norwegian's code as a truth value
+    # YAML reads the code of Norwegian, no, as False
     return "no" if value is False else value
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """The file's object; nothing where there is none that can be read, which whoever needs the file says."""
+    """Read a JSON object; empty if that fails, since the code that needs the file reports it."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

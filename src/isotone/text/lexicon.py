@@ -1,4 +1,4 @@
-"""Phones to words: the words of a closed vocabulary whose pronunciations are nearest to what was heard."""
+"""Phones to words: the words of a closed vocabulary whose pronunciations are nearest to recognised phones."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 
 class Lexicon:
-    """Words and how each is pronounced.
+    """Words with a pronunciation each.
 
     Args:
-        pronunciations: The phones of every word; a silence that begins one is left out.
+        pronunciations: The phones of every word; a silence at its beginning is left out.
         silence: The phone that may stand between words at no cost.
 
     Raises:
@@ -24,30 +24,32 @@ class Lexicon:
         if not self.pronunciations or not all(self.pronunciations.values()):
             raise ValueError("A lexicon has words, and phones for each of them.")
         self._words = list(self.pronunciations)
-        phones = sorted({phone for said in self.pronunciations.values() for phone in said})
+        phones = sorted({phone for spoken in self.pronunciations.values() for phone in spoken})
         self._numbers = {phone: number for number, phone in enumerate(phones)}
-        self._sizes = np.array([len(said) for said in self.pronunciations.values()])
-        self._said = np.full((len(self._words), int(self._sizes.max())), -1)
-        for row, said in zip(self._said, self.pronunciations.values()):
-            row[: len(said)] = [self._numbers[phone] for phone in said]
+        self._sizes = np.array([len(spoken) for spoken in self.pronunciations.values()])
+        # (words, longest) numbers of the words' phones, padded with -1
+        self._phones = np.full((len(self._words), int(self._sizes.max())), -1)
+        for row, spoken in zip(self._phones, self.pronunciations.values()):
+            row[: len(spoken)] = [self._numbers[phone] for phone in spoken]
 
     def parse(self, phones: Sequence[str]) -> list[tuple[str, int, int]]:
-        """The words in a sequence of phones: (word, number of its first phone, one past its last).
+        """Find the words in a sequence of phones: (word, index of its first phone, one past its last).
 
-        They are those that need the fewest changes: a phone that is missing, too many or another costs 1, in words and
-        between them; a silence between words costs nothing, and in a word it is one too many. A word has a phone at
-        least. Of equal parses those with words where phones could be too many, then the order of the lexicon.
+        The words are those with the lowest edit cost. A missing, extra or wrong phone costs 1, within words and between
+        them. A silence between words costs nothing; within a word it is an extra phone. A word covers at least one
+        phone. Ties prefer words to extra phones, then the order of the lexicon.
         """
-        before = np.full(self._said.shape, np.inf)  # of each word the cost with k + 1 of its phones said
-        began = np.zeros(self._said.shape, np.int64)
-        costs = [0.0]  # of the first n phones, where no word is under way
-        last: list[tuple[int, int] | None] = [None]  # the word that ends there, and where it began
+        # cost of being k + 1 phones into each word, and the index at which that word began
+        before = np.full(self._phones.shape, np.inf)
+        began = np.zeros(self._phones.shape, np.int64)
+        costs = [0.0]  # lowest cost of the first n phones, between words
+        last: list[tuple[int, int] | None] = [None]  # the word that ends after n phones, and where it began
         rows = np.arange(len(self._words))
         for n, phone in enumerate(phones):
             before, began = self._step(before, began, costs[n], n, phone)
             ends = before[rows, self._sizes - 1]
             best = int(ends.argmin())
-            skipped = costs[n] + (phone != self.silence)
+            skipped = costs[n] + (phone != self.silence)  # the phone belongs to no word
             within = bool(ends[best] <= skipped)
             costs.append(float(ends[best]) if within else skipped)
             last.append((best, int(began[best, self._sizes[best] - 1])) if within else None)
@@ -66,19 +68,21 @@ class Lexicon:
     def _step(
         self, before: np.ndarray, began: np.ndarray, cost: float, n: int, phone: str
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Costs after one more phone, and where each word began, of those under way and those that begin at ``n``."""
-        other = 2.0 if phone == self.silence else 1.0  # a silence is said for no other phone
-        wrong = np.where(self._said == self._numbers.get(phone, -2), 0.0, other)
-        new = before + 1  # one phone too many
+        """Advance by a phone: return new costs and beginnings, of words in progress and words that begin at ``n``."""
+        other = (
+            2.0 if phone == self.silence else 1.0
+        )  # a silence never replaces another phone: delete and insert
+        wrong = np.where(self._phones == self._numbers.get(phone, -2), 0.0, other)
+        new = before + 1  # an extra phone
         start = began.copy()
-        for k in range(self._said.shape[1]):
-            said = cost + k + wrong[:, k]  # the word begins here, its first k phones missing
-            better = said < new[:, k]
-            new[better, k], start[better, k] = said[better], n
+        for k in range(self._phones.shape[1]):
+            match = cost + k + wrong[:, k]  # the word begins here, with its first k phones missing
+            better = match < new[:, k]
+            new[better, k], start[better, k] = match[better], n
             if k:
-                said = before[:, k - 1] + wrong[:, k]
-                better = said <= new[:, k]
-                new[better, k], start[better, k] = said[better], began[better, k - 1]
+                match = before[:, k - 1] + wrong[:, k]
+                better = match <= new[:, k]
+                new[better, k], start[better, k] = match[better], began[better, k - 1]
                 better = new[:, k - 1] + 1 < new[:, k]  # a phone is missing
                 new[better, k], start[better, k] = new[better, k - 1] + 1, start[better, k - 1]
         return new, start

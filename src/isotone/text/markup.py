@@ -1,13 +1,14 @@
-"""Markup in transcripts: what is written there and not spoken.
+"""Markup in transcripts: parts that are written but not spoken.
 
-It is known, not guessed: a bracket that is none of these may be speech, and is read as it stands.
+Only known markup counts. Any other bracket may be speech, and is read as text.
 
-- Events: brackets (``[]``, ``()``, ``{}``, ``<>``, ``**``) all of whose words are those of an event that is heard or of
-  its manner: ``[laughs]``, ``(coughs softly)``, ``[music playing]``, ``*sighs*``, ``<noise>``, ``[Musik]``. Notes (♪).
+- Events: brackets (``[]``, ``()``, ``{}``, ``<>``, ``**``) whose words all name an audible event or its manner:
+  ``[laughs]``, ``(coughs softly)``, ``[music playing]``, ``*sighs*``, ``<noise>``, ``[Musik]``. Musical notes (♪).
 - Speech that the writer could not understand: ``[inaudible]``, ``[crosstalk 00:04:10]``, ``<unk>``.
 - Tags of HTML and of subtitles: ``<b>``, ``</i>``, ``<v Name>``, ``<00:01.000>``, ``{\\an8}``.
-- At the start of a line times (``[00:12]``, ``00:01:23.450``; in square brackets anywhere), ``>>``, and speakers:
-  ``SPEAKER 1:``, ``Interviewer:``, and where the text has lower case too, names in upper case: ``JOHN SMITH:``.
+- Times at the start of a line (``[00:12]``, ``00:01:23.450``) or in square brackets anywhere; ``>>`` at the start of a
+  line; speakers there: ``SPEAKER 1:``, ``Interviewer:``, and names in upper case if the text has lower case, too:
+  ``JOHN SMITH:``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_HEARD = """
+_SOUNDS = """
 applause applauds applauding beep beeps beeping breath breathes breathing breaths cheering chuckle chuckles chuckling
 clap claps clapping cough coughing coughs cries crying exhale exhales exhaling gasp gasping gasps giggle giggles
 giggling groan groaning groans hum humming hums inhale inhales inhaling instrumental knocking laugh laughing laughs
@@ -31,7 +32,7 @@ a and audience background breathy briefly clearing clears continues crowd deep d
 her his in intro light lightly lip long loud loudly nervous nervously of off on outro playing plays short slow soft
 softly speaker starts stops sudden suddenly the theme upbeat vocal with sich
 """
-_NOT_HEARD = (
+_NOT_UNDERSTOOD = (
     "crosstalk inaudible incomprehensible indecipherable indiscernible indistinct unclear unintelligible unk"
 )
 _SPEECH = "audio chatter conversation phrase speech talking word words"
@@ -60,10 +61,10 @@ _NAMED = re.compile(r"([^\W\d_][\w.'\u2019-]*(?:[ ][\w.'\u2019-]+){0,2})\s*:(?=\
 _LINE = re.compile(r"^", re.MULTILINE)
 _LETTERS = re.compile(r"[^\W\d_]+")
 
-_EVENTS, _UNCLEAR = frozenset(_HEARD.split()), frozenset(_NOT_HEARD.split())
+_EVENTS, _UNCLEAR = frozenset(_SOUNDS.split()), frozenset(_NOT_UNDERSTOOD.split())
 _EVENT_WORDS, _UNCLEAR_WORDS = _EVENTS | {*_MANNER.split()}, _UNCLEAR | {*_SPEECH.split()}
 
-#: What is said, although it stands in upper case before a colon.
+#: Words in upper case before a colon that are spoken, not names of speakers.
 _SPOKEN = frozenset({"NOTE", "WARNING", "CAUTION", "PS", "NB", "FYI", "OK", "OKAY", "REMEMBER"})
 
 
@@ -72,48 +73,48 @@ class Cleaned:
     """A text without its markup.
 
     Attributes:
-        text: What is left; where an event stood between words there is a space.
-        places: For every character of it its place in the source.
+        text: The text that is left, with a space in place of an event between words.
+        positions: For every character of ``text`` its position in the source.
         left_out: The markup, in order, each once.
     """
 
     text: str
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     left_out: tuple[str, ...]
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Places in the source of a part of the text, which is not empty."""
-        return self.places[start], self.places[end - 1] + 1
+        """Return the span in the source of a non-empty part of the text."""
+        return self.positions[start], self.positions[end - 1] + 1
 
 
 def clean(text: str, *, keep: bool = False) -> Cleaned:
-    """Take the markup out of a text.
+    """Remove the markup from a text.
 
     Args:
         text: Any text.
-        keep: Take nothing out.
+        keep: Remove nothing.
     """
     kept: list[str] = []
-    places: list[int] = []
+    positions: list[int] = []
     left_out: list[str] = []
     now = 0
     for start, end, space in [] if keep else _markup(text):
-        if start < now:  # within another
+        if start < now:  # inside another one
             continue
         kept += text[now:start]
-        places += range(now, start)
+        positions += range(now, start)
         left_out.append(" ".join(text[start:end].split()))
         if space:
             kept.append(" ")
-            places.append(start)
+            positions.append(start)
         now = end
     kept += text[now:]
-    places += range(now, len(text))
-    return Cleaned("".join(kept), tuple(places), tuple(dict.fromkeys(left_out)))
+    positions += range(now, len(text))
+    return Cleaned("".join(kept), tuple(positions), tuple(dict.fromkeys(left_out)))
 
 
 def unclear(text: str) -> Iterator[tuple[int, int]]:
-    """The places of what stands for speech that was not understood, such as ``[inaudible]``."""
+    """Iterate over the spans of marks for speech that was not understood, such as ``[inaudible]``."""
     for match in _BRACKETED.finditer(text):
         words = _words(match[0])
         if words & _UNCLEAR and words <= _UNCLEAR_WORDS:
@@ -121,13 +122,13 @@ def unclear(text: str) -> Iterator[tuple[int, int]]:
 
 
 def bracketed(text: str) -> list[str]:
-    """What stands in square brackets or braces, each once."""
+    """Return the distinct parts of a text in square brackets or braces."""
     found = (m[0] for m in _BRACKETED.finditer(text) if m[0][0] in "[{" and _words(m[0]))
     return list(dict.fromkeys(found))
 
 
 def _markup(text: str) -> list[tuple[int, int, bool]]:
-    """Start and end of the markup, in order, and whether it stands for a space."""
+    """Return the markup in order: (start, end, True where it separates words)."""
     found = [(*m.span(), False) for m in _TAG.finditer(text)]
     found += [(*m.span(), True) for m in _BREAK.finditer(text)]
     found += [(*m.span(), True) for m in _ANYWHERE.finditer(text)]
@@ -138,22 +139,24 @@ def _markup(text: str) -> list[tuple[int, int, bool]]:
     return sorted(found)
 
 
-def _line_starts(text: str, place: int, names: bool) -> Iterator[tuple[int, int]]:
-    """Times, arrows and speakers that a line begins with."""
+def _line_starts(text: str, position: int, names: bool) -> Iterator[tuple[int, int]]:
+    """Iterate over the times, arrows and speakers at the beginning of a line."""
     while True:
-        while place < len(text) and text[place] in " \t\u00a0":
-            place += 1
-        match = _TIMES.match(text, place) or _ARROWS.match(text, place) or _speaker(text, place, names)
+        while position < len(text) and text[position] in " \t\u00a0":
+            position += 1
+        match = (
+            _TIMES.match(text, position) or _ARROWS.match(text, position) or _speaker(text, position, names)
+        )
         if match is None:
             return
         yield match.span()
-        place = match.end()
+        position = match.end()
 
 
-def _speaker(text: str, place: int, names: bool) -> re.Match[str] | None:
-    if match := _NUMBERED.match(text, place):
+def _speaker(text: str, position: int, names: bool) -> re.Match[str] | None:
+    if match := _NUMBERED.match(text, position):
         return match
-    match = _NAMED.match(text, place) if names else None
+    match = _NAMED.match(text, position) if names else None
     if match and match[1].isupper() and sum(map(str.isalpha, match[1])) > 1 and match[1] not in _SPOKEN:
         return match
     return None

@@ -1,6 +1,6 @@
 """N-gram language models from text: interpolated modified Kneser-Ney, written as ARPA files.
 
-KenLM's ``lmplz`` does the same for texts that do not fit into memory; it is no part of its Python package.
+KenLM's ``lmplz`` does the same for texts that do not fit into memory; its Python package does not include it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from isotone.files import atomic_write
 
 BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
 
-# ARPA's logarithm of zero, for the beginning of sentences, which is never predicted.
+# ARPA's logarithm of zero, for the beginning of a sentence, which is never predicted.
 _NEVER = -99.0
-# Discounts where there are too few n-grams to tell them from, those of lmplz --discount_fallback.
+# Discounts for texts with too few n-grams to estimate them, as in lmplz --discount_fallback.
 _FALLBACK = (0.5, 1.0, 1.5)
 
 Words = tuple[str, ...]
@@ -28,9 +28,8 @@ class NGram:
     """A backoff n-gram model.
 
     Attributes:
-        log10_probs: For every n-gram, from 1 to ``order`` words, the logarithm to base 10 of the probability of its
-            last word after the others.
-        log10_backoffs: For n-grams that others begin with, that of the weight of words unseen after them.
+        log10_probs: For every n-gram of 1 to ``order`` words, the log10 probability of its last word given the others.
+        log10_backoffs: For n-grams that longer ones begin with, the log10 weight of words not seen after them.
     """
 
     order: int
@@ -38,7 +37,7 @@ class NGram:
     log10_backoffs: dict[Words, float]
 
     def log10_prob(self, word: str, context: Sequence[str]) -> float:
-        """Logarithm to base 10 of the probability of a word after others (``<s>`` first where a sentence begins)."""
+        """Return the log10 probability of a word after a context (which starts with ``<s>`` in a new sentence)."""
         if (word,) not in self.log10_probs:
             word = UNKNOWN
         before = tuple(context)[max(0, len(context) - self.order + 1) :]
@@ -49,16 +48,16 @@ class NGram:
         return total + self.log10_probs[*before, word]
 
     def perplexity(self, sentences: Iterable[Sequence[str]]) -> float:
-        """Perplexity a word, ends of sentences included and unknown words as well.
+        """Return the perplexity per word, including ends of sentences and unknown words.
 
         Raises:
             ValueError: no sentences.
         """
         total, count = 0.0, 0
         for sentence in sentences:
-            said = [BEGIN, *sentence, END]
-            for i in range(1, len(said)):
-                total += self.log10_prob(said[i], said[:i])
+            words = [BEGIN, *sentence, END]
+            for i in range(1, len(words)):
+                total += self.log10_prob(words[i], words[:i])
                 count += 1
         if not count:
             raise ValueError("A perplexity expects sentences; there are none.")
@@ -79,33 +78,35 @@ class NGram:
 
 
 def estimate(sentences: Iterable[Sequence[str]], order: int = 3) -> NGram:
-    r"""The interpolated modified Kneser-Ney model of sentences (Chen & Goodman, 1998, section 3), exact.
+    r"""Estimate the interpolated modified Kneser-Ney model of sentences (Chen & Goodman, 1998, section 3), exactly.
 
     .. math:: p(w | h) = \frac{c(hw) - D(c(hw))}{\sum_v c(hv)} + \gamma(h)\, p(w | h')
 
-    with h' the context without its first word, c the number of times an n-gram of the highest order, or one that
-    begins a sentence, occurs, and for others the number of words seen before it; D one of three discounts an order,
-    for counts of 1, 2 and more, from how many n-grams have counts 1 to 4 (0.5, 1 and 1.5 where those do not tell); and
-    gamma(h) what makes the sum 1. Below unigrams all words of the vocabulary, ``</s>`` and ``<unk>`` are alike.
+    - h' is the context without its first word.
+    - c is the number of occurrences for n-grams of the highest order and those that begin a sentence; for other n-grams
+      it is the number of distinct words seen before them.
+    - D is one of three discounts per order, for counts of 1, 2 and more. They follow from the numbers of n-grams with
+      counts 1 to 4; 0.5, 1 and 1.5 if there are too few of those.
+    - gamma(h) makes the sum 1. Below unigrams the distribution is uniform over the vocabulary, ``</s>`` and ``<unk>``.
 
     Args:
-        sentences: Of words, phones, pieces ..., without ``<s>``, ``</s>`` and ``<unk>``.
+        sentences: Sequences of words, phones, pieces ..., without ``<s>``, ``</s>`` and ``<unk>``.
         order: Words of the longest n-grams, at least 2 (KenLM reads no unigram models).
 
     Raises:
-        ValueError: there are no words, one of those three is among them, or white space is in one; or the order.
+        ValueError: no words, one of those three among the words, white space in a word, or an order below 2.
     """
     if order < 2:
         raise ValueError(f"An n-gram model expects an order of at least 2; got {order}.")
     counts = _adjusted(_occurrences(sentences, order))
-    vocabulary = len(counts[0]) + 1  # and <unk>
+    vocabulary = len(counts[0]) + 1  # with <unk>
     probs: dict[Words, float] = {(UNKNOWN,): 0.0}
     backoffs: dict[Words, float] = {}
     lower: dict[Words, float] = defaultdict(lambda: 1 / vocabulary)
     for level in counts:
         discounts = _discounts(level)
         totals: dict[Words, int] = defaultdict(int)
-        left: dict[Words, float] = defaultdict(float)
+        left: dict[Words, float] = defaultdict(float)  # mass that the discounts take from each context
         for words, count in level.items():
             totals[words[:-1]] += count
             left[words[:-1]] += discounts[min(count, 3) - 1]
@@ -121,10 +122,10 @@ def estimate(sentences: Iterable[Sequence[str]], order: int = 3) -> NGram:
 
 
 def arpa_words(path: str | Path) -> list[str]:
-    """The words of an ARPA file, without ``<s>``, ``</s>`` and ``<unk>``.
+    """Return the words of an ARPA file, without ``<s>``, ``</s>`` and ``<unk>``.
 
     Raises:
-        ValueError: the file is not one (a binary model does not tell its words).
+        ValueError: not an ARPA file (a binary model does not list its words).
     """
     words: list[str] = []
     inside = False
@@ -144,7 +145,7 @@ def arpa_words(path: str | Path) -> list[str]:
 
 
 def _occurrences(sentences: Iterable[Sequence[str]], order: int) -> list[Counter[Words]]:
-    """How often every n-gram occurs, a counter an order; a sentence begins with one ``<s>``, which is no unigram."""
+    """Count every n-gram, with one counter per order; a sentence begins with one ``<s>``, which is not a unigram."""
     counts: list[Counter[Words]] = [Counter() for _ in range(order)]
     for sentence in sentences:
         for word in sentence:
@@ -153,16 +154,19 @@ def _occurrences(sentences: Iterable[Sequence[str]], order: int) -> list[Counter
                     f"An n-gram model expects words without spaces, other than {BEGIN}, {END} and {UNKNOWN}; "
                     f"got {word!r}."
                 )
-        said = (BEGIN, *sentence, END)
+        words = (BEGIN, *sentence, END)
         for n, counter in enumerate(counts, 1):
-            counter.update(said[i : i + n] for i in range(n == 1, len(said) - n + 1))
+            counter.update(words[i : i + n] for i in range(n == 1, len(words) - n + 1))
     if len(counts[0]) < 2:
         raise ValueError("An n-gram model expects sentences with words in them; there are none.")
     return counts
 
 
 def _adjusted(counts: list[Counter[Words]]) -> list[Counter[Words]]:
-    """Below the highest order, the number of words seen before an n-gram, unless it begins a sentence."""
+    """Replace counts below the highest order by the number of distinct words seen before an n-gram.
+
+    N-grams that begin a sentence keep their counts: nothing precedes them.
+    """
     adjusted = [Counter({w: c for w, c in level.items() if w[0] == BEGIN}) for level in counts[:-1]]
     for level, longer in zip(adjusted, counts[1:]):
         level.update(words[1:] for words in longer)
@@ -170,10 +174,11 @@ def _adjusted(counts: list[Counter[Words]]) -> list[Counter[Words]]:
 
 
 def _discounts(counts: Counter[Words]) -> tuple[float, float, float]:
-    have = Counter(counts.values())
-    if all(have[k] for k in (1, 2, 3, 4)):
-        share = have[1] / (have[1] + 2 * have[2])
-        first, second, third = (k - (k + 1) * share * have[k + 1] / have[k] for k in (1, 2, 3))
+    """Return the discounts for counts of 1, 2 and 3 or more (Chen & Goodman, equation 17)."""
+    sizes = Counter(counts.values())  # number of n-grams by their count
+    if all(sizes[k] for k in (1, 2, 3, 4)):
+        share = sizes[1] / (sizes[1] + 2 * sizes[2])
+        first, second, third = (k - (k + 1) * share * sizes[k + 1] / sizes[k] for k in (1, 2, 3))
         if first > 0 and second > 0 and third > 0:
             return first, second, third
     return _FALLBACK

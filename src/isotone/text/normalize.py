@@ -1,4 +1,4 @@
-"""Text to words, each with its place in the source and the form in which it is spoken."""
+"""Text to words, each with its position in the source and its spoken form."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from isotone.text.languages import iso_code
 Case = Literal["lower", "upper", "keep"]
 
 _CHUNK = re.compile(r"\S+")
-# Marks that end a word although no space follows; a single hyphen does not ("well-known" is one word).
+# Marks that end a word without a space; a single hyphen does not ("well-known" is one word).
 _BREAK = re.compile(r"(?<=\w)(?:--+|\.\.\.+|[\u2012-\u2015\u2026])(?=\w)")
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2019\u2018\u02bc\uff07`\u00b4\u2032", "'"))
 
 
 class TextError(ValueError):
-    """A text cannot be turned into labels; the message says which part and what to do."""
+    """A text cannot be turned into labels; the message names the part and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class Word:
 
     Attributes:
         text: The word as written, with its punctuation: ``source[start:end]``.
-        normal: The word as spoken: letters, inner apostrophes and, where a word is written together but
-            spoken apart ("42", "well-known"), single spaces. Never empty.
-        start, end: Characters from the start of the source.
+        normal: The word as spoken: letters, inner apostrophes, and single spaces where one written word is spoken as
+            several ("42", "well-known"). Never empty.
+        start, end: Position in the source, in characters.
     """
 
     text: str
@@ -40,19 +40,19 @@ class Word:
 
 
 def split_words(text: str, *, case: Case = "lower", language: str = "en") -> tuple[Word, ...]:
-    """Split a text at its spaces (and at dashes between words) into words.
+    """Split a text into words at its spaces and at dashes between words.
 
-    Punctuation that stands alone belongs to the word before it, or to the first word, so that the words hold
-    every character of the source that is not a space, unless there is no word at all.
+    Punctuation on its own belongs to the word before it, or else to the first word. So the words cover every character
+    of the source that is not a space, unless there are no words.
 
     Args:
         text: Any text.
         case: Case of :attr:`Word.normal`; ``"keep"`` leaves it.
-        language: ISO code. Digits, money, ``%`` and ``&`` of English are written out; of other languages whole numbers,
-            see :func:`isotone.text.number_words.spell_numbers`, other digits stay and the signs are dropped.
+        language: ISO code. In English digits, money, ``%`` and ``&`` are written out. In other languages whole numbers
+            are (:func:`isotone.text.number_words.spell_numbers`), other digits stay, and the signs are dropped.
 
     Returns:
-        The words in order; their places do not overlap. Empty where nothing can be spoken.
+        The words in order; their spans do not overlap. Empty if nothing can be spoken.
 
     Raises:
         ValueError: no such case.
@@ -64,7 +64,7 @@ def split_words(text: str, *, case: Case = "lower", language: str = "en") -> tup
     spans = [(a, b) for chunk in _CHUNK.finditer(text) for a, b in _pieces(text, chunk.start(), chunk.end())]
     spoken = _spoken([text[a:b] for a, b in spans], language)
     words: list[tuple[int, int, str]] = []
-    waiting: int | None = None  # where punctuation before the first word begins
+    waiting: int | None = None  # start of punctuation before the first word
     for (start, end), plain in zip(spans, spoken):
         normal = _letters(plain)
         if normal:
@@ -78,7 +78,7 @@ def split_words(text: str, *, case: Case = "lower", language: str = "en") -> tup
 
 
 def normalize(text: str, *, case: Case = "lower", language: str = "en") -> str:
-    """A text as spoken: the normal forms of its words, one space apart.
+    """Return a text as spoken: the normal forms of its words, separated by single spaces.
 
     Args:
         text: Any text.
@@ -89,29 +89,29 @@ def normalize(text: str, *, case: Case = "lower", language: str = "en") -> str:
 
 
 def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Parts of a stretch without spaces; a dash belongs to the part before it."""
+    """Split a chunk without spaces at its dashes; a dash belongs to the part before it."""
     cuts = [m.end() for m in _BREAK.finditer(text, start, end)]
     return list(zip([start, *cuts], [*cuts, end]))
 
 
 def _spoken(pieces: list[str], language: str) -> list[str]:
-    """Pieces with compatibility characters resolved and numbers written out."""
+    """Resolve the compatibility characters of pieces and write their numbers out."""
     plain = [_compatible(p) for p in pieces]
     if iso_code(language) != "en":
         return number_words.spell_numbers(plain, language)
     out: list[str] = []
-    owed: str | None = None  # a currency to be named after the magnitude that follows its amount
+    owed: str | None = None  # currency to be named after the magnitude: "$3 million" ends in dollars
     for i, piece in enumerate(plain):
         following = _letters(plain[i + 1]).lower() if i + 1 < len(plain) else ""
         amount = numbers.currency(piece) if following in numbers.MAGNITUDES else None
-        said = numbers.spell(piece, before_magnitude=amount is not None)
-        out.append(said if owed is None else f"{said} {owed}")
+        words = numbers.spell(piece, before_magnitude=amount is not None)
+        out.append(words if owed is None else f"{words} {owed}")
         owed = amount
     return out
 
 
 def _compatible(text: str) -> str:
-    """NFKC and one apostrophe; a fraction keeps apart from digits before it (5½ is not 51/2)."""
+    """Apply NFKC and unify apostrophes; a fraction is separated from digits before it (5½ is not 51/2)."""
     text = text.translate(_APOSTROPHES)
     if not text.isascii():
         text = "".join(f" {c}" if unicodedata.decomposition(c).startswith("<fraction>") else c for c in text)
@@ -119,7 +119,7 @@ def _compatible(text: str) -> str:
 
 
 def _letters(text: str) -> str:
-    """Letters, marks, digits and apostrophes between them; everything else separates or is dropped."""
+    """Keep letters, marks, digits and apostrophes between them; the rest separates words or is dropped."""
     if not text.isalpha():
         text = "".join(c if c == "'" or unicodedata.category(c)[0] in "LMN" else _gap(c) for c in text)
     parts = (p.strip("'") for p in text.split())
@@ -127,7 +127,7 @@ def _letters(text: str) -> str:
 
 
 def _gap(character: str) -> str:
-    """What stands for a character that is not spoken: nothing for invisible ones, such as the soft hyphen."""
+    """Return the replacement of an unspoken character: a space, or nothing for invisible ones (soft hyphen)."""
     invisible = unicodedata.category(character)[0] == "C" and not character.isspace()
     return "" if invisible else " "
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from isotone.text.languages import iso_code
 
-# whole numbers alone: what is beside them (3,50; 1.000; 21.; 10:30; 5€; 2-3) is read in ways that differ
+# whole numbers alone: neighbours (3,50; 1.000; 21.; 10:30; 5€; 2-3) have several readings
 _WHOLE = re.compile(
     r"(?<![\w.,:/+\-\u2212\u2013%$£€¥§°])(?:0|[1-9]\d{0,8})(?![\w%$£€¥§°]|[.,:/\u2013-]\S)", re.ASCII
 )
@@ -17,30 +17,30 @@ _UNITS = frozenset("%$£€¥§°‰")
 
 
 def spell_numbers(pieces: Sequence[str], language: str) -> list[str]:
-    """Pieces of a text with their whole numbers in words, where num2words knows the language and is installed.
+    """Spell the whole numbers of a text in words, if num2words is installed and has the language.
 
-    Other numbers keep their digits: with decimals, signs or units, what may be ordinals (a point follows), and those
-    of four digits that are read otherwise as years.
+    Other numbers keep their digits: those with decimals, signs or units, possible ordinals (followed by a point), and
+    numbers of four digits that are read differently as years.
 
     Args:
-        pieces: What stands between spaces, in order.
-        language: Its ISO code.
+        pieces: Parts of the text between spaces, in order.
+        language: ISO code of the language.
     """
-    say = _speaker(iso_code(language))
-    if say is None:
+    spell = _speller(iso_code(language))
+    if spell is None:
         return list(pieces)
     out = []
     for i, piece in enumerate(pieces):
         following = pieces[i + 1] if i + 1 < len(pieces) else ""
         unit = bool(_UNITS & {*following}) and not any(c.isalnum() for c in following)
         point = i + 1 < len(pieces) and re.search(r"\d\.\W*$", piece)
-        out.append(piece if unit or point else _WHOLE.sub(lambda m: f" {say(m[0]) or m[0]} ", piece))
+        out.append(piece if unit or point else _WHOLE.sub(lambda m: f" {spell(m[0]) or m[0]} ", piece))
     return out
 
 
 @functools.cache
-def _speaker(language: str) -> Callable[[str], str] | None:
-    """What spells the digits of a whole number, or gives nothing where it is read in several ways."""
+def _speller(language: str) -> Callable[[str], str] | None:
+    """Return a function that spells a whole number, or returns "" if it has several readings."""
     try:
         import num2words
     except ImportError:
@@ -50,15 +50,15 @@ def _speaker(language: str) -> Callable[[str], str] | None:
         return None
 
     @functools.lru_cache(10_000)
-    def say(digits: str) -> str:
+    def spell(digits: str) -> str:
         number = int(digits)
         try:
-            said = str(converter.to_cardinal(number))
-            if 1000 <= number < 2100 and str(converter.to_year(number)) != said:
+            words = str(converter.to_cardinal(number))
+            if 1000 <= number < 2100 and str(converter.to_year(number)) != words:
                 return ""
-        except Exception:  # its languages are many people's work: they raise whatever there is
+        except Exception:  # each language of num2words is its own code, with its own errors
             return ""
-        spoken = all(c in " '-" or unicodedata.category(c)[0] in "LM" for c in said)
-        return said if spoken and said.strip() else ""
+        plain = all(c in " '-" or unicodedata.category(c)[0] in "LM" for c in words)
+        return words if plain and words.strip() else ""
 
-    return say
+    return spell

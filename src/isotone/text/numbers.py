@@ -1,4 +1,4 @@
-"""Digits, money and signs written out as English words: one reading of each, the plainest."""
+"""Digits, money and signs written out as English words: one reading each, the most common one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ORDINALS = {
 _MONEY = {"$": ("dollar", "cent"), "£": ("pound", "penny"), "€": ("euro", "cent"), "¥": ("yen", "")}
 _PLURALS = {"penny": "pence", "yen": "yen"}
 
-#: Words that come between an amount and its currency: "$3 million" is said "three million dollars".
+#: Words between an amount and its currency: "$3 million" is read "three million dollars".
 MAGNITUDES = frozenset({"hundred", "thousand", "million", "billion", "trillion"})
 
 _NUMBER = r"\d{1,3}(?:,\d{3})+|\d+"
@@ -42,7 +42,7 @@ _SIGNS = {"%": "percent", "&": "and", "$": "dollars", "£": "pounds", "€": "eu
 
 
 def cardinal(number: int) -> str:
-    """A whole number in words; from a thousand trillion on, digit by digit.
+    """Spell a whole number; from a thousand trillion on, digit by digit.
 
     Example:
         >>> cardinal(1984)
@@ -64,7 +64,7 @@ def cardinal(number: int) -> str:
 
 
 def ordinal(number: int) -> str:
-    """A rank in words: 21 is ``twenty first``."""
+    """Spell a rank: 21 is ``twenty first``."""
     *head, last = cardinal(number).split()
     if last in _ORDINALS:
         last = _ORDINALS[last]
@@ -74,7 +74,7 @@ def ordinal(number: int) -> str:
 
 
 def fraction(top: int, bottom: int) -> str:
-    """A fraction in words: 3 and 4 are ``three quarters``."""
+    """Spell a fraction: 3 and 4 are ``three quarters``."""
     name = {2: "half", 4: "quarter"}.get(bottom) or ordinal(bottom)
     if top != 1:
         name = "halves" if bottom == 2 else _plural(name)
@@ -82,50 +82,50 @@ def fraction(top: int, bottom: int) -> str:
 
 
 def digits(text: str) -> str:
-    """Digits one by one: ``007`` is ``zero zero seven``."""
+    """Spell digits one by one: ``007`` is ``zero zero seven``."""
     return " ".join(_ONES[int(d)] for d in text)
 
 
 def spell(text: str, before_magnitude: bool = False) -> str:
-    """Replace digits, currency and the signs % and & by words; what is not of these stays as it is.
+    """Replace digits, currency and the signs % and & by words; the rest of the text stays.
 
-    Whole numbers are cardinals, years too; a leading zero or more than 15 digits are read digit by digit.
+    Whole numbers, years included, are cardinals. With a leading zero or more than 15 digits they are read by digit.
 
     Args:
         text: Any text, compatibility-normalised (NFKC).
-        before_magnitude: A word of :data:`MAGNITUDES` follows, which takes over the name of the currency.
+        before_magnitude: A word of :data:`MAGNITUDES` follows; the caller names the currency after it.
     """
     text = _FRACTION.sub(
         lambda m: f"{m[1] or ''}{' and' if m[1] else ''} {fraction(int(m[2]), int(m[3]))} ", text
     )
-    text = _PATTERN.sub(lambda match: f" {_say(match, before_magnitude)} ", text)
+    text = _PATTERN.sub(lambda match: f" {_words(match, before_magnitude)} ", text)
     return re.sub(r"[%&]|(?<!\w)[$£€](?!\w)", lambda sign: f" {_SIGNS[sign[0]]} ", text)
 
 
 def currency(text: str) -> str | None:
-    """Name, in the plural, of the currency of an amount such as ``$3.5``; None where there is none."""
+    """Return the plural name of the currency of an amount such as ``$3.5``; None if it has none."""
     match = _PATTERN.search(text)
     return _plural(_MONEY[match["money"]][0]) if match and match["money"] else None
 
 
-def _say(match: re.Match[str], before_magnitude: bool) -> str:
+def _words(match: re.Match[str], before_magnitude: bool) -> str:
     money = match["money"]
     if match["hour"]:
-        said = _time(match["hour"], match["minute"])
+        words = _time(match["hour"], match["minute"])
     elif money and not before_magnitude:
         return ("minus " if match["sign"] else "") + _amount(match)
     elif match["decimals"]:
-        said = f"{_whole(match['whole'] or '0')} point {digits(match['decimals'])}"
+        words = f"{_whole(match['whole'] or '0')} point {digits(match['decimals'])}"
         if not match["whole"]:
-            said = said.removeprefix("zero ")
+            words = words.removeprefix("zero ")
     elif match["ordinal"]:
-        said = ordinal(int(match["ordinal"].replace(",", "")))
+        words = ordinal(int(match["ordinal"].replace(",", "")))
     elif match["plural"]:
         *head, last = _whole(match["plural"]).split()
-        said = " ".join([*head, _plural(last)])
+        words = " ".join([*head, _plural(last)])
     else:
-        said = _whole(match["cardinal"])
-    return ("minus " if match["sign"] else "") + said + (" percent" if match["percent"] else "")
+        words = _whole(match["cardinal"])
+    return ("minus " if match["sign"] else "") + words + (" percent" if match["percent"] else "")
 
 
 def _whole(text: str) -> str:
@@ -141,7 +141,7 @@ def _time(hour: str, minute: str) -> str:
 
 
 def _amount(match: re.Match[str]) -> str:
-    """Money: two decimals are the small coin, any other number of decimals is read out."""
+    """Spell an amount: two decimals are cents or pence; other decimals are read as decimals."""
     unit, coin = _MONEY[match["money"]]
     whole = match["whole"] or match["cardinal"] or match["ordinal"] or match["plural"] or "0"
     decimals = match["decimals"] or ""
@@ -150,7 +150,7 @@ def _amount(match: re.Match[str]) -> str:
     parts = [(_whole(whole), unit)] if not decimals or _whole(whole) != "zero" else []
     if decimals and int(decimals):
         parts.append((cardinal(int(decimals)), coin))
-    named = [f"{said} {name if said == 'one' else _plural(name)}" for said, name in parts]
+    named = [f"{words} {name if words == 'one' else _plural(name)}" for words, name in parts]
     return " and ".join(named) or f"zero {_plural(unit)}"
 
 

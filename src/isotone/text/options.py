@@ -1,4 +1,4 @@
-"""How the text of an alignment is read: its language, dictionaries of its words, and what of it is markup."""
+"""Options for reading the text of an alignment: its language, dictionaries and markup."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _CODE = re.compile(r"(?:[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]+)*)?")
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How a text is read.
+    """Options for reading a text.
 
     Attributes:
-        language: ISO code of its language (``de``, ``deu``, ``de-AT``), in which its numbers are spelled out; empty
-            where it is none of these. Default: the model's.
+        language: ISO code of the text's language (``de``, ``deu``, ``de-AT``), in which its numbers are spelled out;
+            empty for an unknown language. Default: the model's.
         dictionaries: Pronunciation dictionaries (:class:`isotone.text.pronounce.Dictionary`), in the model's phones or
-            in ARPAbet: the first that has a word counts, and the model's own pronouncer for what is in none.
-        keep_markup: Read markup (:mod:`isotone.text.markup`) as it stands.
+            in ARPAbet. The first one with a word counts, then the model's own pronouncer.
+        keep_markup: Read markup (:mod:`isotone.text.markup`) as text.
 
     Raises:
         ValueError: the language is not an ISO code.
@@ -42,11 +42,12 @@ class TextOptions:
 
 
 def adapted(tokenizer: Tokenizer, options: TextOptions) -> Tokenizer:
-    """The tokenizer for texts of that language and with those dictionaries; the given one stays as it is.
+    """Return a copy of a tokenizer with the language and the dictionaries of the options.
 
     Raises:
-        FileNotFoundError: there is no such dictionary.
-        TextError: a dictionary is not one, or has phones that the model does not have; or the model has no phones.
+        FileNotFoundError: no such dictionary.
+        TextError: a file is not a dictionary, a dictionary has phones that the model does not have, or the model's
+            labels are not phones.
     """
     changed = copy.copy(tokenizer)
     if options.language is not None:
@@ -66,7 +67,7 @@ def adapted(tokenizer: Tokenizer, options: TextOptions) -> Tokenizer:
 
 
 def _dictionary(path: Path, tokenizer: PhoneTokenizer) -> Dictionary:
-    """A dictionary in the phones of the tokenizer."""
+    """Read a dictionary in the phones of the tokenizer."""
     words = read_dictionary(path)
     known = phone_set_of(tokenizer)
     strange: dict[str, str] = {}
@@ -94,10 +95,10 @@ def _has(tokenizer: PhoneTokenizer, phone: str, known: tuple[PhoneSet, Closures]
 
 
 def phone_set_of(tokenizer: PhoneTokenizer) -> tuple[PhoneSet, Closures] | None:
-    """The TIMIT phone set that a tokenizer's labels are of, and what becomes of closures; None for other phones.
+    """Return the TIMIT phone set of a tokenizer's labels, and its treatment of closures; None for other phones.
 
-    They are those of its pronouncer. Where it does not say, they follow from the labels and, in the set of 39, in which
-    closures are silences, from whether the pronouncer has silences.
+    Both are those of the pronouncer. If it has none, they follow from the labels. In the set of 39 closures are
+    silences, so a dictionary with silences means that closures are kept.
     """
     pronouncer: Pronouncer | None = tokenizer.pronouncer
     if pronouncer is not None and pronouncer.phone_set:

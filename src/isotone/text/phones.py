@@ -1,4 +1,4 @@
-"""TIMIT's 61 phones and the two sets they are folded to: 48 for training, 39 for scoring (Lee & Hon, 1989).
+"""TIMIT's 61 phones and their two folded sets: 48 for training, 39 for scoring (Lee & Hon, 1989).
 
 K.-F. Lee and H.-W. Hon, "Speaker-independent phone recognition using hidden Markov models", IEEE Transactions
 on Acoustics, Speech, and Signal Processing 37(11), 1989.
@@ -17,7 +17,7 @@ PhoneSet = Literal[39, 48, 61]
 Closures = Literal["sil", "merge"]
 Silence = Literal["keep", "drop"]
 
-#: What each of the 61 becomes in the set of 48. The glottal stop ``q`` has no counterpart and is left out.
+#: The 61 phones folded to 48. The glottal stop ``q`` has no counterpart and is left out.
 TO_48 = {
     "aa": "aa", "ae": "ae", "ah": "ah", "ao": "ao", "aw": "aw", "ax": "ax", "ax-h": "ax", "axr": "er",
     "ay": "ay", "b": "b", "bcl": "vcl", "ch": "ch", "d": "d", "dcl": "vcl", "dh": "dh", "dx": "dx",
@@ -29,7 +29,7 @@ TO_48 = {
     "zh": "zh",
 }  # fmt: skip
 
-#: What each of the 48 becomes in the set of 39.
+#: The 48 phones folded to 39.
 TO_39 = {phone: phone for phone in TO_48.values()} | {
     "ao": "aa", "ax": "ah", "cl": "sil", "el": "l", "en": "n", "epi": "sil", "ix": "ih", "vcl": "sil",
     "zh": "sh",
@@ -39,10 +39,10 @@ PHONES_61 = tuple(sorted([*TO_48, "q"]))
 PHONES_48 = tuple(sorted(set(TO_48.values())))
 PHONES_39 = tuple(sorted(set(TO_39.values())))
 
-#: Labels that stand for silence, in the three sets.
+#: Labels of silence in the three sets.
 SILENT = frozenset({"h#", "pau", "epi", "sil"})
 
-#: The releases that can follow each closure; the first is the stop that a closure without release stands for.
+#: The releases that can follow each closure; the first one replaces a closure without release.
 RELEASES = {
     "bcl": ("b",), "dcl": ("d", "jh"), "gcl": ("g",), "pcl": ("p",), "tcl": ("t", "ch"), "kcl": ("k",),
 }  # fmt: skip
@@ -64,10 +64,10 @@ PHONE_CLASSES = {phone: name for name, phones in _CLASSES.items() for phone in p
 def phone_set(
     phones: PhoneSet = 39, *, closures: Closures = "sil", silence: Silence = "keep"
 ) -> tuple[str, ...]:
-    """The labels that :func:`fold` can give, sorted.
+    """Return the labels that :func:`fold` can give, sorted.
 
     Raises:
-        ValueError: an option that is none of those listed in the signature.
+        ValueError: an option that is not in the signature.
     """
     folded = (fold([phone], phones, closures=closures, silence=silence) for phone in PHONES_61)
     return tuple(sorted({label for labels in folded for label in labels}))
@@ -79,18 +79,17 @@ def fold(
     """Fold a sequence of phone labels to a smaller set.
 
     Args:
-        labels: Labels of any of the three sets; folding what is folded already changes nothing.
-        to: Size of the set to fold to. Folding never goes back: labels of 39 stay so when ``to`` is 61.
-        closures: ``"sil"`` keeps closures as labels of their own, which are ``sil`` in the set of 39 (the
-            standard); ``"merge"`` makes ``bcl b`` one ``b``, ``dcl jh`` one ``jh``, and a closure without
-            release its stop.
-        silence: ``"drop"`` leaves silence labels out, and with them closures that became ``sil``.
+        labels: Labels of any of the three sets; folded labels stay the same.
+        to: Size of the set to fold to. Folding has no inverse: labels of the 39 stay when ``to`` is 61.
+        closures: ``"sil"`` keeps closures as separate labels, which are ``sil`` in the set of 39 (the standard).
+            ``"merge"`` turns ``bcl b`` into ``b``, ``dcl jh`` into ``jh``, and a closure without release into its stop.
+        silence: ``"drop"`` removes silences, including closures that became ``sil``.
 
     Returns:
         The folded labels. ``q`` is left out in the sets of 48 and 39; adjacent ``sil`` become one.
 
     Raises:
-        ValueError: a label of none of the sets, or an option that does not exist.
+        ValueError: a label outside the sets, or an option that does not exist.
     """
     segments = [Segment(label, float(i), float(i + 1)) for i, label in enumerate(labels)]
     return [s.label for s in fold_segments(segments, to, closures=closures, silence=silence)]
@@ -99,17 +98,16 @@ def fold(
 def fold_segments(
     segments: Iterable[Segment], to: PhoneSet = 39, *, closures: Closures = "sil", silence: Silence = "keep"
 ) -> list[Segment]:
-    """:func:`fold` for phones with times: labels that become one span both; a ``q`` left out leaves a gap.
+    """Fold phones with times as :func:`fold` does: merged labels span both; a ``q`` that is left out leaves a gap.
 
     Args:
         segments: Phones in order of time.
         to: See :func:`fold`.
-        closures: See :func:`fold`; a merged stop begins where its closure begins.
+        closures: See :func:`fold`; a merged stop begins with its closure.
         silence: See :func:`fold`.
 
     Returns:
-        The folded segments; their labels are what :func:`fold` makes of the labels. A segment made of several
-        has no score.
+        The folded segments, with the labels that :func:`fold` gives. A segment made of several has no score.
 
     Raises:
         ValueError: see :func:`fold`.
@@ -129,7 +127,7 @@ def fold_segments(
 
 
 def _merge_closures(segments: Iterable[Segment]) -> list[Segment]:
-    """Closure and release as one segment; a closure alone as its stop."""
+    """Merge each closure with its release; a closure without release becomes its stop."""
     out: list[Segment] = []
     closure: str | None = None
     for segment in segments:

@@ -1,4 +1,4 @@
-"""Pieces of words as labels, by SentencePiece."""
+"""Tokenizer of word pieces by SentencePiece."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from pathlib import Path
 from typing import Literal
 
 from isotone.files import atomic_write
+from isotone.text.base import Tokenizer, Unit
 from isotone.text.folding import fold
 from isotone.text.normalize import Case, Word, normalize, split_words
-from isotone.text.transcript import BLANK, CONFIG, Spelling, Tokenizer, Unit, write_json
+from isotone.text.transcript import BLANK, CONFIG, Spelling, write_json
 
-_SPACE = "\u2581"  # what SentencePiece writes for the space before a word
+_SPACE = "\u2581"  # SentencePiece's mark for the space before a word
 _SILENCE = "<sil>"
 
 
 class PieceTokenizer(Tokenizer):
-    """Pieces of words, from a SentencePiece model (Kudo & Richardson, 2018); number 0 is the blank.
+    """Tokenizer of word pieces from a SentencePiece model (Kudo & Richardson, 2018); number 0 is the blank.
 
     Args:
         model: A serialised SentencePiece model.
-        case: Case of the text that it was made from.
+        case: Case of the text that the model was trained on.
         language: See :func:`isotone.text.normalize.split_words`.
-        pauses: Put a silence, the last label, before, between and after the words; it needs no frames.
+        pauses: Put a silence (the last label) before, between and after the words; it needs no frames.
     """
 
     unit: Unit = "pieces"
@@ -47,7 +48,7 @@ class PieceTokenizer(Tokenizer):
         return split_words(text, case=self.case, language=self.language)
 
     def spell(self, words: Sequence[Word]) -> list[Spelling]:
-        """The pieces of every word; characters that are in no piece are folded (:mod:`isotone.text.folding`)."""
+        """Return the pieces of every word; characters in no piece are folded (:mod:`isotone.text.folding`)."""
         return [self._spelling(word.normal) for word in words]
 
     def _spelling(self, word: str) -> Spelling:
@@ -59,7 +60,7 @@ class PieceTokenizer(Tokenizer):
             )
         unknown = [c for piece in pieces if self._is_unknown(piece) for c in piece.replace(_SPACE, "")]
         known = [piece for piece in pieces if not self._is_unknown(piece)]
-        if all(piece == _SPACE for piece in known):  # the space alone is nothing that is said
+        if all(piece == _SPACE for piece in known):  # a space alone is not spoken
             known = []
         return Spelling(tuple(self._numbers[piece] for piece in known), tuple(unknown))
 
@@ -67,14 +68,15 @@ class PieceTokenizer(Tokenizer):
         return bool(self._pieces.piece_to_id(piece) == self._pieces.unk_id())
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The words with spaces between them."""
+        """Return the words separated by spaces."""
         return " ".join(word for word, _, _ in self.words(ids))
 
     def words(self, ids: Sequence[int]) -> list[tuple[str, int, int]]:
-        """What begins with a piece that begins with a space."""
+        """Return the words; each begins with a piece that begins with a space."""
         out: list[tuple[str, int, int]] = []
         for i, number in enumerate(ids):
             piece = self.labels[number]
+            # labels are shifted by one against SentencePiece's numbers: 0 is the blank
             if (
                 number == self.blank
                 or piece == self.silence
@@ -90,7 +92,7 @@ class PieceTokenizer(Tokenizer):
         return [(word, first, end) for word, first, end in out if word]
 
     def save(self, folder: Path) -> None:
-        """Write everything that :func:`load` needs."""
+        """Write everything that :func:`isotone.text.tokenizer.load` needs."""
         with atomic_write(Path(folder) / "pieces.model", mode="wb") as file:
             file.write(self._model)
         own = {"kind": self.unit, "case": self.case, "language": self.language, "pauses": self.pauses}
@@ -110,7 +112,7 @@ def train_pieces(
 
     Args:
         texts: Texts as written; they are normalised first.
-        size: Number of pieces. Where the texts do not have so many, there are fewer.
+        size: Number of pieces; fewer if the texts do not have so many.
         kind: ``"unigram"`` (Kudo, 2018) or ``"bpe"`` (Sennrich et al., 2016).
         case: Case of the pieces.
         language: See :func:`isotone.text.normalize.split_words`.
@@ -134,7 +136,7 @@ def train_pieces(
             character_coverage=1.0,
             normalization_rule_name="identity",
             hard_vocab_limit=False,
-            num_threads=1,  # results do not depend on the machine
+            num_threads=1,  # for results that do not depend on the machine
             bos_id=-1,
             eos_id=-1,
             pad_id=-1,

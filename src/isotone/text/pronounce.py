@@ -1,4 +1,4 @@
-"""Words to phones: pronunciation dictionaries, espeak-ng, and one after the other."""
+"""Words to phones: pronunciation dictionaries, espeak-ng, and chains of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from isotone.text.normalize import TextError
 from isotone.text.phones import RELEASES, Closures, PhoneSet, fold
 from isotone.text.transcript import not_pronounced
 
-#: Letters that English text has: those of other scripts espeak-ng spells, or names without reading them.
+#: Scripts that espeak-ng reads in English text; it spells or names the letters of other scripts.
 _SCRIPTS = ("LATIN", "GREEK", "MICRO")
 _CLOSURES = {release: closure for closure, releases in RELEASES.items() for release in releases}
 
@@ -25,32 +25,32 @@ class Pronouncer(ABC):
     """Words to phones.
 
     Attributes:
-        phone_set: The TIMIT phone set that its phones are brought to, and what becomes of closures (see
-            :func:`to_phone_set`); None where they are as they were given.
+        phone_set: The TIMIT phone set of its phones, and the treatment of closures (see :func:`to_phone_set`); None
+            for phones as they were given.
     """
 
     phone_set: tuple[PhoneSet, Closures] | None = None
 
     @abstractmethod
     def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
-        """The phones of every word; None for a word it does not know."""
+        """Return the phones of every word; None for an unknown word."""
 
     @abstractmethod
     def save(self, folder: Path) -> dict[str, Any]:
-        """Write what :func:`load_pronouncer` needs into a folder, and return the configuration to give it."""
+        """Write the files that :func:`load_pronouncer` needs into a folder, and return the configuration for it."""
 
     def use_language(self, language: str) -> None:
-        """Have words pronounced in a language, by its ISO 639 code; ValueError where that cannot be.
+        """Pronounce words in a language, given by its ISO 639 code; ValueError if that is impossible.
 
-        What is pronounced in one way only, as by a dictionary, is taken to be right.
+        A pronouncer with fixed pronunciations, such as a dictionary, accepts every language.
         """
         language_code(language)
 
     def __call__(self, words: Sequence[str]) -> list[list[str]]:
-        """The phones of every word.
+        """Return the phones of every word.
 
         Raises:
-            TextError: words without pronunciation; the message names them.
+            TextError: words without a pronunciation; the message names them.
         """
         found = self.lookup(words)
         if unknown := [word for word, phones in zip(words, found) if not phones]:
@@ -59,20 +59,20 @@ class Pronouncer(ABC):
 
 
 class Dictionary(Pronouncer):
-    """A pronunciation dictionary in the manner of CMUdict or the Montreal Forced Aligner.
+    """A pronunciation dictionary in the format of CMUdict or the Montreal Forced Aligner.
 
-    A line is a word, perhaps probabilities, and phones; ``;;;`` begins a comment line, and a ``#`` between
-    spaces a comment. Of several pronunciations, also those written ``WORD(2)``, the first counts. Words are
-    found in either case, and one with accents that is not there without them.
+    A line is a word, optional probabilities, and phones; ``;;;`` begins a comment line, and a ``#`` between spaces a
+    comment. Of several pronunciations, ``WORD(2)`` included, the first counts. Case does not matter. A word with
+    accents that is not in the dictionary is looked up without them.
 
     Args:
         path: The file, UTF-8.
-        phones: A TIMIT phone set to bring ARPAbet to (``AH0`` becomes ``ah``); None leaves them as they are.
+        phones: TIMIT phone set to convert ARPAbet to (``AH0`` becomes ``ah``); None keeps the phones.
         closures: With a phone set: see :func:`to_phone_set`.
 
     Raises:
         FileNotFoundError: no such file.
-        TextError: a line that is not of this form, named; or no words.
+        TextError: a line of another form, which the message names; or no words.
     """
 
     def __init__(
@@ -86,11 +86,11 @@ class Dictionary(Pronouncer):
         return len(self._words)
 
     def phones(self) -> set[str]:
-        """The phones of all its words."""
+        """Return the set of phones of all words."""
         return {phone for phones in self._words.values() for phone in phones}
 
     def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
-        """The phones of every word; None for a word that is not in the dictionary."""
+        """Return the phones of every word; None for a word that is not in the dictionary."""
         found = (self._words.get(word.lower()) or self._words.get(bare(word)) for word in words)
         return [None if phones is None else list(phones) for phones in found]
 
@@ -102,7 +102,7 @@ class Dictionary(Pronouncer):
 
 
 class Espeak(Pronouncer):
-    """English pronunciations from espeak-ng, which has one for every word of letters.
+    """English pronunciations from espeak-ng, which pronounces every word of letters.
 
     Args:
         voice: An espeak-ng voice of American English.
@@ -117,7 +117,7 @@ class Espeak(Pronouncer):
         self.phone_set = (phones, closures)
 
     def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
-        """The phones of every word; None for what espeak-ng says nothing for, other scripts, and digits.
+        """Return the phones of every word; None for words without sound, in other scripts, or with digits.
 
         Raises:
             ImportError: espeak-ng is not installed.
@@ -125,19 +125,20 @@ class Espeak(Pronouncer):
         from isotone.text.espeak import phonemize
 
         found: list[list[str] | None] = [None] * len(words)
-        # of a Chinese word it would say "Chinese letter", and numbers in English; English ones are spelled by now
+        # espeak-ng would read a Chinese word as "Chinese letter", and digits in English; digits of English texts are
+        # spelled out before they get here
         known = [i for i, word in enumerate(words) if all(map(_is_read, word))]
         for i, phones in zip(known, phonemize([words[i] for i in known], voice=self.voice)):
             found[i] = to_phone_set(phones, self.phones, self.closures) or None
         return found
 
     def use_language(self, language: str) -> None:
-        """See :meth:`Pronouncer.use_language`: this one is of English."""
+        """See :meth:`Pronouncer.use_language`; only English is possible."""
         if iso_code(language) != "en":
             raise ValueError(f"its words are pronounced in TIMIT's phones of English; got {language!r}.")
 
     def save(self, folder: Path) -> dict[str, Any]:
-        """Writes nothing: the configuration is all."""
+        """Return the configuration; there are no files to write."""
         return {"kind": "espeak", "voice": self.voice, "phones": self.phones, "closures": self.closures}
 
 
@@ -147,7 +148,7 @@ def _is_read(character: str) -> bool:
 
 
 class Chain(Pronouncer):
-    """Several pronouncers: each is asked for the words that those before it do not know.
+    """Several pronouncers: each one pronounces the words that those before it do not know.
 
     Raises:
         ValueError: there are none.
@@ -160,7 +161,7 @@ class Chain(Pronouncer):
         self.phone_set = next((p.phone_set for p in pronouncers if p.phone_set), None)
 
     def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
-        """The phones of every word; None for a word that none of the pronouncers knows."""
+        """Return the phones of every word; None for a word that no pronouncer knows."""
         found: list[list[str] | None] = [None] * len(words)
         for pronouncer in self.pronouncers:
             missing = [i for i, phones in enumerate(found) if not phones]
@@ -176,10 +177,10 @@ class Chain(Pronouncer):
             pronouncer.use_language(language)
 
     def save(self, folder: Path) -> dict[str, Any]:
-        """Write what the pronouncers need.
+        """Write the files of all pronouncers.
 
         Raises:
-            ValueError: two of them are dictionaries, which a folder has one of.
+            ValueError: two of them are dictionaries; a folder holds one.
         """
         if sum(isinstance(p, Dictionary) for p in self.pronouncers) > 1:
             raise ValueError("A chain of two dictionaries cannot be saved: write them into one file.")
@@ -187,11 +188,11 @@ class Chain(Pronouncer):
 
 
 def load_pronouncer(config: Mapping[str, Any], folder: Path) -> Pronouncer:
-    """The pronouncer that :meth:`Pronouncer.save` described.
+    """Load the pronouncer that :meth:`Pronouncer.save` wrote.
 
     Args:
-        config: What it returned.
-        folder: The folder that it wrote to.
+        config: The configuration that it returned.
+        folder: The folder that it wrote into.
 
     Raises:
         ValueError: no such kind.
@@ -203,7 +204,7 @@ def load_pronouncer(config: Mapping[str, Any], folder: Path) -> Pronouncer:
     if kind == "espeak":
         return Espeak(**options)
     if kind == "ipa":
-        from isotone.text.ipa import EspeakIPA  # a pronouncer too
+        from isotone.text.ipa import EspeakIPA  # it imports this module
 
         return EspeakIPA(**options)
     if kind == "chain":
@@ -212,16 +213,16 @@ def load_pronouncer(config: Mapping[str, Any], folder: Path) -> Pronouncer:
 
 
 def to_phone_set(phones: Sequence[str], to: PhoneSet = 39, closures: Closures = "merge") -> list[str]:
-    """Bring the phones of a pronunciation to a TIMIT phone set.
+    """Convert the phones of a pronunciation to a TIMIT phone set.
 
     Args:
         phones: TIMIT's 61 or ARPAbet, with or without stress digits, in either case.
-        to: Phone set.
-        closures: ``"merge"`` for models whose stops include their closures; ``"sil"`` puts a closure before
-            every stop and affricate that has none, as TIMIT's own labels have it.
+        to: Size of the phone set.
+        closures: ``"merge"`` for models whose stops include their closures; ``"sil"`` puts a closure before every stop
+            and affricate without one, as in TIMIT's own labels.
 
     Raises:
-        ValueError: a phone that is neither.
+        ValueError: a phone that is neither of TIMIT nor of ARPAbet.
     """
     plain = [re.sub(r"(?<=[a-z])[012]$", "", phone.lower()) for phone in phones]
     if closures == "sil":
@@ -234,17 +235,17 @@ def to_phone_set(phones: Sequence[str], to: PhoneSet = 39, closures: Closures = 
     return fold(plain, to, closures=closures)
 
 
-def _fit(phones: list[str], to: PhoneSet | None, closures: Closures, place: str) -> list[str]:
+def _fit(phones: list[str], to: PhoneSet | None, closures: Closures, entry: str) -> list[str]:
     if to is None:
         return phones
     try:
         return to_phone_set(phones, to, closures)
     except ValueError as error:
-        raise TextError(f"{place}: {error}") from None
+        raise TextError(f"{entry}: {error}") from None
 
 
 def read_dictionary(path: Path) -> dict[str, list[str]]:
-    """First pronunciation of every word of a dictionary's file, in lower case; see :class:`Dictionary`."""
+    """Read the first pronunciation of every word, in lower case, from a file; see :class:`Dictionary`."""
     if not path.is_file():
         raise FileNotFoundError(f"No pronunciation dictionary {path}.")
     words: dict[str, list[str]] = {}

@@ -17,6 +17,7 @@ from isotone import format as files
 from isotone.alignment import Alignment, AlignmentError
 from isotone.corpus import reference
 from isotone.evaluation import Report, score
+from isotone.evaluation.error_rates import error_rate
 from isotone.files import atomic_write
 from isotone.model import Model
 from isotone.pipeline import Pipeline
@@ -166,14 +167,6 @@ def _reference_times(data: Utterances, index: int) -> dict[str, np.ndarray]:
     if not tier or len(tier["start"]) != len(data.tokenizer.encode_row(row).tokens):
         return {}
     return {"reference_start": np.array(tier["start"]), "reference_end": np.array(tier["end"])}
-
-
-def error_rate(pairs: list[tuple[str, str]]) -> float:
-    """Word (or phone) error rate of (reference, hypothesis) texts, 0 to 1 and above."""
-    import jiwer
-
-    pairs = [(r, h) for r, h in pairs if r.strip()]
-    return float(jiwer.wer([r for r, _ in pairs], [h for _, h in pairs])) if pairs else float("nan")
 
 
 def np_save(path: Path, arrays: dict[str, np.ndarray]) -> None:

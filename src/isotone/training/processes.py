@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.utils import DistributedType, GradientAccumulationPlugin
-from omegaconf import OmegaConf
+
+from isotone.training.loader import flatten
 
 
 def make_accelerator(recipe: Any, folder: Path) -> Accelerator:
@@ -45,7 +46,7 @@ def make_accelerator(recipe: Any, folder: Path) -> Accelerator:
     if accelerator.distributed_type == DistributedType.FSDP:
         _tell_fsdp(accelerator.state.fsdp_plugin)
     if trackers:
-        flat = {k: str(v) for k, v in _flatten(OmegaConf.to_container(recipe, resolve=True))}
+        flat = {k: str(v) for k, v in flatten(asdict(recipe)) if v != {}}
         accelerator.init_trackers("logs", config=flat)
     return accelerator
 
@@ -90,11 +91,3 @@ def _tell_fsdp(plugin: Any) -> None:
         )
     # also on their way between processes: autocast decides what is computed in less, as on one device
     plugin.mixed_precision_policy = None
-
-
-def _flatten(tree: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(tree, dict):
-        for key, value in tree.items():
-            yield from _flatten(value, f"{prefix}{key}.")
-    else:
-        yield prefix[:-1], tree

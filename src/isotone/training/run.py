@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
 from accelerate import Accelerator
-from omegaconf import DictConfig, OmegaConf
 
 from isotone.corpus.manifest import load_splits
 from isotone.files import atomic_folder, atomic_write, safe_name
@@ -23,9 +23,10 @@ from isotone.text.tokenizer import Tokenizer, build_tokenizer
 from isotone.training import checkpoint
 from isotone.training.assess import assess, snapshot
 from isotone.training.augment import Chain
-from isotone.training.config import RecipeError, differences, load_recipe
+from isotone.training.config import Recipe, RecipeError, load_recipe
 from isotone.training.data import Utterances
 from isotone.training.experiments import experiment_arguments, experiments
+from isotone.training.loader import differences, to_yaml
 from isotone.training.loop import Trainer
 from isotone.training.objective import Objective
 from isotone.training.processes import make_accelerator
@@ -36,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 def main(script: str, usage: str) -> None:
-    """The command of a recipe's ``run.py``: an experiment's name, then ``key=value`` overrides.
+    """Run the command of a recipe's ``run.py``: an experiment's name, then ``key=value`` overrides.
 
     Args:
         script: The script's ``__file__``; its folder is the recipe's.
@@ -51,10 +52,10 @@ def main(script: str, usage: str) -> None:
         raise SystemExit(f"error: {error}") from None
 
 
-def run(recipe: DictConfig) -> Path:
-    """Run a recipe, or go on with one that was interrupted.
+def run(recipe: Recipe) -> Path:
+    """Run a recipe, or continue one that was interrupted.
 
-    The run folder holds ``config.yaml``, ``corpus.json`` (how much data there is), ``manifests``, ``tokenizer``,
+    The run folder holds ``config.yaml``, ``corpus.json`` (amount of data), ``manifests``, ``tokenizer``,
     ``metrics.jsonl``, ``logs`` (trackers), ``checkpoints``, ``snapshots``, ``model`` (with a model card),
     ``skipped.jsonl``, and of the test split ``alignments``, ``forced``, ``predictions.jsonl`` and ``result.json``; of
     further test splits these are in ``tests/NAME``.
@@ -74,31 +75,31 @@ def run(recipe: DictConfig) -> Path:
     try:
         _run(recipe, folder, accelerator)
     finally:
-        accelerator.end_training()  # also ends the processes' group: nothing may wait for others after it
+        accelerator.end_training()  # also ends the processes' group: no process may wait for others after it
     return folder
 
 
-def _run(recipe: DictConfig, folder: Path, accelerator: Accelerator) -> None:
+def _run(recipe: Recipe, folder: Path, accelerator: Accelerator) -> None:
     trains = recipe.train.epochs > 0
     if not (trains or recipe.init):
-        raise RecipeError("train.epochs=0 evaluates a model as it is: say which with init=RUN, or train.")
+        raise RecipeError("train.epochs=0 evaluates a model as it is: name it with init=RUN, or train.")
     if accelerator.is_main_process:
         _claim(folder, recipe)
-    with accelerator.main_process_first():  # one process prepares a corpus, the others find it ready
+    with accelerator.main_process_first():  # one process prepares the corpus, then the others find it ready
         splits, damaged = _load_splits(recipe, folder, trains)
     torch.manual_seed(recipe.seed)
     start = Model.load(recipe.init) if recipe.init else None
-    # a start's weights mean the labels they were trained with
+    # the weights of a start belong to the labels they were trained with
     tokenizer = start.tokenizer if start else _tokenizer(recipe, splits["train"], folder, accelerator)
     model = Model(
-        encoders.create(_plain(recipe.encoder)),
-        _plain(recipe.heads),
+        encoders.create(recipe.encoder),
+        recipe.heads,
         tokenizer,
-        DecodingConfig(**_plain(recipe.reading)),
+        DecodingConfig(**asdict(recipe.reading)),
     )
     if start:
         _copy_weights(start, model)
-    Pipeline(model)  # a decoder or an aligner that cannot be built is said now, not after an epoch
+    Pipeline(model)  # a decoder or an aligner that cannot be built is an error now, not after an epoch
     rate, frames = model.encoder.sample_rate, model.encoder.frames
     longest = {"train": recipe.train.max_seconds}
     data = {n: Utterances(rows, tokenizer, rate, longest.get(n, 0.0), frames) for n, rows in splits.items()}
@@ -114,22 +115,22 @@ def _run(recipe: DictConfig, folder: Path, accelerator: Accelerator) -> None:
         elif start and start.decoding == done.decoding:  # evaluated as it is
             done.check = start.check
         done.save(folder / "model")
-        for name, place in {"test": folder, **_further_tests(recipe, folder)}.items():
+        for name, target in {"test": folder, **_further_tests(recipe, folder)}.items():
             if data.get(name):
-                assess(done, data[name], place, seed=recipe.seed)
+                assess(done, data[name], target, seed=recipe.seed)
         write_card(folder)
     accelerator.wait_for_everyone()
 
 
 def _fit(
-    recipe: DictConfig,
+    recipe: Recipe,
     model: Model,
     train: Utterances,
     dev: Utterances | None,
     folder: Path,
     accelerator: Accelerator,
 ) -> Model | None:
-    objective = Objective(model, _plain(recipe.objective))
+    objective = Objective(model, {name: asdict(term) for name, term in recipe.objective.items()})
     if (recipe.teacher or recipe.realign.after) and not Chain(recipe.train.augment).keeps_length:
         raise RecipeError(
             "train.augment makes recordings longer or shorter (speed), and the alignments of a teacher, or of realign, "
@@ -139,7 +140,7 @@ def _fit(
         with accelerator.main_process_first():
             train.paths = teacher_paths(
                 recipe.teacher, train, folder / "teacher_paths.npz", accelerator.device,
-                recipe.realign.head, _plain(recipe.realign.aligner),
+                recipe.realign.head, recipe.realign.aligner,
             )  # fmt: skip
 
     def evaluate(step: int, model: Model) -> dict[str, float]:
@@ -153,53 +154,53 @@ def _fit(
 
 
 def _rounds(
-    recipe: DictConfig, model: Model, train: Utterances, folder: Path, accelerator: Accelerator
+    recipe: Recipe, model: Model, train: Utterances, folder: Path, accelerator: Accelerator
 ) -> Realignment | None:
-    """The rounds of realignment, where the recipe has any."""
+    """Return the rounds of realignment, where the recipe has any."""
     if not recipe.realign.after:
         return None
     rounds = Realignment(
-        model, train, recipe.realign.after, folder, recipe.realign.head, _plain(recipe.realign.aligner)
+        model, train, recipe.realign.after, folder, recipe.realign.head, recipe.realign.aligner
     )
     if accelerator.is_main_process and not checkpoint.find(folder / "checkpoints"):
         rounds.forget()
     return rounds
 
 
-def _load_splits(
-    recipe: DictConfig, folder: Path, trains: bool
-) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """The corpus's splits, those for tests alone if nothing is trained, and (id, reason) of what it left out."""
-    wanted = ("train", "dev", "test") if trains else ("test",)
-    named = {n: recipe.splits[n] for n in wanted} | {s: s for s in recipe.splits.more}
-    found = load_splits(_plain(recipe.data), named, folder)
+def _load_splits(recipe: Recipe, folder: Path, trains: bool) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """Load the corpus's splits (only those for tests if nothing is trained), and (id, reason) of what it left out."""
+    required = ("train", "dev", "test") if trains else ("test",)
+    named = {n: getattr(recipe.splits, n) for n in required} | {s: s for s in recipe.splits.more}
+    found = load_splits(recipe.data, named, folder)
     return {name: split.rows for name, split in found.items()}, [x for s in found.values() for x in s.skipped]
 
 
-def _further_tests(recipe: DictConfig, folder: Path) -> dict[str, Path]:
-    """Where the results of the further test splits go."""
+def _further_tests(recipe: Recipe, folder: Path) -> dict[str, Path]:
+    """Return the folders of the further test splits' results."""
     return {split: folder / "tests" / safe_name(split) for split in recipe.splits.more}
 
 
-def _tokenizer(recipe: DictConfig, rows: Any, folder: Path, accelerator: Accelerator) -> Tokenizer:
-    """The tokenizer of a recipe, built from the training split once: a run that goes on has it in its folder."""
-    place = folder / "tokenizer"
+def _tokenizer(recipe: Recipe, rows: Any, folder: Path, accelerator: Accelerator) -> Tokenizer:
+    """Build the tokenizer from the training split; a continued run has it in its folder already."""
+    saved = folder / "tokenizer"
     with accelerator.main_process_first():
-        if accelerator.is_main_process and not (place.is_dir() and checkpoint.find(folder / "checkpoints")):
-            settings = _plain(recipe.tokens)
+        if accelerator.is_main_process and not (saved.is_dir() and checkpoint.find(folder / "checkpoints")):
+            settings = dict(recipe.tokens)
             spec = settings.pop("pronouncer", None)  # a kind such as espeak, or a pronouncer's configuration
             spec = {"kind": spec} if isinstance(spec, str) else spec
             pronouncer = load_pronouncer(spec, Path()) if spec else None
             built = build_tokenizer(rows=rows, pronouncer=pronouncer, **settings)
-            with atomic_folder(place) as target:
+            with atomic_folder(saved) as target:
                 built.save(target)
-        return tokenizers.load(place)
+        return tokenizers.load(saved)
 
 
-def _claim(folder: Path, recipe: DictConfig) -> None:
-    """Write the resolved configuration, or see that the run found here has the same."""
+def _claim(folder: Path, recipe: Recipe) -> None:
+    """Write the resolved configuration; raise where the folder holds a run with another one."""
     path = folder / "config.yaml"
-    begun = path.is_file() and checkpoint.find(folder / "checkpoints")  # before that there is nothing to lose
+    begun = path.is_file() and checkpoint.find(
+        folder / "checkpoints"
+    )  # a run without checkpoints may be overwritten
     if begun and (changed := differences(path, recipe)):
         more = f"; and {len(changed) - 5} more" if len(changed) > 5 else ""
         raise RecipeError(
@@ -207,11 +208,11 @@ def _claim(folder: Path, recipe: DictConfig) -> None:
             "Choose another folder with output=..., or remove this one."
         )
     with atomic_write(path) as file:
-        file.write(OmegaConf.to_yaml(recipe, resolve=True))
+        file.write(to_yaml(recipe))
 
 
 def _copy_weights(start: Model, model: Model) -> None:
-    """Copy every weight whose name and shape agree; say what was left fresh."""
+    """Copy every weight whose name and shape agree; log those that stay fresh."""
     theirs, ours = start.state_dict(), model.state_dict()
     fit = {k: v for k, v in theirs.items() if k in ours and ours[k].shape == v.shape}
     if not fit:
@@ -230,7 +231,3 @@ def _report_skipped(folder: Path, rows: list[tuple[str, str]]) -> None:
             file.write(json.dumps({"id": id, "reason": reason}, ensure_ascii=False) + "\n")
     if rows:
         log.warning("%d utterances are left out; %s says why.", len(rows), folder / "skipped.jsonl")
-
-
-def _plain(node: Any) -> Any:
-    return OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node

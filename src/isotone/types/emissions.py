@@ -14,7 +14,7 @@ from isotone.types.batch import Batch, length_mask, widened
 
 @dataclass(frozen=True)
 class Grid:
-    """Where frames lie in time: frame t covers ``[offset_s + t * hop_s, offset_s + (t + 1) * hop_s)`` seconds."""
+    """Times of frames: frame t covers ``[offset_s + t * hop_s, offset_s + (t + 1) * hop_s)`` seconds."""
 
     hop_s: float
     offset_s: float = 0.0
@@ -51,7 +51,7 @@ class Encoded:
     hidden: tuple[Frames, ...]
 
     def read(self, source: str | int) -> Frames:
-        """The frames a head asks for: ``"features"``, ``"last"`` or a layer number.
+        """The frames of a source: ``"features"``, ``"last"`` or a layer number.
 
         Raises:
             ValueError: no such source; the message lists what there is.
@@ -78,7 +78,7 @@ class Emissions(Batch):
         grid: Where the frames lie in time.
         blank: Label number of the blank.
         weight_logits: ``(B, T)`` unnormalised logarithms of the OT weights alpha, where the head has them.
-        log_prior: ``(V,)`` logarithm of how often the head says each label, where it keeps count.
+        log_prior: ``(V,)`` logarithms of the labels' priors, where the head tracks them.
     """
 
     logits: Tensor

@@ -182,7 +182,7 @@ def test_laws(seed: int, size: int, metric: str) -> None:
     a, b = views(size, 4, seed)
     value = qare_term(a, b, metric)
     torch.testing.assert_close(qare_term(b, a, metric), value)
-    # a view is a set: its order, and turning all of it, change nothing
+    # a view is a set: neither its order nor a rotation changes the term
     generator = torch.Generator().manual_seed(seed)
     order = torch.randperm(size, generator=generator)
     turn = torch.linalg.qr(torch.randn(4, 4, dtype=torch.float64, generator=generator)).Q

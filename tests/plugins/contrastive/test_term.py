@@ -1,4 +1,4 @@
-"""Contrast of two views as a term of an objective: what is compared with what."""
+"""The contrastive term of an objective: the vectors that it compares."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def build(cls, options, vectors, add=True):
 
 
 def brute_scores(index, vectors, queries):
-    """``(Q, N)``: what each item scores, from the definitions."""
+    """Return each item's score ``(Q, N)``, from the definitions."""
     if isinstance(index, (LSHRandom, LSHTrained, LSHTALR)):
         bits = [torch.from_numpy(index.codes(x)) for x in (queries, vectors)]
         equal = bits[0][:, None] == bits[1]
@@ -82,7 +82,7 @@ def brute_scores(index, vectors, queries):
         return torch.where(shared >= index.min_shared, shared.float(), -torch.inf)
     if "binary" in index.name:
         return ((queries > 0)[:, None] == (vectors > 0)).sum(2).float()
-    if index._options["metric"] == "ip":
+    if index.options["metric"] == "ip":
         return queries @ vectors.T
     return -(torch.cdist(queries, vectors) ** 2)
 
@@ -264,7 +264,7 @@ def test_what_learns_says_so(cls, options, vectors, tmp_path):
 
 
 def test_random_hyperplanes_measure_angles(vectors):
-    """Goemans and Williamson: two codes differ in a share of bits that is the angle over pi."""
+    """Goemans and Williamson: two codes differ in a fraction of bits that is the angle over pi."""
     codes = LSHRandom(SIZE, bits=4096).codes(vectors[:20])
     differing = (codes[:, None] != codes).mean(2)
     cosine = torch.nn.functional.cosine_similarity(vectors[:20, None], vectors[None, :20], dim=2).clamp(-1, 1)
@@ -318,18 +318,18 @@ def test_a_missing_faiss_says_what_to_install(monkeypatch):
         engines.faiss.cache_clear()
 
 
-def test_learned_codes_find_more_of_what_is_wanted_than_random_ones():
+def test_learned_codes_find_more_relevant_items_than_random_ones():
     generator = torch.Generator().manual_seed(0)
     centre = torch.randn(60, SIZE, generator=generator) + 2
     corpus = centre.repeat_interleave(8, 0) + 0.5 * torch.randn(480, SIZE, generator=generator)
     chosen = torch.randint(0, 60, (80,), generator=generator)
     queries = centre[chosen] + 0.5 * torch.randn(80, SIZE, generator=generator)
-    wanted = [[f"item/{8 * c + k}" for k in range(8)] for c in chosen.tolist()]
+    relevant = [[f"item/{8 * c + k}" for k in range(8)] for c in chosen.tolist()]
     pairs = torch.tensor([(q, 8 * int(chosen[q]) + k) for q in range(50) for k in range(8)])
 
     def recall(index):
         index.add(ids(480), corpus)
-        return recall_at(index.search(queries[50:], 16)[0], wanted[50:], 16).mean()
+        return recall_at(index.search(queries[50:], 16)[0], relevant[50:], 16).mean()
 
     random = recall(LSHRandom(SIZE, bits=16))
     for cls in (LSHTrained, LSHTALR):

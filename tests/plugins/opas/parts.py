@@ -1,4 +1,4 @@
-"""What the tests of OPAS share: Sinkhorn as the paper writes it, and sequences with ordered copies in them."""
+"""Sinkhorn as the paper writes it, and sequences with ordered copies in them, for the tests of OPAS."""
 
 from __future__ import annotations
 

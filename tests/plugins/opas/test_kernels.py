@@ -11,14 +11,11 @@ from isotone_opas.kernels import (
     Items,
     PenaltyNetwork,
     Sinkhorn,
-    _lanes,
-    _similarity_lanes,
     fit_all,
     fit_pairs,
     score_all,
     score_pairs,
 )
-from numba import njit
 from torch import Tensor
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
@@ -199,54 +196,6 @@ def test_options_and_sizes_are_checked() -> None:
     small = PenaltyNetwork(layers, np.zeros(13, np.float32), 6)
     with pytest.raises(ValueError, match="queries of 3 elements"):
         score_all(q, Items.prepare(c, n), small, Sinkhorn(SLOW_GROWTH), m)
-
-
-@njit
-def _exponentials(values: np.ndarray, out: np.ndarray) -> None:
-    for place in range(0, len(values), _lanes.LANES):
-        _lanes.store(out, place, _lanes.exponential(_lanes.load(values, place)))
-
-
-def test_exponential_in_lanes() -> None:
-    values = np.linspace(-86, 86, 16_000).astype(np.float32)
-    out = np.empty_like(values)
-    _exponentials(values, out)
-    np.testing.assert_allclose(out, np.exp(values.astype(np.float64)), rtol=3e-7)
-    low = np.full(16, -1000, np.float32)
-    _exponentials(low, out[:16])
-    assert (out[:16] <= 1.7e-38).all()
-
-
-@njit
-def _steps(values: np.ndarray, out: np.ndarray) -> None:
-    for row, place in enumerate(range(0, len(values), _lanes.LANES)):
-        x = _lanes.load(values, place)
-        _lanes.store(out[0], place, _similarity_lanes.reciprocal(x))
-        _lanes.store(out[1], place, _similarity_lanes.rough_logarithm(x))
-        _lanes.store(out[2], place, _similarity_lanes.whole(x))
-        _lanes.store(out[3], place, _similarity_lanes.at_least(x, _lanes.splat(np.float32(2.0))))
-        _lanes.store(out[4], place, _similarity_lanes.repeat(values, place + 3))
-        negative = _lanes.subtract(_lanes.splat(np.float32(0.0)), _lanes.multiply(x, x))
-        _lanes.store(out[5], place, _similarity_lanes.fused(x, x, negative))
-        out[6, row] = _similarity_lanes.largest(x)
-
-
-def test_steps_in_lanes() -> None:
-    values = np.exp(np.random.default_rng(0).uniform(-60, 60, 16_000)).astype(np.float32)
-    values[::7] = np.random.default_rng(1).uniform(0.5, 4, len(values[::7]))
-    out = np.zeros((7, len(values)), np.float32)
-    _steps(values, out)
-    exact = values.astype(np.float64)
-    np.testing.assert_allclose(out[0], 1 / exact, rtol=3e-7)
-    np.testing.assert_allclose(out[1], np.log(exact), rtol=0, atol=0.06)
-    np.testing.assert_array_equal(out[2], np.rint(values))
-    np.testing.assert_array_equal(out[3], np.where(values < 2, 0, values))
-    np.testing.assert_array_equal(out[4], np.repeat(values[3::16], 16))
-    with np.errstate(over="ignore"):
-        lost = (exact * exact - (values * values).astype(np.float64)).astype(np.float32)
-    middle = (exact > 1e-10) & (exact < 1e10)
-    np.testing.assert_array_equal(out[5][middle], lost[middle])
-    np.testing.assert_array_equal(out[6, : len(values) // 16], values.reshape(-1, 16).max(1))
 
 
 @settings(max_examples=25, deadline=None)

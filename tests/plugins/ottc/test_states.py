@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -17,7 +18,7 @@ from isotone_ottc.loss import OTTCLoss
 from isotone_ottc.states import merge_states, spell_states
 from torch import Tensor
 
-from isotone.interfaces import Loss
+from isotone.interfaces import Aligner, Loss
 from isotone.pipeline.stars import with_star
 from isotone.testing import check_aligner, check_decoder, check_head, check_loss
 from isotone.types import Emissions, Frames, Grid, Targets
@@ -38,13 +39,15 @@ def with_states(emissions: Emissions, states: int) -> Emissions:
     return replace(emissions, logits=(emissions.logits - share).repeat(1, 1, states), log_prior=prior)
 
 
-class Widened:
-    """Something that reads states, given emissions of labels."""
+class Widened(Aligner):
+    """An aligner or decoder that reads states, given emissions of labels."""
 
     def __init__(self, part: object, states: int) -> None:
         self.part, self.states = part, states
+        self.skips_optional = getattr(part, "skips_optional", False)
+        self.takes_guide = getattr(part, "takes_guide", False)
 
-    def __call__(self, emissions: Emissions, *rest: Targets) -> object:
+    def __call__(self, emissions: Emissions, *rest: Targets) -> Any:  # type: ignore[override]
         return self.part(with_states(emissions, self.states), *rest)  # type: ignore[operator]
 
 

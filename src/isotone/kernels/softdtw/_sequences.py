@@ -1,7 +1,7 @@
-"""The compiled loops of soft-DTW from vectors, by the conventions of :mod:`isotone.kernels.softdtw._cells`.
+"""The compiled loops of soft-DTW from vectors, by the conventions of :mod:`isotone.kernels.softdtw._forward`.
 
-A pair of sequences is dealt with from its costs to its gradients in buffers that the next pair uses again: nothing of
-the size (B, n, m) is stored, and no fresh memory is asked for, which takes as long as the recursions do.
+A pair of sequences goes from its costs to its gradients in buffers that the next pair uses again. Nothing of the size
+(B, n, m) is stored, and no new memory is requested, which would take as long as the recursions.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from isotone.kernels.softdtw._cells import backward_row, forward_row
+from isotone.kernels.native import compiled
+from isotone.kernels.softdtw._backward import backward_row
+from isotone.kernels.softdtw._forward import forward_row
 
-# Expected visits below this many have no gradient.
+# Cells with fewer expected visits than this have no gradient.
 _NEVER = 1e-20
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def sequences_row(
     b: int,
     first: np.ndarray,
@@ -42,6 +43,7 @@ def sequences_row(
     gradients; ``first`` and ``once`` are B zeros and ones.
     """
     rows, columns = n[b], m[b]
+    # the buffers hold this row only: the row of the batch has no stride, and its cells begin at 0
     strides = (0, columns, 1)
     cost = buffers[0]
     _squared_distances(x[b], y[b], rows, columns, cost)
@@ -54,19 +56,19 @@ def sequences_row(
     if cells[b] < rows * columns:
         visits[: rows * columns] = 0.0
     backward_row(b, up, left, n, m, low, high, first, cells, once, strides, least, visits)
-    _pull_back(x[b], y[b], rows, columns, visits, of_x[b], of_y[b])
+    _add_gradients(x[b], y[b], rows, columns, visits, of_x[b], of_y[b])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def sequences_rows(task: int, run: int, order: np.ndarray, *arguments: Any) -> None:
     """:func:`sequences_row` of the rows that ``each_rows`` gives."""
-    for place in range(task * run, min(len(order), (task + 1) * run)):
-        sequences_row(order[place], *arguments)
+    for index in range(task * run, min(len(order), (task + 1) * run)):
+        sequences_row(order[index], *arguments)
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def _squared_distances(x: np.ndarray, y: np.ndarray, n: int, m: int, out: np.ndarray) -> None:
-    """Differences are squared and not squares subtracted: no digits cancel."""
+    """Fill squared distances. Differences are squared, not squares subtracted: no digits cancel."""
     size = x.shape[1]
     for i in range(n):
         row = out[i * m : (i + 1) * m]
@@ -88,11 +90,11 @@ def _squared_distances(x: np.ndarray, y: np.ndarray, n: int, m: int, out: np.nda
             k += 1
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "reassoc"})
-def _pull_back(
+@compiled(fastmath={"contract", "reassoc"})
+def _add_gradients(
     x: np.ndarray, y: np.ndarray, n: int, m: int, visits: np.ndarray, of_x: np.ndarray, of_y: np.ndarray
 ) -> None:
-    """Half the gradient of sum_ij visits_ij |x_i - y_j|^2: each row where the paths go."""
+    """Fill half the gradient of sum_ij visits_ij |x_i - y_j|^2, in each row where paths visit it."""
     for i in range(n):
         row = visits[i * m : (i + 1) * m]
         begin, end = 0, m
@@ -102,7 +104,7 @@ def _pull_back(
             end -= 1
         for k in range(x.shape[1]):
             value, y_k, of_y_k = x[i, k], y[k], of_y[k]
-            total = value - value
+            total = value - value  # 0 of the value's type
             for j in range(begin, end):
                 pull = row[j] * (value - y_k[j])
                 total += pull

@@ -1,14 +1,13 @@
 """The compiled loops of :func:`isotone.kernels.viterbi.monotone_path`: plain arrays in and out, nothing is checked.
 
-The scores of a token make ``min_frames`` rows: row d < min_frames - 1 is the best path that is d + 1 frames into the
-token, the last row the best whose token has had its least frames. Stored rows and blocks computed again are
-those of :mod:`isotone.kernels.viterbi._ctc`.
+The scores of a token make ``min_frames`` rows. Row d < min_frames - 1 is the best path that is d + 1 frames into the
+token; the last row is the best path whose token has had its least frames. Rows are stored, and blocks computed again,
+as in :mod:`isotone.kernels.viterbi._ctc`.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from isotone.kernels._lattice import (
     TILE,
@@ -24,9 +23,10 @@ from isotone.kernels._lattice import (
     lattice_row,
     touches,
 )
+from isotone.kernels.native import compiled
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def monotone_row(
     task: int,
     order: np.ndarray,
@@ -47,7 +47,7 @@ def monotone_row(
 ) -> None:
     """Fill the path and score of row ``order[task]``, and whether the path touches its band's edge.
 
-    A band below 0 is none. The score is NaN where the input was NaN or +inf, -inf where there is no path.
+    A band below 0 means none. The score is NaN where the input was NaN or +inf, -inf where there is no path.
     """
     b = order[task]
     n, m = frames[b], tokens[b]
@@ -62,9 +62,9 @@ def monotone_row(
         touched[b] = band >= 0 and touches(row, paths[b, :n])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _forward_plain(row: Row, block: int, stored: np.ndarray) -> tuple[float, int]:
-    """:func:`_forward` where tokens need one frame each and none is optional: in place, as that of CTC."""
+    """Run :func:`_forward` where tokens need one frame each and none is optional: in place, as for CTC."""
     frames, cells = len(row.log_probs), len(row.symbol_of)
     low, high, log_probs, symbols, symbol_of = row.low, row.high, row.log_probs, row.symbols, row.symbol_of
     shift = block
@@ -76,7 +76,8 @@ def _forward_plain(row: Row, block: int, stored: np.ndarray) -> tuple[float, int
         if t % block == 0 and t > 0:
             was_low, end = low[t - 1], high[t - 1] + 1
             kept = stored[t // block, 0, : end - was_low]
-            copy(held[was_low + 1 : end + 1], kept)  # shift is 0
+            # shift is 0: there is no room left to move down, so the tokens go back to the top
+            copy(held[was_low + 1 : end + 1], kept)
             fill(held, -np.inf)
             shift = block
             copy(kept, held[was_low + 1 + shift : end + 1 + shift])
@@ -87,22 +88,23 @@ def _forward_plain(row: Row, block: int, stored: np.ndarray) -> tuple[float, int
             gather(emitted, symbol_of[u : u + n], score[:n])
             charge(row, t, u, score[:n])
             _step(held[u + shift : u + n + 1 + shift], score[:n])
-        held[end + shift] = -np.inf  # no token yet
+        held[end + shift] = -np.inf  # no path is in this token yet
         shift -= 1
-        held[lo + shift] = -np.inf  # no token any more, should the next frame begin here as well
+        # nor in the one before the first, should the next frame begin here as well
+        held[lo + shift] = -np.inf
     return (held[cells + shift] if ok else np.nan), cells - 1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _step(held: np.ndarray, score: np.ndarray) -> None:
     for u in range(len(score)):
         before, stay = held[u], held[u + 1]
         held[u] = (stay if stay > before else before) + score[u]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _forward(row: Row, block: int, stored: np.ndarray) -> tuple[float, int]:
-    """Fill the stored rows; the best score and the token it ends in."""
+    """Fill the stored rows; return the best score and the token it ends in."""
     frames, cells = len(row.log_probs), len(row.symbol_of)
     state = np.full((stored.shape[1], cells), -np.inf)
     enter, score, emitted = np.empty(cells), np.empty(cells), np.empty(len(row.symbols))
@@ -134,13 +136,14 @@ def _forward(row: Row, block: int, stored: np.ndarray) -> tuple[float, int]:
     return held[best], best
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _enter(
     row: Row, t: int, was_low: int, end: int, held: np.ndarray, enter: np.ndarray, marks: np.ndarray
 ) -> None:
     """Fill the best scores of paths that may enter tokens at frame t, from cell ``was_low``.
 
-    Bit 1 of ``marks[u - was_low]``, unless empty, says that whoever enters token u leaves out the one before it.
+    Bit 1 of ``marks[u - was_low]``, unless the array is empty, is set if the best path that enters token u leaves out
+    the one before it.
     """
     enter[was_low] = 0.0 if t == 0 else -np.inf
     copy(held[was_low:], enter[was_low + 1 : end])
@@ -155,28 +158,28 @@ def _enter(
                 marks[u - was_low] = 2
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _stay_or_enter(held: np.ndarray, ready: np.ndarray, score: np.ndarray) -> None:
     for u in range(len(held)):
         held[u] = (held[u] if held[u] > ready[u] else ready[u]) + score[u]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _mark_entered(held: np.ndarray, ready: np.ndarray, marks: np.ndarray) -> None:
     for u in range(len(held)):
         marks[u] += 1 if ready[u] > held[u] else 0
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _advance(state: np.ndarray, enter: np.ndarray, score: np.ndarray, lo: int, end: int) -> None:
-    """One frame further into tokens that have not had their least frames."""
+    """Move one frame further into tokens that have not had their least frames."""
     for d in range(len(state) - 2, -1, -1):
         source = state[d - 1] if d > 0 else enter
         for u in range(lo, end):
             state[d, u] = source[u] + score[u]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _trace(row: Row, block: int, stored: np.ndarray, u: int, path: np.ndarray) -> None:
     """Fill the path that ends in token u."""
     frames, cells, min_frames = len(path), len(row.symbol_of), stored.shape[1]
@@ -186,7 +189,7 @@ def _trace(row: Row, block: int, stored: np.ndarray, u: int, path: np.ndarray) -
     # where the marks of each frame begin: its own first cell is that of the next
     first = np.empty(block + 1, np.int64)
     state, enter, score = np.empty((min_frames, cells)), np.empty(cells), np.empty(cells)
-    left = 0  # of the least frames of the present token
+    left = 0  # frames left of the present token's least ones
     for k in range(len(stored) - 1, -1, -1):
         start, end = k * block, min(frames, (k + 1) * block)
         cone(jump, u, row.low[start:end], first[1:])
@@ -209,9 +212,9 @@ def _trace(row: Row, block: int, stored: np.ndarray, u: int, path: np.ndarray) -
                     u -= 1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _load(row: Row, start: int, stored: np.ndarray, base: int, top: int, state: np.ndarray) -> None:
-    """The scores before frame ``start`` of the cells from base, which lies in that frame, to top."""
+    """Load the scores before frame ``start`` of the cells from base to top; base lies in that frame's range."""
     for d in range(len(state)):
         fill(state[d, base : top + 1], -np.inf)
         if start > 0:
@@ -219,7 +222,7 @@ def _load(row: Row, start: int, stored: np.ndarray, base: int, top: int, state: 
             copy(stored[d, base - was_low :], state[d, base:end])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _recompute(
     row: Row,
     start: int,
@@ -233,8 +236,8 @@ def _recompute(
 ) -> None:
     """Fill the marks of the frames from start to end, of cells ``first[t - start]`` to ``top``.
 
-    One byte a cell: bit 0, the token has just had its least frames; bit 1, whoever enters the token in this
-    frame leaves out the one before it.
+    One byte per cell: bit 0 is set if the token has just had its least frames, bit 1 if the best path that enters the
+    token in this frame leaves out the one before it.
     """
     emitted = np.empty(len(row.symbols))
     for t in range(start, end):
@@ -251,7 +254,7 @@ def _recompute(
             _advance(state, enter, score, lo, stop)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _recompute_plain(
     row: Row,
     start: int,
@@ -262,7 +265,7 @@ def _recompute_plain(
     score: np.ndarray,
     marks: np.ndarray,
 ) -> None:
-    """:func:`_recompute` where tokens need one frame each and none is optional."""
+    """Run :func:`_recompute` where tokens need one frame each and none is optional."""
     log_probs, symbols, symbol_of, high = row.log_probs, row.symbols, row.symbol_of, row.high
     emitted = np.empty(len(symbols))
     for t in range(start, end):
@@ -276,9 +279,9 @@ def _recompute_plain(
         _step_mark(held[lo:stop], before, score[lo:stop], marks[t - start, lo - base : stop - base])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _step_mark(held: np.ndarray, before: float, score: np.ndarray, marks: np.ndarray) -> None:
-    """:func:`_step` where the token before the first has the score ``before``, and what was entered."""
+    """Step with the score ``before`` of the token before the first, and mark the tokens that were entered."""
     for u in range(len(score)):
         stay = held[u]
         entered = before > stay

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from isotone.kernels._lattice import BLANK
+from isotone.kernels.native import compiled
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def segmental_row(
     task: int,
     order: np.ndarray,
@@ -31,15 +31,15 @@ def segmental_row(
         )
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _segmental_row(
     log_probs: np.ndarray, penalty: float, blank: int, min_frames: int, path: np.ndarray, labels: np.ndarray
 ) -> tuple[float, int]:
-    """Fill one path and its labels; the score (NaN where the input was NaN) and the number of tokens.
+    """Fill one path and its labels; return the score (NaN where the input was NaN) and the number of tokens.
 
-    ``held[v]`` is the best score of a path whose label v has had its least frames, ``fresh[d, v]`` of one that
-    is d + 1 frames into it. Instead of back-pointers of every cell, every cell carries the frame its segment
-    began at, and every frame keeps its best cell.
+    ``held[v]`` is the best score of a path whose label v has had its least frames, ``fresh[d, v]`` that of one that is
+    d + 1 frames into it. There are no back-pointers: every cell carries the frame where its segment began, and every
+    frame keeps its best cell.
     """
     frames, vocab = log_probs.shape
     held = np.full(vocab, -np.inf)
@@ -65,7 +65,7 @@ def _segmental_row(
             fresh[d] = fresh[d - 1] + row
         if min_frames > 1:
             fresh[0] = enter + row
-        best[t] = held.argmax()
+        best[t] = held.argmax()  # on ties the lowest label
         start[t] = began[best[t]]
         enter = held[best[t]] - penalty
     score = held[best[frames - 1]]

@@ -1,0 +1,1 @@
+"""Experiments on losses of two views: matching and probing."""

@@ -1,0 +1,203 @@
+"""Tokenizer of phones."""
+
+from __future__ import annotations
+
+import bisect
+import copy
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from isotone.text.base import Tokenizer, Unit
+from isotone.text.lexicon import Lexicon
+from isotone.text.normalize import TextError, Word, split_words
+from isotone.text.phones import SILENT
+from isotone.text.pronounce import Pronouncer
+from isotone.text.transcript import (
+    BLANK,
+    CONFIG,
+    Spelling,
+    Transcript,
+    joined,
+    number_of_blank,
+    write_json,
+)
+
+
+class PhoneTokenizer(Tokenizer):
+    """Tokenizer of phones; text is pronounced word by word.
+
+    Args:
+        labels: Phones and the blank.
+        pronouncer: Pronounces words; without one, texts are phones separated by spaces.
+        silence: Label put before the first and after the last word of a pronounced text; None puts none.
+        blank: The blank label.
+        pauses: Put the silence between the words as well. A silence that begins a word is then that pause.
+        lexicon: Words that recognised phones are read as. Default: phones are the text.
+        delimiter: The label between words, if there is one; recognised words are the labels between delimiters.
+        language: See :func:`isotone.text.normalize.split_words`.
+
+    Raises:
+        ValueError: the blank, the silence or the delimiter is not among the labels, a label occurs twice, or pauses
+            without a silence.
+    """
+
+    unit: Unit = "phones"
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        pronouncer: Pronouncer | None = None,
+        silence: str | None = None,
+        blank: str = BLANK,
+        *,
+        pauses: bool = False,
+        lexicon: Lexicon | None = None,
+        delimiter: str | None = None,
+        language: str = "en",
+    ) -> None:
+        super().__init__(labels, number_of_blank(labels, blank), silence, pauses, language)
+        if delimiter is not None and delimiter not in self._numbers:
+            raise ValueError(f"The delimiter {delimiter!r} is not among the labels {list(labels)}.")
+        self.pronouncer = pronouncer
+        self.lexicon = lexicon
+        self.delimiter = delimiter
+
+    @property
+    def has_words(self) -> bool:
+        """See :attr:`Tokenizer.has_words`."""
+        return self.lexicon is not None or self.delimiter is not None
+
+    @property
+    def delimiter_number(self) -> int | None:
+        """See :attr:`Tokenizer.delimiter_number`."""
+        return None if self.delimiter is None else self._numbers[self.delimiter]
+
+    def use_language(self, language: str) -> None:
+        """See :meth:`Tokenizer.use_language`."""
+        if self.pronouncer is not None:
+            self.pronouncer = copy.copy(self.pronouncer)
+            self.pronouncer.use_language(language)
+        super().use_language(language)
+
+    @property
+    def takes_words(self) -> bool:
+        """See :attr:`Tokenizer.takes_words`: with a pronouncer."""
+        return self.pronouncer is not None
+
+    def split(self, text: str) -> tuple[Word, ...]:
+        """Split a text into words; without a pronouncer, into the phones of a string of phones."""
+        return split_words(text, language=self.language) if self.takes_words else joined(text.split())
+
+    def spell(self, words: Sequence[Word]) -> list[Spelling]:
+        """Return the phones of every word.
+
+        Raises:
+            TextError: without a pronouncer, a label that is not in the vocabulary.
+        """
+        if self.pronouncer is None:
+            return self._spell_phones([word.text for word in words])
+        parts = [word.normal.split() for word in words]
+        found = iter(self.pronouncer.lookup([part for some in parts for part in some]))
+        return [self._spelling(some, [next(found) for _ in some]) for some in parts]
+
+    def _spelling(self, parts: Sequence[str], found: Sequence[list[str] | None]) -> Spelling:
+        if missing := [part for part, phones in zip(parts, found) if not phones]:
+            return Spelling((), (), tuple(missing))
+        phones: list[str] = []
+        for some in found:
+            # the closure of a stop that begins a word is part of the pause before it
+            begins = self.pauses and some and some[0] == self.silence and len(some) > 1
+            phones += (some or [])[1 if begins else 0 :]
+        known = tuple(self._numbers[p] for p in phones if p in self._numbers)
+        return Spelling(known, tuple(p for p in phones if p not in self._numbers))
+
+    def _spell_phones(self, phones: Sequence[str]) -> list[Spelling]:
+        if unknown := [p for p in dict.fromkeys(phones) if self._numbers.get(p, self.blank) == self.blank]:
+            raise TextError(
+                f"{unknown[:10]} are no phones of this model, which has {self.labels}. "
+                f"To align words give the tokenizer a pronouncer, or a dictionary (--dictionary)."
+            )
+        return [Spelling((self._numbers[p],)) for p in phones]
+
+    def encode(self, text: str) -> Transcript:
+        """Pronounce a text; without a pronouncer, read a string of phones.
+
+        Raises:
+            TextError: a word without pronunciation; without a pronouncer, a label that is not in the vocabulary; or
+                nothing left.
+        """
+        found = super().encode(text)
+        return (
+            found if self.takes_words else replace(found, words=(), token_words=(None,) * len(found.tokens))
+        )
+
+    def encode_row(self, row: Mapping[str, Any]) -> Transcript:
+        """Return the labels of a row's phone tier; without such a tier, pronounce the row's text.
+
+        A phone belongs to the word of the word tier that contains its middle. Silences outside the vocabulary are left
+        out.
+
+        Raises:
+            TextError: none of the phones is in the vocabulary.
+        """
+        tier, spans = row["phones"], row["words"]
+        if not tier["label"]:
+            if self.pronouncer is None:
+                raise TextError(
+                    f"Utterance {row['id']!r} has no phones, and the tokenizer has no pronouncer."
+                )
+            return super().encode_row(row)
+        phones: list[tuple[str, int | None]] = []
+        for label, start, end in zip(tier["label"], tier["start"], tier["end"]):
+            middle = (start + end) / 2
+            word = bisect.bisect_right(spans["start"], middle) - 1
+            phones.append((label, word if word >= 0 and middle < spans["end"][word] else None))
+        kept = [(label, word) for label, word in phones if label in self._numbers or label not in SILENT]
+        try:
+            tokens = [(self._numbers[p], w) for p, w in kept if p in self._numbers]
+            return self._transcript(
+                joined(spans["label"]), tokens, (p for p, _ in kept if p not in self._numbers)
+            )
+        except TextError as error:
+            raise TextError(f"Utterance {row['id']!r}: {error}") from None
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the words that the lexicon reads, or without a lexicon the phones, separated by spaces."""
+        if self.lexicon is not None:
+            return " ".join(word for word, _, _ in self.words(ids))
+        return " ".join(self.labels[i] for i in ids if self.writes(i))
+
+    def words(self, ids: Sequence[int]) -> list[tuple[str, int, int]]:
+        """Return the words that the lexicon reads, or the labels between delimiters; nothing without either."""
+        if self.lexicon is not None:
+            return self.lexicon.parse([self.labels[i] for i in ids])
+        if self.delimiter is None:
+            return []
+        found: list[tuple[str, int, int]] = []
+        for written, group in itertools.groupby(range(len(ids)), lambda i: self.writes(ids[i])):
+            if written:
+                indices = list(group)
+                found.append(("".join(self.labels[ids[i]] for i in indices), indices[0], indices[-1] + 1))
+        return found
+
+    def writes(self, number: int) -> bool:
+        """See :meth:`Tokenizer.writes`."""
+        return number not in (self.blank, self.delimiter_number)
+
+    def save(self, folder: Path) -> None:
+        """Write everything that :func:`isotone.text.tokenizer.load` needs, the pronouncer included."""
+        config = {
+            "kind": self.unit,
+            "labels": self.labels,
+            "blank": self.labels[self.blank],
+            "silence": self.silence,
+            "pauses": self.pauses,
+            "delimiter": self.delimiter,
+            "language": self.language,
+            "pronouncer": None if self.pronouncer is None else self.pronouncer.save(Path(folder)),
+            "lexicon": None if self.lexicon is None else self.lexicon.pronunciations,
+        }
+        write_json(Path(folder) / CONFIG, config)
