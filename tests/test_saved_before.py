@@ -7,13 +7,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from isotone.training.loader import load_saved
 
 from isotone import audio, formats
 from isotone.alignment import Alignment
 from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.training.config import Recipe
+from isotone.training.loader import load_saved
 from tests.paths import ROOT
 from tests.tiny_models import isotone
 

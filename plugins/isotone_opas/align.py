@@ -33,11 +33,11 @@ class OPASAligner(Aligner):
 
     .. math:: \sum_j R_{j, t_j} - \kappa \Bigl|\frac{t_j + 1/2}{T} - \frac{j + 1/2}{U}\Bigr|
 
-    is largest, where :math:`R_{j,t}` is a weighted mean of :math:`\log p(y_j)` over the frames around t. That is the hard,
-    right-monotone optimum of OPAS with the tokens as its query and the frames as its corpus sequence. Between two
-    selected frames the border lies where the sums of both tokens' scores are best, that is, where their scores cross.
-    Unlike a best path, a selection is not moved by frames that look like no token: only the best frames decide on the
-    order, and the others on the borders.
+    is largest, where :math:`R_{j,t}` is a weighted mean of :math:`\log p(y_j)` over the frames around t. This is the
+    hard, right-monotone optimum of OPAS with the tokens as its query and the frames as its corpus sequence. Between
+    two selected frames the border lies where the sums of both tokens' scores are best: where their scores cross.
+    In a best path every frame counts. Here the best frames alone decide on the order, and the others on the borders,
+    so frames that look like no token move nothing but the border beside them.
 
     Args:
         relaxation: ``"ordered"``: exact, O(T U). Or another relaxation, by its name or a mapping of its name and
@@ -167,9 +167,7 @@ class OPASAligner(Aligner):
         numbers = torch.arange(rows.shape[1]).expand_as(rows)
         return plan.double().clamp(min=_LEAST_MASS).log(), numbers
 
-    def _couple(
-        self, paths: Tensor, log_probs: Tensor, emissions: Emissions, targets: Targets
-    ) -> Coupling:
+    def _couple(self, paths: Tensor, log_probs: Tensor, emissions: Emissions, targets: Targets) -> Coupling:
         labels = targets.labels.gather(1, paths.clamp(min=0))
         labels = torch.where(paths >= 0, labels, emissions.blank)
         of_frames = log_probs.gather(2, labels[..., None])[..., 0]

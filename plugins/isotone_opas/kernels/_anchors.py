@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from isotone.kernels.native import compiled
 
 # back-pointers: stay (the token lies further left), take this frame, or leave the token out
 _STAY, _TAKE, _SKIP = 0, 1, 2
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def select_row(
     scores: np.ndarray,
     row: np.ndarray,
@@ -44,9 +45,19 @@ def select_row(
     for j in range(m):
         if j % block == 0:
             starts[j // block] = best
-        _advance(scores[row[j]], bonus[j], optional[j], spacing, slope, (j + 0.5) / m, best, following, back[j % block])
+        _advance(
+            scores[row[j]],
+            bonus[j],
+            optional[j],
+            spacing,
+            slope,
+            (j + 0.5) / m,
+            best,
+            following,
+            back[j % block],
+        )
         best, following = following, best
-    value = best[n]
+    value = float(best[n])
     t = n
     for b in range(count - 1, -1, -1):
         first, last = b * block, min(m, (b + 1) * block)
@@ -68,7 +79,7 @@ def select_row(
     return value
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _advance(
     score: np.ndarray,
     bonus: float,
@@ -95,7 +106,7 @@ def _advance(
             after[t], back[t] = before[t], _SKIP
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def cut_row(
     scores: np.ndarray,
     row: np.ndarray,
@@ -134,7 +145,7 @@ def cut_row(
         path[start:end] = last
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _border(before: np.ndarray, after: np.ndarray, left: int, right: int, least: int) -> int:
     """The first frame of the token after: the best cut between two selected frames, not before ``least``."""
     gained, best, border = 0.0, 0.0, left + 1
@@ -145,7 +156,7 @@ def _border(before: np.ndarray, after: np.ndarray, left: int, right: int, least:
     return border
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _first(token: np.ndarray, outside: np.ndarray, anchor: int) -> int:
     """The first frame of the first token."""
     gained, best, first = 0.0, 0.0, anchor
@@ -156,7 +167,7 @@ def _first(token: np.ndarray, outside: np.ndarray, anchor: int) -> int:
     return first
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _end(token: np.ndarray, outside: np.ndarray, anchor: int, least: int) -> int:
     """One past the last frame of the last token, not before ``least``."""
     gained, best, end = 0.0, 0.0, anchor + 1

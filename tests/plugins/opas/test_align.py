@@ -10,20 +10,26 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from isotone_opas.align import OPASAligner
+from isotone_opas.kernels._anchors import cut_row, select_row
 
 from isotone import aligners
 from isotone.alignment import AlignmentError
 from isotone.kernels.assignment import ordered_assignment
 from isotone.testing import check_aligner
 from isotone.types import Emissions, Grid, Targets
-from isotone_opas.align import OPASAligner
-from isotone_opas.kernels._anchors import cut_row, select_row
 
 SEEDS = st.integers(0, 9999)
 
 
 def selected(
-    scores: np.ndarray, row: list[int], optional: list[bool], *, spacing: int = 1, slope: float = 0.0, block: int = 99
+    scores: np.ndarray,
+    row: list[int],
+    optional: list[bool],
+    *,
+    spacing: int = 1,
+    slope: float = 0.0,
+    block: int = 99,
 ) -> tuple[list[int], float]:
     anchors = np.full(len(row), -7)
     bonus = np.where(optional, 0.4, 0.0)
@@ -34,7 +40,12 @@ def selected(
 
 
 def worth(
-    anchors: tuple[int, ...], scores: np.ndarray, row: list[int], optional: list[bool], spacing: int, slope: float
+    anchors: tuple[int, ...],
+    scores: np.ndarray,
+    row: list[int],
+    optional: list[bool],
+    spacing: int,
+    slope: float,
 ) -> float:
     """The sum that a selection has; -inf where it may not be."""
     n, m = scores.shape[1], len(row)
@@ -181,7 +192,7 @@ def test_errors_name_the_row() -> None:
     [{"width": -1}, {"spacing": 0}, {"slope": -1.0}, {"threshold": 1.0}, {"prior": -0.1}, {"edges": "cut"}],
 )
 def test_options_out_of_range(options: dict) -> None:
-    with pytest.raises(ValueError, match="expects|Expected"):
+    with pytest.raises(ValueError, match=r"expects|Expected"):
         OPASAligner(**options)
 
 
