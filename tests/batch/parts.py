@@ -18,6 +18,7 @@ from isotone.batch.inputs import find_transcript
 from isotone.batch.outcome import Outcome
 from isotone.batch.work import Work
 from isotone.pipeline.result import Result
+from tests.tiny_models import lines_of, names_in
 
 
 @dataclass(frozen=True)
@@ -78,3 +79,10 @@ def tree(folder: Path) -> dict[str, bytes]:
     """The files below a folder, by path, but for ledgers."""
     paths = (p for p in folder.rglob("*") if p.is_file() and not p.name.startswith(".isotone"))
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in paths}
+
+
+def only_error(out: Path) -> str:
+    """What ``errors.jsonl`` says of the one bad file, after checking that no alignment was written."""
+    (row,) = lines_of(out / "errors.jsonl")
+    assert names_in(out) == ["errors.jsonl"]
+    return row["error"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,7 @@ from isotone.batch.inputs import find_audio, find_recordings, find_transcript, r
 from isotone.interfaces import Aligner
 from isotone.types import Coupling, Emissions, Targets
 from tests.paths import DATA
-from tests.tiny_models import error_of, isotone, lines_of, names_in, save_character_model, save_noise
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_character_model(tmp_path_factory.mktemp("models") / "characters")
-
+from tests.tiny_models import error_of, isotone, lines_of, names_in, save_noise
 
 # What is found
 
@@ -140,9 +135,9 @@ class Moody(Aligner):
 
 
 def test_an_error_that_nobody_expected_is_one_files_error(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: Path, tmp_path: Path, register: Callable[..., None]
 ) -> None:
-    monkeypatch.setitem(aligners._registered, "moody", Moody)
+    register(aligners, "moody", Moody)
     save_noise(tmp_path / "long.wav", 2.0, text="a")
     save_noise(tmp_path / "short.wav", 0.8, text="a")
     outcome = align_files([tmp_path], Options(str(model), aligner="moody"), Target(tmp_path / "out"))

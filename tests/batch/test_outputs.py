@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,7 @@ from isotone.format.audacity import AudacityFormat
 from isotone.registries import formats
 from tests.batch.parts import Echo, Stub, echo, say, tree
 from tests.paths import ROOT
-from tests.tiny_models import error_of, isotone, lines_of, names_in, save_character_model, save_noise
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_character_model(tmp_path_factory.mktemp("models") / "characters")
-
+from tests.tiny_models import error_of, isotone, lines_of, names_in, save_noise
 
 # Nothing of anybody else's is replaced
 
@@ -174,9 +169,9 @@ def test_two_folders_that_are_one_in_the_output_are_not_mixed(tmp_path: Path) ->
 
 
 def test_formats_of_one_suffix_are_refused(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: Path, tmp_path: Path, register: Callable[..., None]
 ) -> None:
-    monkeypatch.setitem(formats._registered, "labels", AudacityFormat)
+    register(formats, "labels", AudacityFormat)
     speech = save_noise(tmp_path / "a.wav", text="go on")
     isotone("align", speech, "-m", model, "-f", "json", "-f", "json", "-o", tmp_path / "o", "--no-check")
     assert "a.json" in names_in(tmp_path / "o")

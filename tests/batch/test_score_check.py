@@ -13,12 +13,7 @@ from isotone.batch import Options
 from isotone.batch.score_check import check_scores
 from isotone.evaluation import roc
 from tests.paths import DATA
-from tests.tiny_models import error_of, isotone, lines_of, save_character_model, save_noise
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_character_model(tmp_path_factory.mktemp("models") / "characters")
+from tests.tiny_models import error_of, isotone, lines_of, save_noise
 
 
 @pytest.fixture(scope="module")

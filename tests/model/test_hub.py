@@ -22,6 +22,7 @@ from isotone.pipeline import Pipeline
 from isotone.registries import encoders
 from isotone.text.tokenizer import CharacterTokenizer, PhoneTokenizer, Tokenizer, train_pieces
 from isotone.types import Encoded, Frames, Grid
+from tests.registering import registered
 from tests.tiny_models import ENCODER, PHONES, error_of, isotone, save_character_model, save_noise
 
 WAVE = {
@@ -146,8 +147,7 @@ class Energy(Encoder):
 
 
 def test_somebodys_encoder_comes_back(tmp_path: Path) -> None:
-    encoders.register("test-energy")(Energy)
-    try:
+    with registered(encoders, "test-energy", Energy):
         model = Model(Energy(5), {"ctc": {"name": "ctc"}}, LETTERS, READING).eval()
         model.save_pretrained(tmp_path / "model")
         again = Model.from_pretrained(tmp_path / "model")
@@ -157,8 +157,6 @@ def test_somebodys_encoder_comes_back(tmp_path: Path) -> None:
         assert torch.equal(mine, theirs)
         with pytest.raises(ModelError, match="Energy is no encoder of transformers"):
             export_transformers(model, tmp_path / "out")
-    finally:
-        encoders._registered.pop("test-energy")
     with pytest.raises(LookupError, match="No encoder named 'test-energy'"):
         Model.load(tmp_path / "model")
 

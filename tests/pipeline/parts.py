@@ -6,12 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import torch
 
+from isotone.alignment import Alignment
 from isotone.interfaces import Aligner
+from isotone.model import DecodingConfig, Model
+from isotone.model.encoder import SpeechEncoder
 from isotone.pipeline import Pipeline
 from isotone.pipeline.emitter import Emitter
+from isotone.pipeline.result import Result
 from isotone.pipeline.windows import Windows
+from isotone.text.tokenizer import CharacterTokenizer, PhoneTokenizer
 from isotone.types import Coupling, Emissions, Targets
+from tests.tiny_models import ENCODER, LETTERS, PHONES
 
 
 @dataclass(frozen=True)
@@ -64,3 +71,48 @@ def watch(pipeline: Pipeline) -> Spy:
     placer = pipeline.placer if pipeline.recogniser.placer else None
     pipeline.recogniser = replace(pipeline.recogniser, placer=placer)
     return spy
+
+
+HEADS = {
+    "ctc": {"name": "ctc"},
+    "ottc": {"name": "ottc", "reads": "features", "layers": 1, "width": 8},
+}
+
+CHARACTERS = ["<pad>", "<unk>", "|", *LETTERS]
+
+
+def model_of_characters(times: str = "ottc", aligner: str = "segmental") -> Model:
+    torch.manual_seed(0)
+    reading = DecodingConfig("ctc", {"name": "ctc-greedy"}, times, {"name": aligner})
+    model = Model(SpeechEncoder(ENCODER), HEADS, CharacterTokenizer(CHARACTERS), reading)
+    with torch.no_grad():
+        model.heads["ctc"].lm_head.weight.mul_(20)  # so that it says many labels
+    return model
+
+
+def model_of_phones(silence: str | None = "sil") -> Model:
+    torch.manual_seed(0)
+    reading = DecodingConfig("ctc", {"name": "ctc-greedy"}, "", {"name": "segmental"})
+    return Model(
+        SpeechEncoder(ENCODER), {"ctc": {"name": "ctc"}}, PhoneTokenizer(PHONES, None, silence), reading
+    )
+
+
+def noise(seconds: float, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(0, 0.1, round(seconds * 16_000)).astype(np.float32)
+
+
+def check_times(alignment: Alignment, seconds: float) -> None:
+    """In order, inside the audio, not empty; every word covers the tokens that lie in it."""
+    assert alignment.duration == seconds
+    for tier in alignment.tiers:
+        times = [t for s in tier for t in (s.start, s.end)]
+        assert times == sorted(times)
+        assert all(0 <= t <= seconds for t in times)
+        assert all(s.end > s.start for s in tier)
+        assert all(s.score is not None and s.score <= 0 for s in tier)
+        assert all(s.confidence is not None and 0 <= s.confidence <= 1 for s in tier)
+
+
+def starts(result: Result) -> list[float]:
+    return [s.start for s in result.alignment.tier("characters")]

@@ -13,13 +13,7 @@ from isotone.kernels.paths import coupling_from_paths
 from isotone.model import Model, ModelError
 from isotone.model.check import DEFAULT, Check, usable
 from isotone.pipeline import Pipeline, doubt
-from isotone.pipeline.doubt import (
-    SHUFFLES,
-    agreement,
-    agreements,
-    doubtful,
-    strangers,
-)
+from isotone.pipeline.doubt import SHUFFLES, agreement, agreements, doubtful, strangers
 from isotone.pipeline.stars import STAR_NUMBER
 from isotone.pipeline.texts import TextToAlign
 from isotone.text.normalize import Word

@@ -20,7 +20,7 @@ from isotone.pipeline import Pipeline, rescoring
 from isotone.pipeline.rescoring import choose, path_scores, rescored, stretches
 from isotone.pipeline.windows import Windows
 from isotone.types import Emissions, Grid, Targets
-from tests.pipeline.test_pipeline import model_of_characters, noise
+from tests.pipeline.parts import model_of_characters, noise
 
 FRAMES, LABELS = 5, 3  # label 0 is the blank
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from isotone.kernels.paths import coupling_from_paths
 from isotone.kernels.viterbi import ctc_path
 from isotone.pipeline import scores
+from isotone.pipeline.scores import token_scores
 from isotone.pipeline.stars import STAR_NUMBER
 from isotone.types import Coupling, Emissions, Grid, Targets
 
@@ -159,3 +160,24 @@ def test_stars_are_neither_right_nor_wrong() -> None:
         [float(log_probs[0, 1]), float(log_probs[4:, 2].mean())]
     )
     assert ((found.confidence >= 0) & (found.confidence <= 1)).all()
+
+
+def test_token_scores() -> None:
+    rng = torch.Generator().manual_seed(0)
+    logits = 3 * torch.randn(2, 6, 4, generator=rng)
+    emissions = Emissions(logits, torch.tensor([6, 4]), Grid(0.02))
+    targets = Targets.from_lists([[1, 3, 2], [2, 2]])
+    source = torch.tensor([[0, 1, 1, 2, 4], [0, 1, 3, 3, 3]])
+    target = torch.tensor([[0, 0, 1, 1, 1], [0, 0, 1, 1, 1]])
+    mass = torch.tensor([[0.2, 0.1, 0.3, 0.25, 0.15], [1.0, 1.0, 1.0, 0.0, 0.0]])
+    coupling = Coupling(source, target, mass, emissions.lengths, targets.lengths)
+    scores = token_scores(emissions.log_probs(), targets, coupling)
+    log_probs = np.log(np.exp(logits.double()) / np.exp(logits.double()).sum(-1, keepdims=True)).numpy()
+    for row, labels in enumerate(targets.tolist()):
+        for number, label in enumerate(labels):
+            pairs = [(m, s) for s, t, m in zip(source[row], target[row], mass[row].tolist()) if t == number]
+            total = sum(m for m, _ in pairs)
+            expected = sum(m * log_probs[row, s, label] for m, s in pairs) / total if total else 0.0
+            assert float(scores[row, number]) == pytest.approx(expected, rel=1e-5, abs=1e-7)
+    assert (scores <= 0).all()
+    assert scores[0, 2] == 0  # nothing is coupled to it

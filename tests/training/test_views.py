@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +49,9 @@ class Spy(Loss):
 
 
 @pytest.fixture(autouse=True)
-def _spy() -> Iterator[None]:
-    losses.register("test-spy")(Spy)
+def _spy(register: Callable[..., None]) -> None:
+    register(losses, "test-spy", Spy)
     seen.clear()
-    yield
-    losses._registered.pop("test-spy")
 
 
 def spied(views: int = 2) -> dict[str, Any]:
