@@ -11,7 +11,7 @@ from tests.tiny_models import isotone, save_noise
 
 
 def timit_tree(root: Path, count: int = 4) -> Path:
-    """Noise in TIMIT's layout, one speaker."""
+    """Write noise in TIMIT's layout, one speaker."""
     folder = root / "TRAIN/DR1/FCJF0"
     for i in range(count):
         save_noise(folder / f"SX{i}.WAV", 1.0, seed=i)

@@ -59,7 +59,7 @@ def unknown_head(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
         (no_model, "holds no model"),
         (damaged_configuration, "isotone.json is damaged"),
@@ -74,12 +74,12 @@ def unknown_head(folder: Path) -> None:
     ],
 )
 def test_a_model_folder_that_is_none(
-    model: Path, tmp_path: Path, damage: Callable[[Path], None], said: str
+    model: Path, tmp_path: Path, damage: Callable[[Path], None], message: str
 ) -> None:
     folder = tmp_path / "broken"
     if damage is not no_model:
         shutil.copytree(model, folder)
     damage(folder)
     found = error_of("transcribe", save_noise(tmp_path / "u.wav"), "-m", folder, "-o", tmp_path / "out")
-    assert said in found
+    assert message in found
     assert not (tmp_path / "out").exists()

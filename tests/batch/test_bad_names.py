@@ -44,8 +44,8 @@ def test_a_name_that_is_not_unicode_is_explained(model: Path, tmp_path: Path) ->
         (tmp_path / "speech" / os.fsdecode(b"caf\xe9.wav")).touch()
     except OSError:
         pytest.skip("this file system takes no such name")
-    said = error_of("transcribe", tmp_path / "speech", "-m", model, "-o", tmp_path / "out", code=1)
-    assert "caf\\udce9.wav: its name is not Unicode; rename it." in said
+    message = error_of("transcribe", tmp_path / "speech", "-m", model, "-o", tmp_path / "out", code=1)
+    assert "caf\\udce9.wav: its name is not Unicode; rename it." in message
     (row,) = lines_of(tmp_path / "out/errors.jsonl")
     assert row["file"].endswith("caf\\udce9.wav")
     assert (tmp_path / "out/good.TextGrid").is_file()
@@ -67,30 +67,37 @@ def test_an_output_folder_that_cannot_be(model: Path, tmp_path: Path) -> None:
     speech = save_noise(tmp_path / "u.wav", text="so")
     for out in (tmp_path / "file", tmp_path / "file/below/out"):
         for command in ("align", "transcribe"):
-            said = error_of(command, speech, "-m", tmp_path, "-o", out)
-            assert f"{out} cannot be made: {tmp_path / 'file'} is a file" in said
+            message = error_of(command, speech, "-m", tmp_path, "-o", out)
+            assert f"{out} cannot be made: {tmp_path / 'file'} is a file" in message
 
 
-def test_names_that_are_nearly_right(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is wrong is said before anything is computed: no folder appears."""
+def test_names_that_are_nearly_right(model: Path, tmp_path: Path) -> None:
+    """Wrong names are errors before anything is computed: no folder appears."""
     speech = save_noise(tmp_path / "u.wav", text="so")
 
-    def said(*options: str | Path) -> str:
+    def error(*options: str | Path) -> str:
         return error_of("align", speech, "-o", tmp_path / "out", *options)
 
-    assert "Did you mean 'textgrid'?" in said("-m", model, "-f", "textgird")
-    assert "Did you mean 'segmental'?" in said("-m", model, "--aligner", "segmentl")
-    assert "Did you mean 'ottc'?" in said("-m", model, "--times", "otcc")
-    assert "Did you mean 'characters'?" in said("-m", model.with_name("character"))
-    assert "No model or run folder jiont" in said("-m", "jiont"), (
+    assert "Did you mean 'textgrid'?" in error("-m", model, "-f", "textgird")
+    assert "Did you mean 'segmental'?" in error("-m", model, "--aligner", "segmentl")
+    assert "Did you mean 'ottc'?" in error("-m", model, "--times", "otcc")
+    assert "Did you mean 'characters'?" in error("-m", model.with_name("character"))
+    assert "No model or run folder jiont" in error("-m", "jiont"), (
         "the hub is not asked for what is no id of it"
     )
-    assert "'quantum'" in said("-m", model, "--device", "quantum")
+    assert "'quantum'" in error("-m", model, "--device", "quantum")
     assert not (tmp_path / "out").exists()
 
+
+@pytest.mark.parametrize(
+    "options", [("-f", "textgird"), ("--aligner", "segmentl"), ("--device", "quantum")], ids=" ".join
+)
+def test_no_model_is_loaded_for_a_wrong_name(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, str]
+) -> None:
     def loaded(*_: object) -> None:
         raise AssertionError("a model was loaded")
 
     monkeypatch.setattr(Model, "load", loaded)
-    for options in (("-f", "textgird"), ("--aligner", "segmentl"), ("--device", "quantum")):
-        said("-m", model, *options)
+    speech = save_noise(tmp_path / "u.wav", text="so")
+    assert options[1] in error_of("align", speech, "-o", tmp_path / "out", "-m", model, *options)

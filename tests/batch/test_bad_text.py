@@ -14,11 +14,11 @@ from tests.tiny_models import error_of, isotone, lines_of, save_noise
 def test_a_text_that_does_not_fit_the_audio(model: Path, tmp_path: Path) -> None:
     speech = save_noise(tmp_path / "u.wav", 0.5, text="far too many words for half a second of audio")
     isotone("align", speech, "-m", model, "-o", tmp_path / "out", code=1)
-    said = only_error(tmp_path / "out")
-    assert said.startswith("u: ")
-    assert "frames" in said
-    assert "Row" not in said, "the file is named, not its place in a batch of one"
-    assert "too long for the audio" in said
+    message = only_error(tmp_path / "out")
+    assert message.startswith("u: ")
+    assert "frames" in message
+    assert "Row" not in message, "the file is named, not its place in a batch of one"
+    assert "too long for the audio" in message
 
 
 @pytest.mark.parametrize("text", ["日本語", "!? --", "\u200b"])
@@ -57,13 +57,13 @@ def test_unknown_phones_are_named(phone_model: Path, tmp_path: Path) -> None:
     assert files.read(tmp_path / "good/u.TextGrid").has("phones")
     speech = save_noise(tmp_path / "v.wav", text="see you")
     isotone("align", speech, "-m", phone_model, "-o", tmp_path / "out", code=1)
-    said = only_error(tmp_path / "out")
-    assert "['see', 'you'] are no phones of this model" in said
-    assert "pronouncer" in said
+    message = only_error(tmp_path / "out")
+    assert "['see', 'you'] are no phones of this model" in message
+    assert "pronouncer" in message
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "is empty: expected the transcript"),
         (b" \n\t\n", "is empty: expected the transcript"),
@@ -78,13 +78,13 @@ def test_unknown_phones_are_named(phone_model: Path, tmp_path: Path) -> None:
     ],
 )
 def test_transcripts_that_cannot_be_read(
-    model: Path, tmp_path: Path, content: bytes | None, said: str
+    model: Path, tmp_path: Path, content: bytes | None, message: str
 ) -> None:
     speech = save_noise(tmp_path / "u.wav")
     if content is not None:
         (tmp_path / "u.txt").write_bytes(content)
     isotone("align", speech, "-m", model, "-o", tmp_path / "out", code=1)
-    assert said in only_error(tmp_path / "out")
+    assert message in only_error(tmp_path / "out")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])

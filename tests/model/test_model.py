@@ -163,7 +163,7 @@ def test_readings_and_heads_that_are_not_there() -> None:
 
 
 def test_a_head_that_always_reads_the_same(register: Callable[..., None]) -> None:
-    """A head needs no option ``reads``: its class says what it reads."""
+    """A head needs no option ``reads``: its class may have the attribute."""
 
     class Bands(Head):
         reads = "features"
@@ -224,7 +224,7 @@ def test_a_model_of_transformers(folders: dict[str, Path], tmp_path: Path) -> No
 def test_a_hub_id_from_the_local_cache(
     folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was fetched once is found again without a network, tokenizer and all."""
+    """A model downloaded once loads without a network, with its tokenizer."""
     import huggingface_hub.constants
 
     repository = tmp_path / "models--somebody--tiny-ctc"

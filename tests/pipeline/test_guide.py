@@ -55,18 +55,18 @@ def test_a_guide_keeps_tokens_where_the_other_head_hears_them() -> None:
 
 
 def test_a_guide_on_other_frames() -> None:
-    """Half as long and later by one: every frame takes what is heard at its middle."""
-    heard = Emissions(torch.zeros(2, 4, 3), torch.tensor([4, 2]), Grid(0.02, 0.01))
+    """Frames half as long and one later: each takes the guide's token at its middle."""
+    source = Emissions(torch.zeros(2, 4, 3), torch.tensor([4, 2]), Grid(0.02, 0.01))
     timing = Emissions(torch.zeros(2, 9, 3), torch.tensor([9, 5]), Grid(0.01))
     tokens = torch.tensor([[0, -1, 1, 2], [0, 1, -1, -1]])
-    assert on_grid(FramePath(tokens), heard, timing).tokens.tolist() == [
+    assert on_grid(FramePath(tokens), source, timing).tokens.tolist() == [
         [0, 0, 0, -1, -1, 1, 1, 2, 2],
         [0, 0, 0, 1, 1, -2, -2, -2, -2],
     ]
 
 
 def test_a_text_that_the_guide_cannot_place() -> None:
-    """Too many letters for the frames: nothing is known of it, and of the others what there is."""
+    """A text with too many letters has no guide; the others of the batch have theirs."""
     model = guided_model()
     audio = [noise(0.3, 1), noise(1.0, 2)]
     frames = model.encoder.frames(len(audio[0]))

@@ -108,7 +108,11 @@ def test_recognition(characters: Pipeline) -> None:
     assert result.alignment.tier("words").labels == result.text.split()
     assert len(result.text) > 5
     assert "".join(result.alignment.tier("characters").labels) == result.text.replace(" ", "")
-    # text from one head, times from the other
+
+
+def test_recognised_text_is_of_one_head_and_times_of_the_other(characters: Pipeline) -> None:
+    samples = noise(1.5)
+    result = characters.transcribe("u", samples)
     with torch.inference_mode():
         heads = characters.model(torch.from_numpy(samples)[None], torch.tensor([24_000]))
     targets, own = characters.decoder(heads["ctc"])
@@ -130,7 +134,7 @@ def test_recognised_pauses_need_no_frames() -> None:
     assert targets.optional is not None
     silence = CHARACTERS.index("|")
     assert torch.equal(targets.optional, targets.labels == silence)
-    for row in targets.tolist():  # around every word there may be one, whether it was heard or not
+    for row in targets.tolist():  # around every word there may be one, in the emissions or not
         spelt = "".join(CHARACTERS[t] for t in row)
         assert spelt == "|" + "|".join(spelt.strip("|").split("|")) + "|"
         assert "||" not in spelt
@@ -141,7 +145,7 @@ def test_recognised_pauses_need_no_frames() -> None:
 
 
 def test_empty_hypotheses(characters: Pipeline) -> None:
-    """Nothing recognised is an answer: empty tiers, and the others of the batch as they were."""
+    """An empty hypothesis has empty tiers, and does not change the others of the batch."""
     audio = [noise(1.0, 1), noise(1.2, 2)]
     both = characters.transcribe_batch(["a", "b"], audio)
 
@@ -157,21 +161,26 @@ def test_empty_hypotheses(characters: Pipeline) -> None:
     pipeline.recogniser = replace(pipeline.recogniser, decoder=FirstIsEmpty())
     empty, other = pipeline.transcribe_batch(["a", "b"], audio)
     assert empty.text == ""
-    assert empty.score < 0  # the model would rather have said something
+    assert empty.score < 0  # the model's best labels are not blanks
     assert [(t.name, len(t)) for t in empty.alignment.tiers] == [("words", 0), ("characters", 0)]
     assert other.alignment == both[1].alignment
     assert other.alignment.tier("words").segments
 
-    quiet = model_of_characters()
+
+def test_a_model_that_gives_blanks_alone_recognises_nothing() -> None:
+    quiet, audio = model_of_characters(), [noise(1.0, 1), noise(1.2, 2)]
     with torch.no_grad():
         quiet.heads["ctc"].lm_head.bias[0] = 1e6
     for result in Pipeline(quiet).transcribe_batch(["a", "b"], audio):
         assert [(t.name, len(t)) for t in result.alignment.tiers] == [("words", 0), ("characters", 0)]
         assert (result.blank_frames, result.score) == (result.frames, 0.0)
+
+
+def test_a_model_of_phones_that_gives_blanks_alone_has_no_tier_of_words() -> None:
     quiet = model_of_phones()
     with torch.no_grad():
         quiet.heads["ctc"].lm_head.bias[0] = 1e6
-    alignment = Pipeline(quiet).transcribe("a", audio[0]).alignment
+    alignment = Pipeline(quiet).transcribe("a", noise(1.0, 1)).alignment
     assert [(t.name, len(t)) for t in alignment.tiers] == [("phones", 0)]
 
 

@@ -1,4 +1,4 @@
-"""Scores of alignments: by hand, by brute force over all paths, and what they cannot say."""
+"""Scores of alignments: by hand, by brute force over all paths, and where they are undefined."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def test_the_fit_by_hand() -> None:
 def test_the_fit_is_at_most_zero_and_zero_for_what_is_heard(seed: int, frames: int) -> None:
     emissions = emissions_of(frames, seed=seed)
     best = emissions.logits[0].argmax(-1).tolist()
-    heard = collapsed(tuple(best))
-    for labels in (heard, [1 + (label % 3) for label in heard]):
+    recognised = collapsed(tuple(best))
+    for labels in (recognised, [1 + (label % 3) for label in recognised]):
         targets = Targets.from_lists([labels])
         paths, _ = ctc_path(emissions.log_probs(), targets.labels, emissions.lengths, targets.lengths, 0)
         fit = float(
@@ -76,7 +76,7 @@ def test_the_fit_is_at_most_zero_and_zero_for_what_is_heard(seed: int, frames: i
             ).fit
         )
         assert fit <= 1e-9
-        assert (abs(fit) < 1e-6) == (labels == heard)
+        assert (abs(fit) < 1e-6) == (labels == recognised)
 
 
 @pytest.mark.parametrize("labels", [[1, 2], [1, 1], [2]])
@@ -102,13 +102,13 @@ def test_confidence_is_the_posterior_of_all_paths(labels: list[int]) -> None:
 
 
 def long_row(frames: int, tokens: int, seed: int = 0) -> tuple[Emissions, Targets]:
-    """Emissions that mostly say where their tokens are."""
+    """Make emissions with higher scores at the positions of their tokens."""
     rng = torch.Generator().manual_seed(seed)
     labels = torch.randint(1, 12, (1, tokens), generator=rng)
-    places = torch.sort(torch.randperm(frames, generator=rng)[:tokens]).values
+    positions = torch.sort(torch.randperm(frames, generator=rng)[:tokens]).values
     emissions = emissions_of(frames, vocab=12, seed=seed)
     emissions.logits[0, :, 0] += 4
-    emissions.logits[0, places, labels[0]] += 6
+    emissions.logits[0, positions, labels[0]] += 6
     return emissions, Targets(
         labels, torch.tensor([tokens]), optional=torch.rand(1, tokens, generator=rng) < 0.1
     )

@@ -21,8 +21,8 @@ def transcript(phones: Sequence[str], owners: Sequence[int | None]) -> Transcrip
     return Transcript(words, tuple(PHONES.index(p) for p in phones), tuple(owners))
 
 
-def asked(pipeline: Pipeline, given_: Transcript) -> str:
-    """What an aligner is asked to align; (sil) may be left out."""
+def given_tokens(pipeline: Pipeline, given_: Transcript) -> str:
+    """Return the tokens that the aligner gets; (sil) may be left out."""
     placer, recogniser = pipeline.placer, pipeline.recogniser
     spy = watch(pipeline)
     try:
@@ -56,11 +56,11 @@ def asked(pipeline: Pipeline, given_: Transcript) -> str:
 def test_silences_that_may_be_skipped(
     phones_: str, owners: list[int | None], expected: str, phones: Pipeline
 ) -> None:
-    assert asked(phones, transcript(phones_.split(), owners)) == expected
+    assert given_tokens(phones, transcript(phones_.split(), owners)) == expected
 
 
 def test_without_a_silence_label_nothing_is_put_in() -> None:
-    assert asked(Pipeline(model_of_phones(None)), transcript(["s", "iy", "t"], [0, 0, 1])) == "s iy t"
+    assert given_tokens(Pipeline(model_of_phones(None)), transcript(["s", "iy", "t"], [0, 0, 1])) == "s iy t"
 
 
 def test_silence_is_in_no_tier(phones: Pipeline) -> None:

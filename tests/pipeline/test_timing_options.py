@@ -18,22 +18,35 @@ from tests.pipeline.parts import CHARACTERS, HEADS, model_of_characters, noise, 
 from tests.tiny_models import ENCODER
 
 
-def test_a_decoders_own_times_and_others(caplog: pytest.LogCaptureFixture) -> None:
-    """Without a head for times the decoder's count, unless an aligner or a head is asked for."""
-    model, samples = model_of_characters(times="", aligner="ctc"), noise(1.0)
+def timed_by_the_decoder() -> Model:
+    return model_of_characters(times="", aligner="ctc")
 
-    def times_of(pipeline: Pipeline) -> list[tuple[float, float]]:
-        return [(s.start, s.end) for s in pipeline.transcribe("u", samples).alignment.tier("characters")]
 
+def times_of(pipeline: Pipeline) -> list[tuple[float, float]]:
+    tier = pipeline.transcribe("u", noise(1.0)).alignment.tier("characters")
+    return [(s.start, s.end) for s in tier]
+
+
+def test_a_decoders_own_times_and_others() -> None:
+    """Without a timing head the times are the decoder's, unless the caller names an aligner or a head."""
+    model = timed_by_the_decoder()
     own = times_of(Pipeline(model))
     assert times_of(Pipeline(model, aligner="segmental")) != own
     assert times_of(Pipeline(model, times="ottc")) != own
     assert (
         times_of(Pipeline(model, times="ctc")) == own
     )  # the best CTC path of the greedy text is the greedy path
-    greedy = {"name": "segmental", "min_frames": 9}  # more than there are: the decoder's own times are kept
-    assert times_of(Pipeline(model, times="ottc", aligner=greedy)) == own
+
+
+def test_times_are_the_decoders_where_the_aligner_fails(caplog: pytest.LogCaptureFixture) -> None:
+    model = timed_by_the_decoder()
+    demanding = {"name": "segmental", "min_frames": 9}  # more frames than there are
+    assert times_of(Pipeline(model, times="ottc", aligner=demanding)) == times_of(Pipeline(model))
     assert "u: its tokens" in caplog.text
+
+
+def test_scores_are_of_the_timing_head() -> None:
+    model, samples = timed_by_the_decoder(), noise(1.0)
     text = model.tokenizer.encode("so it is")
     with torch.inference_mode():
         ottc = model(torch.from_numpy(samples)[None], torch.tensor([16_000]))["ottc"]
@@ -42,7 +55,11 @@ def test_a_decoders_own_times_and_others(caplog: pytest.LogCaptureFixture) -> No
     scores = [s.score for s in pipeline.align("u", samples, text).alignment.tier("characters")]
     kept = [i for i, t in enumerate(text.tokens) if CHARACTERS[t] != "|"]
     expected = token_scores(ottc.log_probs(), targets, pipeline.aligner(ottc, targets))[0, kept]
-    np.testing.assert_allclose(scores, expected.tolist(), rtol=1e-4)  # scores of the head the times are of
+    np.testing.assert_allclose(scores, expected.tolist(), rtol=1e-4)
+
+
+def test_unknown_heads_and_aligners_are_named() -> None:
+    model = timed_by_the_decoder()
     with pytest.raises(LookupError, match=r"no head 'otcc'.*: ctc, ottc"):
         Pipeline(model, times="otcc")
     with pytest.raises(LookupError, match="No aligner named 'segmentl'"):
@@ -51,7 +68,7 @@ def test_a_decoders_own_times_and_others(caplog: pytest.LogCaptureFixture) -> No
 
 @pytest.mark.parametrize("guide", ["", "ctc"])
 def test_another_head_for_the_times_has_an_aligner_that_fits_it(guide: str) -> None:
-    """The model's own aligner asks for what only its own timing head has, such as label priors."""
+    """The model's own aligner may need what only its own timing head has, such as label priors."""
     torch.manual_seed(0)
     heads = {**HEADS, "ottc": {**HEADS["ottc"], "track_prior": True}}
     reading = DecodingConfig(
@@ -71,7 +88,7 @@ def test_another_head_for_the_times_has_an_aligner_that_fits_it(guide: str) -> N
     assert placed(times="ottc") == placed()
     assert placed(times="ctc", aligner={"name": "segmental"}) != placed(
         times="ctc"
-    )  # what is asked for counts
+    )  # an aligner named by the caller is used
     with pytest.raises(ValueError, match=r"keeps its labels. priors, .* or set prior to 0"):
         placed(times="ctc", aligner=model.decoding.aligner)
 

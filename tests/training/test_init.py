@@ -17,12 +17,18 @@ from tests.training.parts import Train
 def test_training_goes_on_from_another_model(
     finished: Path, tiny_recipes: Path, train: Train, tmp_path: Path
 ) -> None:
-    """Weights are copied wherever names and shapes agree; with no step to make, they are all that there is."""
+    """Weights are copied wherever names and shapes agree; a step of rate 0 does not change them."""
     options = [f"init={finished}", "train.lr=0.0", "train.steps=1"]
     folder = train(tiny_recipes / "ctc.yaml", *options, f"output={tmp_path / 'run'}")
     theirs, ours = Model.load(finished).state_dict(), Model.load(folder).state_dict()
     assert set(ours) == {name for name in theirs if "ottc" not in name}
     assert all(torch.equal(value, theirs[name]) for name, value in ours.items())
+
+
+def test_another_model_of_which_no_weight_fits(
+    finished: Path, tiny_recipes: Path, train: Train, tmp_path: Path
+) -> None:
+    options = [f"init={finished}", "train.lr=0.0", "train.steps=1"]
     wide = "encoder.source.hidden_size=18"
     with pytest.raises(RecipeError, match="no weight of that model fits"):
         train(

@@ -28,7 +28,7 @@ from isotone.types import Emissions, Targets
 from tests.training.parts import steps_of
 
 
-def parts(path: Path, *overrides: str, evaluate: Any = None) -> Trainer:
+def trainer_of(path: Path, *overrides: str, evaluate: Any = None) -> Trainer:
     """A trainer on the first four utterances, with nothing else of a run."""
     recipe = load_recipe(path, overrides)
     rows = TimitCorpus(recipe.data.root).load("train").select(range(4))
@@ -52,7 +52,7 @@ def test_accumulated_batches_are_one_large_batch(tiny_recipes: Path, tmp_path: P
     rows = []
     for name, size, accumulate in (("large", 4, 1), ("small", 2, 2), ("single", 1, 4)):
         options = [f"train.batch_size={size}", f"train.accumulate={accumulate}", f"output={tmp_path / name}"]
-        trainer = parts(tiny_recipes / "joint.yaml", *options, "train.epochs=3", "train.steps=0")
+        trainer = trainer_of(tiny_recipes / "joint.yaml", *options, "train.epochs=3", "train.steps=0")
         assert trainer.steps == 3
         trainer.fit()
         rows.append(steps_of(tmp_path / name))
@@ -71,12 +71,12 @@ def test_steps_of_so_many_epochs(
     size: int, accumulate: int, epochs: int, steps: int, tiny_recipes: Path, tmp_path: Path
 ) -> None:
     options = [f"train.batch_size={size}", f"train.accumulate={accumulate}", f"train.epochs={epochs}"]
-    trainer = parts(tiny_recipes / "ctc.yaml", *options, "train.steps=0", f"output={tmp_path / 'run'}")
+    trainer = trainer_of(tiny_recipes / "ctc.yaml", *options, "train.steps=0", f"output={tmp_path / 'run'}")
     assert trainer.steps == steps
 
 
 def types_of(trainer: Trainer) -> set[torch.dtype]:
-    """The types of what the CTC head's layer gives from now on."""
+    """Collect the types of the CTC head's outputs from now on."""
     types: set[torch.dtype] = set()
     trainer.raw.model.heads["ctc"].lm_head.register_forward_hook(lambda _m, _i, out: types.add(out.dtype))
     return types
@@ -85,7 +85,7 @@ def types_of(trainer: Trainer) -> set[torch.dtype]:
 def test_half_precision(tiny_recipes: Path, tmp_path: Path) -> None:
     results = {}
     for precision in ("no", "bf16"):
-        trainer = parts(
+        trainer = trainer_of(
             tiny_recipes / "joint.yaml", f"train.precision={precision}", f"output={tmp_path / precision}"
         )
         types = types_of(trainer)
@@ -98,10 +98,16 @@ def test_half_precision(tiny_recipes: Path, tmp_path: Path) -> None:
 
 
 def test_a_term_counts_by_its_weight(tiny_recipes: Path, tmp_path: Path) -> None:
-    trainer = parts(tiny_recipes / "joint.yaml", "objective.ottc.weight=0.25", f"output={tmp_path / 'run'}")
+    trainer = trainer_of(
+        tiny_recipes / "joint.yaml", "objective.ottc.weight=0.25", f"output={tmp_path / 'run'}"
+    )
     trainer.fit()
     for row in steps_of(tmp_path / "run"):
         assert row["loss"] == pytest.approx(row["ctc"] + 0.25 * row["ottc"], rel=1e-5)
+
+
+def test_terms_without_a_head_or_a_weight_are_refused(tiny_recipes: Path, tmp_path: Path) -> None:
+    trainer = trainer_of(tiny_recipes / "joint.yaml", f"output={tmp_path / 'run'}")
     with pytest.raises(ValueError, match=r"term 'x' names a head 'otc'; the model has: ctc, ottc"):
         Objective(trainer.raw.model, {"x": {"head": "otc", "loss": {"name": "ctc"}, "weight": 1.0}})
     with pytest.raises(ValueError, match="a term whose weight is not 0"):
@@ -113,7 +119,7 @@ def test_a_head_that_is_clipped_apart_is_nothing_to_the_others(tiny_recipes: Pat
 
     def trained(name: str, recipe: str, *options: str) -> dict[str, Tensor]:
         steps = ["train.steps=4", "train.batch_size=2", f"output={tmp_path / name}"]
-        trainer = parts(tiny_recipes / recipe, *steps, *options)
+        trainer = trainer_of(tiny_recipes / recipe, *steps, *options)
         trainer.fit()
         state = trainer.raw.model.state_dict()
         return {n: v for n, v in state.items() if n.startswith(("encoder.", "heads.ctc."))}
@@ -134,7 +140,9 @@ def test_frozen_for_a_while(tiny_recipes: Path, tmp_path: Path) -> None:
 
     freeze = "train.freeze=[{parameters: ['heads.ottc.weights.*', 'encoder.*'], start: 0.5}]"
     options = ["train.steps=8", "train.evaluate_every=1", "train.weight_decay=0.5", freeze]
-    trainer = parts(tiny_recipes / "joint.yaml", *options, f"output={tmp_path / 'run'}", evaluate=evaluate)
+    trainer = trainer_of(
+        tiny_recipes / "joint.yaml", *options, f"output={tmp_path / 'run'}", evaluate=evaluate
+    )
     trainer.fit()
     assert len(seen) == 8
     for step in range(1, 8):
@@ -151,7 +159,7 @@ def test_frozen_for_a_while(tiny_recipes: Path, tmp_path: Path) -> None:
 
 
 def test_what_a_loss_is_told(tiny_recipes: Path, tmp_path: Path, register: Callable[..., None]) -> None:
-    """A loss of one's own, registered in code, trains from a recipe; it knows how far the training is."""
+    """A loss registered in code trains from a recipe, and gets the progress of the training."""
     told: list[float] = []
 
     class Wait(Loss):
@@ -169,7 +177,7 @@ def test_what_a_loss_is_told(tiny_recipes: Path, tmp_path: Path, register: Calla
             return -first[..., 0].mean(1) * (self.progress >= self.after)
 
     register(losses, "test-wait", Wait)
-    trainer = parts(
+    trainer = trainer_of(
         tiny_recipes / "ctc.yaml", "objective.ctc.loss={name: test-wait, after: 0.25}", f"output={tmp_path / 'run'}",
         "train.steps=4",
     )  # fmt: skip
@@ -196,7 +204,7 @@ def test_what_is_not_finite_is_named(
             return value + torch.where(worst, torch.nan if where == "loss" else zero.sqrt(), 0.0)
 
     register(losses, f"test-breaks-{where}", Breaks)
-    trainer = parts(
+    trainer = trainer_of(
         tiny_recipes / "ctc.yaml", f"objective.ctc.loss.name=test-breaks-{where}", f"output={tmp_path / 'run'}",
         "train.steps=6", "train.save_every=1",
     )  # fmt: skip

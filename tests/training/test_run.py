@@ -66,28 +66,45 @@ def test_tensorboard(finished: Path) -> None:
     assert [step for step, _ in scalars["dev_error_rate"]] == [3, 6, 8]
 
 
-def test_the_same_command_again_changes_nothing(
-    finished: Path, tiny_recipes: Path, train: Train, tmp_path: Path
-) -> None:
-    """A finished run is finished, wherever its folder has been moved to."""
-    again = tmp_path / "moved"
+def moved(finished: Path, folder: Path) -> tuple[Path, list[str]]:
+    """Copy the finished run; return its folder, and the overrides of its command."""
+    again = folder / "moved"
     shutil.copytree(finished, again)
-    (again / "result.json").unlink()
     overrides = [
         "train.steps=8", "train.accumulate=2", "train.batch_size=3", "train.trackers=[tensorboard]",
         "train.warmup_steps=4", "train.watch=2", "train.evaluate_limit=1", f"output={again}",
     ]  # fmt: skip
+    return again, overrides
+
+
+def test_the_same_command_again_changes_nothing(
+    finished: Path, tiny_recipes: Path, train: Train, tmp_path: Path
+) -> None:
+    """A finished run is finished, wherever its folder has been moved to."""
+    again, overrides = moved(finished, tmp_path)
+    (again / "result.json").unlink()
     train(tiny_recipes / "joint.yaml", *overrides)
     assert metrics(again) == metrics(finished)
     weights = "model/model.safetensors"
     assert (again / weights).read_bytes() == (finished / weights).read_bytes()
     assert (again / "result.json").read_text() == (finished / "result.json").read_text()
-    # a run from before there were these settings
+
+
+def test_a_run_of_a_version_without_some_settings_is_the_same(
+    finished: Path, tiny_recipes: Path, train: Train, tmp_path: Path
+) -> None:
+    again, overrides = moved(finished, tmp_path)
     config = OmegaConf.load(again / "config.yaml")
     del config.train.clip_apart, config.reading.rescore, config.objective.ctc.weight
     OmegaConf.save(config, again / "config.yaml")
     train(tiny_recipes / "joint.yaml", *overrides)
     assert metrics(again) == metrics(finished)
+
+
+def test_other_settings_are_another_run(
+    finished: Path, tiny_recipes: Path, train: Train, tmp_path: Path
+) -> None:
+    _, overrides = moved(finished, tmp_path)
     other = r"moved holds a run with other settings: seed is 0 there, 1 here; train\.lr is [\de.-]+ there, 3\.0 here\."
     with pytest.raises(RecipeError, match=other):
         train(tiny_recipes / "joint.yaml", *overrides, "seed=1", "train.lr=3.0")

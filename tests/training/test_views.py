@@ -1,4 +1,4 @@
-"""Two views of a batch: what an objective makes of them, and that runs with them can be gone on with."""
+"""Two views of a batch in the objective, and resumed runs with two views."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ seen: list[tuple[Emissions, Targets]] = []
 
 
 class Spy(Loss):
-    """Keeps what it is given, and teaches nothing."""
+    """A loss that records its inputs, and has no gradient."""
 
     def __init__(self, *, views: int = 2) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ def test_views_without_randomness_change_nothing() -> None:
 
 
 class Recorded(nn.Module):
-    """Emissions in the place of a model's, one after the other for every row that comes."""
+    """Give these emissions in place of a model's, in turn for every row."""
 
     def __init__(self, logits: Tensor) -> None:
         super().__init__()
@@ -225,7 +225,7 @@ def test_a_run_with_views_goes_on_where_it_stood(
 
 
 def test_a_model_trained_on_views_is_a_model_like_any(unbroken: Path) -> None:
-    """What masks its features is no part of it."""
+    """SpecAugment is no part of the saved model."""
     model = Model.load(unbroken)
     assert set(model.heads) == {"ctc", "ottc", "projection"}
     audio, lengths, _ = batch()

@@ -35,11 +35,11 @@ def test_ctc_loss_is_the_sum_over_all_paths(rng: torch.Generator, blank: int) ->
     exact = logits.double().requires_grad_()
     log_probs = torch.log_softmax(exact, -1)
     expected = []
-    for b, wanted in enumerate(targets.tolist()):
+    for b, target in enumerate(targets.tolist()):
         paths = [
             path
             for path in itertools.product(range(6), repeat=lengths[b])
-            if [v for v, _ in itertools.groupby(path) if v != blank] == wanted
+            if [v for v, _ in itertools.groupby(path) if v != blank] == target
         ]
         frame = torch.arange(lengths[b])
         expected.append(-torch.logsumexp(torch.stack([log_probs[b, frame, list(p)].sum() for p in paths]), 0))
@@ -61,8 +61,8 @@ def test_pauses_may_be_left_to_the_blank(rng: torch.Generator) -> None:
     emissions = Emissions(torch.randn(2, 9, 5, generator=rng), torch.tensor([9, 7]), Grid(0.02))
     paused = Targets.from_lists([[4, 1, 4, 2, 4], [4, 3, 4]])
     paused = replace(paused, optional=paused.labels == 4)
-    said = Targets.from_lists([[1, 2], [3]])
-    expected = CTCLoss(normalize="none")(emissions, said)
+    unpaused = Targets.from_lists([[1, 2], [3]])
+    expected = CTCLoss(normalize="none")(emissions, unpaused)
     torch.testing.assert_close(CTCLoss(normalize="none", skip_optional=True)(emissions, paused), expected)
     assert (CTCLoss(normalize="none")(emissions, paused) != expected).all()
     torch.testing.assert_close(

@@ -1,4 +1,4 @@
-"""What the tests of OTTC share: the best path by enumeration."""
+"""Random problems, sharp emissions, and the best path by enumeration, for the tests of OTTC."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from isotone.types import Emissions, Grid
 
 
 def best_path(log_probs: Tensor, labels: list[int], optional: list[bool]) -> tuple[float, list[int]]:
-    """By enumeration: the best non-decreasing walk over the labels that visits all that are not optional."""
+    """Enumerate non-decreasing walks over the labels that visit all required ones; return the best."""
     best = (-float("inf"), [])
     for walk in itertools.combinations_with_replacement(range(len(labels)), len(log_probs)):
         if all(j in walk or optional[j] for j in range(len(labels))):
@@ -33,7 +33,7 @@ def random_problem(seed: int, dtype: torch.dtype = torch.float64) -> tuple[Tenso
 
 
 def peaked(paths: list[list[int]], vocab_size: int = 5, sharpness: float = 10.0) -> Emissions:
-    """Emissions sure of a label a frame."""
+    """Make emissions with one sharp label per frame."""
     lengths = torch.tensor([len(p) for p in paths])
     logits = torch.zeros(len(paths), int(lengths.max()), vocab_size)
     for row, path in enumerate(paths):
