@@ -112,7 +112,7 @@ def _frames_needed(labels: Tensor, label_lengths: Tensor) -> Tensor:
 
 
 def delay_bonus(frame_lengths: Tensor, size: int, vocab_size: int, blank: int) -> Tensor:
-    r"""Compute the bonus of each frame for carrying a token: :math:`(T - 1) / 2 - t`, and 0 for the blank.
+    r"""Compute the bonus of frame t for carrying a token: :math:`(T - 1) / 2 - t`, and 0 for the blank.
 
     Args:
         frame_lengths: ``(B,)`` int64, T of every row.

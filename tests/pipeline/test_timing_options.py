@@ -46,7 +46,7 @@ def test_times_are_the_decoders_where_the_aligner_fails(caplog: pytest.LogCaptur
 
 
 def test_scores_are_of_the_timing_head() -> None:
-    model, samples = timed_by_the_decoder(), noise(1.0)
+    model, samples = timed_by_the_decoder().eval(), noise(1.0)
     text = model.tokenizer.encode("so it is")
     with torch.inference_mode():
         ottc = model(torch.from_numpy(samples)[None], torch.tensor([16_000]))["ottc"]
