@@ -52,11 +52,11 @@ def find_recordings(paths: Sequence[Path]) -> list[Recording]:
         for folder in outer
         for path in _audio_in(folder, frozenset({folder.resolve()}))
     ]
-    places = {place(recording.path) for recording in found}
+    known = {absolute(recording.path) for recording in found}
     for path in paths:
-        if not path.is_dir() and place(path) not in places:
+        if not path.is_dir() and absolute(path) not in known:
             found.append(Recording(path, readable(path.stem)))
-            places.add(place(path))
+            known.add(absolute(path))
     if not found:
         raise FileNotFoundError(
             f"No audio ({', '.join(sorted(AUDIO_SUFFIXES | DECODED_SUFFIXES))}) in {', '.join(map(str, paths))}."
@@ -89,7 +89,7 @@ def readable(text: Path | str) -> str:
 
 def ids_of(found: Sequence[Path]) -> list[str]:
     """Return file stems, with as many parent folders as needed to make equal ones different, ignoring case."""
-    paths = [place(p) for p in found]
+    paths = [absolute(p) for p in found]
     twins = Counter((p.parent, p.stem.casefold()) for p in paths)
     names = stems = [readable(p.name if twins[p.parent, p.stem.casefold()] > 1 else p.stem) for p in paths]
     for depth in range(1, max(len(p.parts) for p in paths) + 1):
@@ -109,7 +109,7 @@ def _longer(path: Path, stem: str, depth: int) -> str:
     return "_".join((*parents[-depth:], stem)) if depth <= len(parents) else str(path)
 
 
-def place(path: Path) -> Path:
+def absolute(path: Path) -> Path:
     """Return the path from the root with its folders resolved; a link to a file keeps its own name."""
     return path.parent.resolve() / path.name
 
@@ -143,7 +143,7 @@ def find_transcript(audio: Path, folder: Path | None) -> TranscriptFile:
         folders = [audio.parent]
     else:
         # in subfolders like those of the audio, the longest common path first, or in the folder itself
-        parents = place(audio).parent.parts[1:]
+        parents = absolute(audio).parent.parts[1:]
         folders = [folder.joinpath(*parents[start:]) for start in range(len(parents) + 1)]
     for one in folders:
         if path := sibling(one, audio.stem):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from isotone.batch.inputs import Recording, place, readable
+from isotone.batch.inputs import Recording, absolute, readable
 from isotone.batch.ledger import Entry, Ledger, State
 from isotone.batch.options import Target
 from isotone.batch.work import Work, explain
@@ -98,7 +98,7 @@ class Planner:
                 plan.failed.append(self._entry(recording, twins, explain(error, recording.path)))
         digests = dict(self.ledger.digests({p for files in sources.values() for p in files.values()}))
         # both a link's own path and its target are inputs
-        own = {x for files in sources.values() for p in files.values() for x in (place(p), p.resolve())}
+        own = {x for files in sources.values() for p in files.values() for x in (absolute(p), p.resolve())}
         for recording, files in sources.items():
             found = {role: digests[path] for role, path in files.items()}
             entry = replace(self._entry(recording), audio=found["audio"], key=self.key(found))
@@ -139,7 +139,7 @@ class Planner:
         path = self.ledger.folder / name
         if state is State.ABSENT:
             return ""
-        if place(path) in inputs:
+        if absolute(path) in inputs:
             return _INPUT
         if self.target.overwrite:
             return ""
@@ -170,8 +170,8 @@ class Planner:
 
     def _entry(self, recording: Recording, twins: Sequence[Path] = (), error: str = "") -> Entry:
         # recordings of the same name need an entry each
-        id = f"{recording.id}{recording.path.suffix} {place(recording.path)}" if twins else recording.id
-        file, source = readable(recording.path), readable(place(recording.path))
+        id = f"{recording.id}{recording.path.suffix} {absolute(recording.path)}" if twins else recording.id
+        file, source = readable(recording.path), readable(absolute(recording.path))
         return Entry(readable(id), file, source, self.work.command, error=error)
 
 
