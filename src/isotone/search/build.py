@@ -197,7 +197,7 @@ class _Builder:
         if readable(path) != str(path):
             raise ValueError("its name is not Unicode; rename it.")
         where, known = _absolute(path), self.before.get(_absolute(path))
-        if where in self.new.places:
+        if where in self.new.known:
             return
         now = stamp(path)
         if known is not None and known.recording.stamp == now:
