@@ -1,15 +1,20 @@
-"""What several tests share: a miniature of TIMIT, small recipes on it, and runs in this process."""
+"""Fixtures of many tests: a miniature of TIMIT, small recipes on it, training in this process, and registration."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
 from hypothesis import settings
+
+from isotone.registry import Registry
+from tests.registering import registered
 
 # The same cases at every run where changes are judged; new ones everywhere else.
 settings.register_profile("ci", derandomize=True)
@@ -62,23 +67,23 @@ def speak(folder: Path, stem: str, words: Sequence[str], rng: np.random.Generato
         spans += [(phone, word) for phone in WORDS[word].split()]
     spans.append(("h#", ""))
     samples: list[np.ndarray] = []
-    place, phones, spoken = 0, "", []
+    end, phones, spoken = 0, "", []
     for phone, word in spans:
         size = int(rng.integers(600, 1400))
         tone = 0.3 * np.sin(2 * np.pi * TONES[phone] * np.arange(size) / 16_000)
         samples.append(tone + rng.normal(0, 0.01, size))
-        phones += f"{place} {place + size} {phone}\n"
-        spoken.append((place, place + size, word))
-        place += size
+        phones += f"{end} {end + size} {phone}\n"
+        spoken.append((end, end + size, word))
+        end += size
     lines, sizes = "", iter([len(WORDS[w].split()) for w in words])
-    at = 1
+    first = 1  # phone 0 is the leading silence
     for word, size in zip(words, sizes):
-        lines += f"{spoken[at][0]} {spoken[at + size - 1][1]} {word}\n"
-        at += size
+        lines += f"{spoken[first][0]} {spoken[first + size - 1][1]} {word}\n"
+        first += size
     soundfile.write(folder / f"{stem}.WAV", np.concatenate(samples), 16_000, subtype="PCM_16")
     (folder / f"{stem}.PHN").write_text(phones)
     (folder / f"{stem}.WRD").write_text(lines)
-    (folder / f"{stem}.TXT").write_text(f"0 {place} {' '.join(words)}\n")
+    (folder / f"{stem}.TXT").write_text(f"0 {end} {' '.join(words)}\n")
 
 
 @pytest.fixture(scope="session")
@@ -125,3 +130,10 @@ def train() -> Callable[..., Path]:
             AcceleratorState._reset_state(reset_partial_state=True)
 
     return go
+
+
+@pytest.fixture
+def register() -> Iterator[Callable[[Registry[Any], str, Any], None]]:
+    """Register plugins for one test: ``register(losses, "mine", Mine)``."""
+    with ExitStack() as stack:
+        yield lambda registry, name, plugin: stack.enter_context(registered(registry, name, plugin))

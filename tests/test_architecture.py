@@ -91,6 +91,22 @@ def test_the_drawing_is_of_the_code(tmp_path: Path) -> None:
     assert labels((tmp_path / "now.svg").read_text()) == labels(drawn)
 
 
+def test_the_walks_are_of_the_code() -> None:
+    """Every ``file.py:name`` and ``file.py`` of ARCHITECTURE.md is there."""
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    found = re.findall(r"`([\w/]+\.py)(?::([\w.]+))?`", text)
+    assert len(found) > 20
+    for file, name in found:
+        paths = [
+            p
+            for p in (ROOT / file, ROOT / "src/isotone" / file, ROOT / "plugins/isotone_ottc" / file)
+            if p.is_file()
+        ]
+        assert paths, file
+        for part in name.split(".") if name else ():
+            assert re.search(rf"(def|class) {part}\b", paths[0].read_text()), f"{file}:{name}"
+
+
 def test_a_circle_is_seen() -> None:
     assert architecture.circles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c"]
     with pytest.raises(ValueError, match="in circles: a, b"):

@@ -29,7 +29,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz'"
 
 
 def save_character_model(folder: Path, guide: str = "") -> Path:
-    """A model of characters with a CTC head for the text and an OTTC head for the times, perhaps with a guide."""
+    """Save a model of characters with a CTC head for the text, an OTTC head for the times, and perhaps a guide."""
     torch.manual_seed(0)
     heads = {"ctc": {"name": "ctc"}, "ottc": {"name": "ottc", "reads": "features", "layers": 1, "width": 8}}
     guided = {"guide": guide, "guide_aligner": {"name": "ctc"}} if guide else {}
@@ -40,7 +40,7 @@ def save_character_model(folder: Path, guide: str = "") -> Path:
 
 
 def save_phone_model(folder: Path) -> Path:
-    """A model of phones without a pronouncer: texts are phones."""
+    """Save a model of phones without a pronouncer: texts are phones."""
     torch.manual_seed(1)
     reading = DecodingConfig("ctc", {"name": "ctc-greedy"}, "ctc", {"name": "ctc"})
     tokenizer = PhoneTokenizer(PHONES, None, "sil")
@@ -76,7 +76,7 @@ def save_transformers_model(
     )  # fmt: skip
     model = Wav2Vec2ForCTC(settings)
     with torch.no_grad():
-        model.lm_head.weight.mul_(50.0)  # so that it says more than one label
+        model.lm_head.weight.mul_(50.0)  # so that it gives more than one label
     model.save_pretrained(folder)
     Wav2Vec2FeatureExtractor().save_pretrained(folder)
     if tokenizer is None:
@@ -90,7 +90,7 @@ def save_transformers_model(
 def save_noise(
     path: Path, seconds: float = 1.5, *, rate: int = 16_000, text: str | None = None, seed: int = 0
 ) -> Path:
-    """A file of noise, and its transcript beside it where one is given."""
+    """Write a file of noise, and a transcript beside it if one is given."""
     path.parent.mkdir(parents=True, exist_ok=True)
     soundfile.write(path, np.random.default_rng(seed).normal(0, 0.1, round(seconds * rate)), rate)
     if text is not None:
@@ -114,19 +114,19 @@ def isotone(*arguments: str | Path, code: int | None = 0) -> Result:
 
 
 def error_of(*arguments: str | Path, code: int = 2) -> str:
-    """What a command that fails says: one line on standard error, and nothing of a traceback."""
-    said = isotone(*arguments, code=code).stderr
-    assert "Traceback" not in said
-    lines = [line for line in said.splitlines() if line.startswith("error: ")]
-    assert len(lines) == 1, said
+    """Return the message of a command that fails: one line on standard error, without a traceback."""
+    output = isotone(*arguments, code=code).stderr
+    assert "Traceback" not in output
+    lines = [line for line in output.splitlines() if line.startswith("error: ")]
+    assert len(lines) == 1, output
     return lines[0].removeprefix("error: ")
 
 
 def lines_of(path: Path) -> Sequence[dict[str, str]]:
-    """The rows of a JSON-lines file."""
+    """Read the rows of a JSON-lines file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def names_in(out: Path) -> list[str]:
-    """The files of an output folder, by name, but for the ledger."""
+    """List the names of the files of an output folder, except the ledger."""
     return sorted(p.name for p in out.iterdir() if p.name != NAME)

@@ -1,1 +1,1 @@
-"""Consistency of a model with itself: two views of an utterance, one answer (CR-CTC, CROTTC)."""
+"""Consistency of a model's outputs for two views of an utterance (CR-CTC, CROTTC)."""

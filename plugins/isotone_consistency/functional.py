@@ -1,4 +1,4 @@
-"""The maths of consistency: how far two distributions are apart, each held fixed to teach the other."""
+"""The maths of consistency: the divergence of two distributions, each in turn the fixed target of the other."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from torch.nn import functional as F
 
 
 def mutual_divergence(log_p: Tensor, log_q: Tensor) -> Tensor:
-    r"""Half the sum of both Kullback-Leibler divergences, without gradient in the distribution that is the target:
+    r"""Compute half the sum of both Kullback-Leibler divergences, without gradient in the target of each:
 
     .. math:: \tfrac12 \left( D(\mathrm{sg}(q) \,\|\, p) + D(\mathrm{sg}(p) \,\|\, q) \right)
 
-    Its value is symmetric in p and q, at least 0, and 0 where they are equal; its gradient in the logits of p is
-    (p - q) / 2, bounded wherever they are.
+    The value is symmetric in p and q, at least 0, and 0 where they are equal. The gradient in the logits of p is
+    (p - q) / 2, which is bounded.
 
     Args:
         log_p: ``(..., V)`` finite log-probabilities.

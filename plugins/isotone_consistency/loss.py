@@ -14,20 +14,20 @@ from isotone_consistency.functional import mutual_divergence
 
 
 class ConsistencyLoss(Loss):
-    r"""Consistency regularisation: what a head says of two views of an utterance is to be the same.
+    r"""Consistency regularisation: the divergence between a head's outputs for two views of an utterance.
 
     .. math:: L_{CR} = \tfrac12 \sum_t D(\mathrm{sg}(z^b_t) \| z^a_t) + D(\mathrm{sg}(z^a_t) \| z^b_t)
 
-    over the valid frames, divided as ``normalize`` says. The paper's CR-CTC is the mean of the CTC losses of both views
-    plus 0.2 times that sum; the objective takes the mean, and its term of this loss has the weight. Beside a loss that
-    is divided by tokens, as ``ctc`` is, the paper's weight is 0.2 with ``"tokens"``; with ``"frames"`` it is 0.2 times
-    the frames a token. Beside ``ottc``, which counts nats a frame, ``"frames"`` is the like.
+    over the valid frames, divided according to ``normalize``. The paper's CR-CTC is the mean of the CTC losses of both
+    views plus 0.2 times that sum. The objective takes the mean; this loss is another term, with the weight. Beside a
+    loss per token, such as ``ctc``, the paper's weight is 0.2 with ``"tokens"``; with ``"frames"`` it is 0.2 times the
+    number of frames per token. Beside ``ottc``, a loss per frame, use ``"frames"``.
 
     Args:
         normalize: Divide the sum over an utterance's frames by their number (``"frames"``), by that of its
             ``"tokens"``, or by nothing (``"none"``).
-        ot_weights: Weight of the same divergence between the OT weights alpha of both views, each a distribution over
-            the frames of the utterance: nats an utterance, whatever ``normalize`` is. For heads that have such weights.
+        ot_weights: Weight of the same divergence between the OT weights alpha of both views, for heads with OT weights.
+            Each is a distribution over the frames of the utterance: nats per utterance, whatever ``normalize`` is.
 
     Raises:
         ValueError: an option outside its range.
@@ -51,20 +51,20 @@ class ConsistencyLoss(Loss):
         self.ot_weights = ot_weights
 
     def forward(self, emissions: Emissions, targets: Targets) -> Tensor:
-        """The divergence of each utterance.
+        """Compute the divergence of each utterance.
 
         Args:
             emissions: Logits ``(2 B, T, V)``, one view after the other.
-            targets: Of 2 B rows; their lengths alone are read, and only to divide by them.
+            targets: 2 B rows, of which only the lengths are read, to divide by them.
 
         Returns:
-            ``(B,)`` nats (a frame, a token or an utterance), float32 at least.
+            ``(B,)`` nats (per frame, token or utterance), float32 at least.
 
         Raises:
             ValueError: an odd number of rows, or ``ot_weights`` for a head without OT weights.
         """
         frames, _ = self.split_views(emissions.lengths)
-        # NaN in the padding would come back through the gradient of the normalisation
+        # NaN in the padding would reach the gradient through the normalisation
         read = replace(emissions, logits=mask_rows(emissions.logits, emissions.lengths))
         loss = mutual_divergence(*self.split_views(read.log_probs())).sum(1)
         if self.normalize != "none":
@@ -76,7 +76,7 @@ class ConsistencyLoss(Loss):
 
 
 def _log_weights(emissions: Emissions) -> Tensor:
-    """Logarithms of the OT weights ``(2 B, T)``, and 0, which adds nothing, beyond the lengths."""
+    """Return the logarithms of the OT weights ``(2 B, T)``; beyond the lengths 0, which adds nothing."""
     logits = emissions.weight_logits
     if logits is None:
         raise ValueError(

@@ -17,11 +17,10 @@ class CTCViterbi(Aligner):
     """The best CTC path, by isotone's own compiled Viterbi.
 
     Args:
-        blanks: What becomes of blank frames between tokens: ``"leave"`` (tokens keep only the frames that
-            they won, which for CTC are few), ``"previous"`` or ``"split"``; see
-            :func:`isotone.kernels.paths.fill_blanks`.
-        edges: Unless blanks are left: whether blanks before the first and after the last token go to that
-            token (``"fill"``) or stay blank (``"leave"``).
+        blanks: Rule for blank frames between tokens: ``"leave"`` (tokens have only the frames of their labels, with
+            CTC few), ``"previous"`` or ``"split"``; see :func:`isotone.kernels.paths.fill_blanks`.
+        edges: Rule for blanks before the first and after the last token, unless blanks are left: ``"fill"`` gives them
+            to that token, ``"leave"`` keeps them blank.
     """
 
     skips_optional = True
@@ -39,7 +38,8 @@ class CTCViterbi(Aligner):
             targets: Labels ``(B, U)`` without blanks; those that are optional may be left out.
 
         Returns:
-            Frames to tokens, mass 1; ``score`` is the path's log-probability in nats, blanks included.
+            A coupling of frames and tokens, mass 1 per frame. ``score`` is the path's log-probability in nats, blanks
+            included.
 
         Raises:
             AlignmentError: a row has too few frames or is not finite; the message names it.
@@ -91,8 +91,8 @@ class TorchaudioViterbi(Aligner):
 
 
 def _forced_align(log_probs: Tensor, labels: Tensor, blank: int) -> tuple[Tensor, Tensor]:
-    """Labels ``(T,)`` and log-probability of the best path of one utterance ``(T, V)``."""
-    if len(labels) == 0:  # torchaudio refuses
+    """Return labels ``(T,)`` and log-probability of the best path of one utterance ``(T, V)``."""
+    if len(labels) == 0:  # torchaudio raises
         return labels.new_full((len(log_probs),), blank), log_probs[:, blank].sum()
     from torchaudio.functional import forced_align  # slow to import, and only this aligner needs it
 

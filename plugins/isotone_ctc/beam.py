@@ -1,4 +1,4 @@
-"""CTC beam search: the likeliest label sequence, where greedy decoding takes that of the likeliest path."""
+"""CTC beam search for the most likely label sequence; greedy decoding has that of the most likely path."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Hypothesis(NamedTuple):
 
     Attributes:
         labels: Label numbers, without blanks.
-        score: Nats: log-probability, and with a language model its weighted share.
+        score: Log-probability in nats, with the language model's weighted part if there is one.
     """
 
     labels: tuple[int, ...]
@@ -30,20 +30,21 @@ class Hypothesis(NamedTuple):
 
 
 class BeamCTC(Decoder):
-    """Prefix beam search, with an n-gram language model if there is one; times by the Viterbi path of the result.
+    """Prefix beam search, with an optional n-gram language model; times come from the Viterbi path of the result.
 
     Without a language model see :func:`isotone.kernels.beam.prefix_beam_search`, with one
     :class:`isotone_ctc.language_model.LanguageModelSearch`.
 
     Args:
-        beam: Hypotheses kept after every frame. Words want more of them than tokens: 64 or so.
-        prune: Nats by which a label may score less than its frame's best to make new hypotheses, and with a language
-            model a hypothesis less than the best. Default: 12, with a language model of tokens 5.
+        beam: Hypotheses kept after every frame. A language model of words needs more than one of tokens: about 64.
+        prune: Nats. Labels that score lower than their frame's best by more than this make no new hypotheses; with a
+            language model, hypotheses so far below the best are dropped. Default: 12, or 5 for a
+            language model of tokens.
         model: ARPA file or KenLM binary. Default: no language model.
         alpha: Weight of the language model.
-        beta: Nats that every unit of the language model adds: insertion bonus.
-        unit: Whether the language model is one of ``"tokens"`` or of ``"words"``. Default: of words where the
-            vocabulary has a word delimiter.
+        beta: Insertion bonus, nats per unit of the language model.
+        unit: Unit of the language model, ``"tokens"`` or ``"words"``. Default: words if the vocabulary has a word
+            delimiter.
         words: File of the words that can be recognised, for a binary model of words.
         blanks: As in :class:`isotone_ctc.align.CTCViterbi`.
         edges: As in :class:`isotone_ctc.align.CTCViterbi`.
@@ -81,7 +82,7 @@ class BeamCTC(Decoder):
         self._search: LanguageModelSearch | None = None
 
     def use_tokenizer(self, tokenizer: Tokenizer) -> None:
-        """Tell the decoder what the labels are: a language model knows them by name.
+        """Set the tokenizer, whose labels a language model knows by name.
 
         Raises:
             MissingLibrary: there is a language model, and flashlight-text is not installed.
@@ -101,12 +102,12 @@ class BeamCTC(Decoder):
             emissions: Logits ``(B, T, V)``, on any device.
 
         Returns:
-            The tokens, and frames to tokens with mass 1; ``score`` is the log-probability in nats of their best
-            path, as the aligner ``ctc`` gives it.
+            The tokens, and a coupling of frames and tokens with mass 1 per frame. ``score`` is the log-probability in
+            nats of their best path, as from the aligner ``ctc``.
 
         Raises:
             AlignmentError: a row is not finite; the message names it.
-            ValueError: a language model, and :meth:`use_tokenizer` was not called.
+            ValueError: :meth:`use_tokenizer` was not called, and there is a language model.
         """
         best = [list(found[0].labels) for found in self.nbest(emissions, 1)]
         targets = Targets.from_lists(best).to(emissions.logits.device)
@@ -114,7 +115,7 @@ class BeamCTC(Decoder):
 
     @torch.no_grad()
     def nbest(self, emissions: Emissions, count: int) -> list[list[Hypothesis]]:
-        """The best hypotheses of every row, the best first, at most ``count`` of them; raises as :meth:`__call__`."""
+        """Return at most ``count`` hypotheses per row, the best first; errors as in :meth:`__call__`."""
         log_probs = emissions.log_probs().cpu().numpy()
         lengths = emissions.lengths.cpu().numpy()
         if self.model is None:

@@ -9,13 +9,13 @@ from isotone_ctc.functional import collapse
 
 
 class GreedyCTC(Decoder):
-    """The most likely label of every frame, repeats merged and blanks removed.
+    """The most likely label of every frame; repeats are merged and blanks removed.
 
     Args:
-        blanks: What becomes of blank frames between tokens: ``"leave"``, ``"previous"`` or ``"split"``; see
+        blanks: Rule for blank frames between tokens: ``"leave"``, ``"previous"`` or ``"split"``; see
             :func:`isotone.kernels.paths.fill_blanks`.
-        edges: Unless blanks are left: whether blanks before the first and after the last token go to that
-            token (``"fill"``) or stay blank (``"leave"``).
+        edges: Rule for blanks before the first and after the last token, unless blanks are left: ``"fill"`` gives them
+            to that token, ``"leave"`` keeps them blank.
     """
 
     def __init__(self, *, blanks: BlankRule = "leave", edges: EdgeRule = "fill") -> None:
@@ -30,8 +30,8 @@ class GreedyCTC(Decoder):
             emissions: Logits ``(B, T, V)``.
 
         Returns:
-            The tokens, and frames to tokens with mass 1; ``score`` is the log-probability in nats of the path
-            of most likely labels.
+            The tokens, and a coupling of frames and tokens with mass 1 per frame. ``score`` is the log-probability in
+            nats of the path of most likely labels.
         """
         best, frame_labels = emissions.log_probs().detach().max(-1)
         labels, counts, paths = collapse(frame_labels, emissions.lengths, emissions.blank)

@@ -10,16 +10,16 @@ from isotone.types import Emissions, Frames, length_mask
 
 
 class CTCHead(Head):
-    """One linear layer over dropout. Its state is that of ``lm_head`` in transformers' ``Wav2Vec2ForCTC``.
+    """Dropout and a linear layer, with the state of ``lm_head`` in transformers' ``Wav2Vec2ForCTC``.
 
     Args:
-        input_size: Features D of the frames.
-        vocab_size: Labels V, the blank among them.
+        input_size: D of the frames.
+        vocab_size: V, blank included.
         blank: Label number of the blank.
-        reads: What it reads: ``"features"``, ``"last"`` or a layer number.
+        reads: ``"features"``, ``"last"`` or a layer number.
         dropout: Share of the features dropped in training.
-        track_prior: Keep a running mean of the label posteriors in training, which the loss can divide by
-            (``prior``). It is one more entry of the state.
+        track_prior: Keep a running mean of the label posteriors in training; the loss can divide by it (``prior``). It
+            is one more entry of the state.
     """
 
     def __init__(

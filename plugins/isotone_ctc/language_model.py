@@ -14,12 +14,13 @@ from isotone.text.ngram import arpa_words
 from isotone.text.normalize import TextError
 from isotone.text.tokenizer import Tokenizer
 
-#: What the language model is a model of.
+#: Unit of the language model.
 ModelUnit = Literal["tokens", "words"]
 
-# Log-probability of what cannot be: flashlight adds scores up and compares them, which infinities do not survive.
+# Log-probability of impossible labels: flashlight adds and compares scores, which fails with infinities.
 _NEVER = -1e5
-# Of tokens, wider searches found nothing better and took ten times as long; a word tells late what it costs.
+# With tokens, wider searches found nothing better and took ten times as long. The cost of a word is known only at its
+# end, so words need a wider one.
 _PRUNE: dict[ModelUnit, float] = {"tokens": 5.0, "words": 12.0}
 _PER_LOG10 = math.log(10.0)
 
@@ -29,7 +30,7 @@ class MissingLibrary(ImportError):
 
 
 class LanguageModelSearch:
-    r"""The label sequences y of the highest score under the emissions and an n-gram model together.
+    r"""A search for the label sequences y with the highest score under the emissions and an n-gram model together.
 
     .. math:: \log p(y | x) + \alpha \log p_{LM}(y) + \beta |y|_{LM}
 
@@ -40,19 +41,19 @@ class LanguageModelSearch:
         tokenizer: Names of the labels, and the spelling of words.
         model: ARPA file, or KenLM binary.
         alpha: Weight of the language model.
-        beta: Nats that every unit adds.
+        beta: Insertion bonus, nats per unit.
         beam: Hypotheses kept after every frame.
-        prune: Nats by which a hypothesis may score less than the best, and a label less than its frame's best.
-            Default: 5 for a model of tokens, 12 for one of words.
-        unit: Whether the model is one of tokens, any sequence of which can be recognised, or one of words, where
-            nothing but its words can. Default: of words where the vocabulary has a word delimiter.
+        prune: Nats. Hypotheses that score lower than the best by more than this are dropped, and so are labels that
+            score lower than their frame's best. Default: 5 for a model of tokens, 12 for one of words.
+        unit: ``"tokens"``: any sequence of tokens can be recognised. ``"words"``: only the model's words can. Default:
+            words if the vocabulary has a word delimiter.
         words: File of the words that can be recognised, separated by white space. Default: all of the ARPA file.
 
     Raises:
         MissingLibrary: flashlight-text is not installed.
-        FileNotFoundError: no such file.
+        FileNotFoundError: there is no such file.
         ValueError: a model of words for a vocabulary without delimiter, a binary one without ``words``, none of the
-            words can be spelt, a model of words where one of tokens is asked for, or the file is no language model.
+            words can be spelt, a model of words in place of one of tokens, or a file that is no language model.
     """
 
     def __init__(
@@ -87,11 +88,11 @@ class LanguageModelSearch:
             self._search = self._of_tokens(tokenizer.labels, Path(model), alpha * _PER_LOG10, beta)
 
     def __call__(self, log_probs: np.ndarray, count: int) -> list[tuple[tuple[int, ...], float]]:
-        """The best label sequences of one utterance and their scores in nats, the best first.
+        """Search the best label sequences of one utterance; return them with scores in nats, the best first.
 
         Args:
             log_probs: ``(T, V)`` nats.
-            count: Number wanted; there may be fewer.
+            count: Most sequences to return.
 
         Raises:
             ValueError: the tokenizer has another number of labels.
@@ -102,9 +103,10 @@ class LanguageModelSearch:
         scores = np.full((frames + (self.unit == "words"), vocab), _NEVER, np.float32)
         np.maximum(log_probs, _NEVER, out=scores[:frames])
         if self.unit == "words":
-            # a last frame for the delimiter, which ends the last word, or for a blank where it is there already
+            # an extra frame for the delimiter that ends the last word, or for a blank if the delimiter is there already
             scores[frames, self.blank] = scores[frames, self.delimiter] = 0.0
         kept = (log_probs >= log_probs.max(1, keepdims=True) - self.prune).sum(1).max(initial=0)
+        # flashlight wants a number of labels per frame: that of the frame with most labels above the threshold
         decoder = self._search(int(max(kept, 2)))
         found: dict[tuple[int, ...], float] = {}
         for result in decoder.decode(scores.ctypes.data, *scores.shape):
@@ -171,10 +173,10 @@ class LanguageModelSearch:
 
 
 def _check_units(model: Path, labels: Sequence[str]) -> None:
-    """A model of words knows no labels: it would say the same of every sequence."""
+    """Raise ValueError if a language model does not know the labels: it would score all sequences alike."""
     try:
         words = arpa_words(model)
-    except ValueError:  # a binary model does not tell its words
+    except ValueError:  # a binary model has no list of its words
         return
     known = len(set(words) & set(labels))
     if 2 * known < len(words):
@@ -195,7 +197,7 @@ def _library(module: str) -> Any:
 
 
 def _with_bonus(base: Any, language: Any, weight: float, bonus: float) -> Any:
-    """A language model times a weight, and a bonus for every token: flashlight has none but for words."""
+    """Weigh a language model and add a bonus per token; flashlight itself has a bonus for words only."""
 
     class Bonus(base):
         def start(self, with_nothing: bool) -> Any:
@@ -213,7 +215,7 @@ def _with_bonus(base: Any, language: Any, weight: float, bonus: float) -> Any:
 
 
 def _spellings(tokenizer: Tokenizer, words: Sequence[str]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The words whose every character is among the labels, and their labels."""
+    """Iterate over the words that can be spelt with the labels, and their labels."""
     for word in dict.fromkeys(words):
         try:
             transcript = tokenizer.encode(word)
@@ -224,7 +226,7 @@ def _spellings(tokenizer: Tokenizer, words: Sequence[str]) -> Iterator[tuple[str
 
 
 def _collapsed(path: Sequence[int], blank: int) -> Iterator[int]:
-    """The labels of a path: repeats merged, blanks removed."""
+    """Iterate over the labels of a path, repeats merged and blanks removed."""
     before = blank
     for label in path:
         if label not in (before, blank):

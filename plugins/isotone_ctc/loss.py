@@ -17,25 +17,24 @@ from isotone_ctc.functional import ctc, delay_bonus
 class CTCLoss(Loss):
     r"""CTC: minus the log-probability of the targets, summed over all alignments.
 
-    Two options work against peaks and lateness, each a factor in every path's probability (the loss may then be
-    negative):
+    Two options reduce peaks and delay. Each is a factor in every path's probability, with which the loss may be
+    negative:
 
-    - ``prior`` a divides posteriors by the labels' priors, :math:`p_t(v) / p(v)^a`, so that the blank is no longer the
+    - ``prior`` a divides posteriors by the label priors, :math:`p_t(v) / p(v)^a`, so that the blank is no longer the
       cheapest label of every frame (Huang et al., "Less peaky and more accurate CTC forced alignment by label
-      priors", ICASSP 2024: a = 0.3). The frames are not normalised again: that would only move the logits.
+      priors", ICASSP 2024: a = 0.3). Frames are not normalised again: that would only shift the logits.
     - ``delay_penalty`` :math:`\lambda` multiplies by :math:`e^{\lambda ((T - 1) / 2 - t)}` in every frame t that
-      carries a token (Yao et al., "Delay-penalized CTC implemented based on finite state transducer", 2023, and k2
-      have the factor where a token begins only). So it also lengthens tokens in the first half of an utterance and
-      shortens them in the second; small values, such as 0.001, are meant.
+      carries a token. (Yao et al., "Delay-penalized CTC implemented based on finite state transducer", 2023, and k2
+      have the factor only in the first frame of a token.) So it also lengthens tokens in the first half of an utterance
+      and shortens them in the second. Use small values, such as 0.001.
 
     Args:
-        normalize: Divide the loss of an utterance by its number of ``"tokens"`` or of ``"frames"``, or by
-            nothing (``"none"``).
-        zero_infinity: Give 0 and no gradient where the targets need more frames than there are; infinity
-            otherwise.
-        prior: Power a of the labels' priors (the head must track them).
-        delay_penalty: :math:`\lambda`, nats a frame.
-        skip_optional: Leave out the tokens that need no frames, such as pauses: CTC has its blank for them.
+        normalize: Divide the loss of an utterance by its number of ``"tokens"`` or ``"frames"``, or by nothing
+            (``"none"``).
+        zero_infinity: Give 0 and no gradient, not infinity, where the targets need more frames than there are.
+        prior: Power a of the label priors (the head must track them).
+        delay_penalty: :math:`\lambda`, nats per frame.
+        skip_optional: Leave out optional tokens, such as pauses: the blank takes their frames.
 
     Raises:
         ValueError: an option outside its range.
@@ -64,17 +63,17 @@ class CTCLoss(Loss):
         self.skip_optional = skip_optional
 
     def forward(self, emissions: Emissions, targets: Targets) -> Tensor:
-        """The loss of each utterance.
+        """Compute the loss of each utterance.
 
         Args:
-            emissions: Logits ``(B, T, V)``; their ``blank`` is the blank.
+            emissions: Logits ``(B, T, V)``.
             targets: Labels ``(B, U)`` without blanks.
 
         Returns:
-            ``(B,)`` nats (a token, a frame or an utterance), float32 at least.
+            ``(B,)`` nats (per token, frame or utterance), float32 at least.
 
         Raises:
-            ValueError: a prior is asked for, of a head that keeps none.
+            ValueError: ``prior`` is above 0, and the head tracks no priors.
         """
         logits, log_norm = self._weighted(emissions)
         if self.skip_optional:
@@ -89,12 +88,12 @@ class CTCLoss(Loss):
         return loss / lengths.clamp(min=1)
 
     def _weighted(self, emissions: Emissions) -> tuple[Tensor, Tensor | None]:
-        """The logits with what is added to them, and their logarithmic norm before that where anything is."""
+        """Return the logits with priors and delay penalty, and their log-sum-exp without these (None: none added)."""
         if not (self.prior or self.delay_penalty):
             return emissions.logits, None
         before = mask_rows(emissions.logits, emissions.lengths)
         before = before.to(torch.promote_types(before.dtype, torch.float32))
-        # norms are subtracted from each other: they would round as the scores do
+        # the loss subtracts norms from each other: large scores would cancel and lose digits
         before = before - before.detach().amax(-1, keepdim=True)
         logits = replace(emissions, logits=before).without_prior(self.prior).logits
         if self.delay_penalty:
@@ -106,7 +105,7 @@ class CTCLoss(Loss):
 
 
 class SinglePathLoss(Loss):
-    """Cross-entropy of one fixed alignment: the path that a teacher found.
+    """Cross-entropy along one fixed alignment, such as a teacher's path.
 
     The loss of an utterance is the weighted mean over its frames of ``-log p_t(y_t)``, where y_t is the label
     of the token that ``targets.paths`` gives frame t, or the blank.
@@ -122,11 +121,11 @@ class SinglePathLoss(Loss):
         self.blank_weight = blank_weight
 
     def forward(self, emissions: Emissions, targets: Targets) -> Tensor:
-        """The loss of each utterance.
+        """Compute the loss of each utterance.
 
         Args:
             emissions: Logits ``(B, T, V)``.
-            targets: With paths; frames past their end (rows that the teacher could not align) are left out.
+            targets: Labels with paths. Frames past a path's end are left out: all of a row without an alignment.
 
         Returns:
             ``(B,)`` nats per frame, float32 at least.

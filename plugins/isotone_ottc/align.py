@@ -1,4 +1,4 @@
-"""Forced alignment: by the transport of the OT weights, and by Viterbi without blanks."""
+"""Forced alignment: transport of the OT weights, and Viterbi without blanks."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from isotone_ottc.weights import (
 
 
 class Transport(Aligner):
-    """The coupling of the OT weights with label weights: the one soft alignment that OTTC is trained with.
+    """The coupling of OT weights with label weights: the soft alignment that OTTC is trained with.
 
     Args:
         beta: The label weights: ``"uniform"``, ``"durations"`` (from ``targets.durations``) or ``"self"``
-            (the frames of each label in the emissions' own best alignment without blanks). Best as in
+            (the frames of each label in the emissions' own best alignment without blanks). Use the one of the
             training.
         smoothing: Frames given to every label beyond its own, for ``"durations"`` and ``"self"``.
-        min_alpha: Frames whose OT weight is below so many times the uniform 1 / n carry nothing.
-        states: Ordered states of every label, as the head has them; a label is its states together.
+        min_alpha: Frames with an OT weight below ``min_alpha / n`` carry nothing.
+        states: Number of ordered states per label, as in the head; the scores of a label's states are added up.
 
     Raises:
         ValueError: an option outside its range.
@@ -68,16 +68,16 @@ class Transport(Aligner):
         """Align.
 
         Args:
-            emissions: Logits ``(B, T, V)``; uniform OT weights where it has none.
+            emissions: Logits ``(B, T, V)``; emissions without OT weights have uniform ones.
             targets: Labels ``(B, U)`` without blanks.
 
         Returns:
-            Frames to tokens, soft; the mass of blanks inserted between repeats, and of frames below
-            ``min_alpha``, is set to 0, so that a row sums to at most 1. ``score`` is minus the OTTC loss,
-            nats a unit of mass.
+            A soft coupling of frames and tokens. The mass of blanks inserted between repeats and of frames below
+            ``min_alpha`` is set to 0, so that a row sums to at most 1. ``score`` is minus the OTTC loss, nats per
+            unit of mass.
 
         Raises:
-            AlignmentError: a row has fewer frames than tokens and blanks between repeats; or is not finite.
+            AlignmentError: a row has fewer frames than tokens and blanks between repeats, or is not finite.
         """
         emissions = merge_states(emissions, self.states)
         frames = emissions.lengths
@@ -96,7 +96,7 @@ class Transport(Aligner):
         if alpha.shape[1]:
             light = alpha * frames[:, None] < self.min_alpha
             kept &= ~light.gather(1, coupling.source)
-        # an inserted blank follows its token: its entries, of mass 0, are filed under it
+        # an inserted blank has origin -1: cummax gives its entries, of mass 0, to the token before it
         token = torch.cummax(origin, 1).values.gather(1, coupling.target).clamp(min=0)
         return replace(
             coupling,
@@ -108,19 +108,18 @@ class Transport(Aligner):
 
 
 class SegmentalViterbi(Aligner):
-    """The best alignment without CTC's blanks: every token takes the frames from its start to the next one's.
+    """The best alignment without CTC's blanks: every token has the frames from its start to that of the next.
 
     Args:
-        silence: Label that may stand before, between and after the tokens, where it scores better; the
-            blank's number makes blanks silence. Default: none, so that the tokens share all frames, but
-            for the blank that may stand between equal neighbours.
-        min_frames: Frames that a token takes at least; with ``states``, each of them that it visits.
+        silence: Label that may stand before, between and after the tokens, where it scores better; it may be the
+            blank. Default: none. Then tokens share all frames, except for a blank between equal neighbours.
+        min_frames: Fewest frames per token; with ``states``, per state that the token visits.
         subframe: Place boundaries between frames too, see :func:`isotone.kernels.paths.subframe_coupling`.
-        prior: Power of the labels' priors that the emissions are divided by (the head must track them).
-        states: Ordered states of every label, as the head has them (:mod:`isotone_ottc.states`). Tokens of fewer
-            frames leave states out, and equal neighbours are told apart by them.
-        guide_cost: Nats a frame that a token costs beyond the frames where ``targets.guide``, if there is one, has its
-            neighbours (:func:`isotone_ottc.guide.near_labels`). 0: no guide is asked for.
+        prior: Power of the label priors that the emissions are divided by (the head must track them).
+        states: Number of ordered states per label, as in the head (:mod:`isotone_ottc.states`). Tokens with fewer
+            frames than states leave states out. Equal neighbours are separated by their states.
+        guide_cost: Nats per frame of a token outside of the frames that ``targets.guide`` allows it, if there is a
+            guide (:func:`isotone_ottc.guide.near_labels`). 0: guides are ignored.
 
     Raises:
         ValueError: an option outside its range.
@@ -153,9 +152,9 @@ class SegmentalViterbi(Aligner):
         self.takes_guide = guide_cost > 0
 
     def holding(self, frames: int) -> SegmentalViterbi:
-        """The same aligner, by which tokens take so many frames at least in all rows that are long enough for it.
+        """Copy the aligner with tokens of at least ``frames`` frames, in rows that are long enough for it.
 
-        With states a token has frames of its own in each, and nothing changes.
+        With ``states`` above 1 the copy aligns as this one: states already give tokens a length.
         """
         held = copy(self)
         held.held_frames = max(self.min_frames, frames if self.states == 1 else 1)
@@ -170,12 +169,12 @@ class SegmentalViterbi(Aligner):
             targets: Labels ``(B, U)`` without blanks.
 
         Returns:
-            Frames to tokens, mass 1 a frame; ``score`` is the path's log-probability in nats, silence included, less
-            what the guide makes it cost. A row without tokens has an empty coupling.
+            A coupling of frames and tokens, mass 1 per frame. ``score`` is the path's log-probability in nats,
+            silence included, minus the guide's cost. A row without tokens has an empty coupling.
 
         Raises:
-            AlignmentError: a row has fewer frames than its tokens need, or is not finite; the message
-            names it. ValueError: there is no such label for silence.
+            AlignmentError: a row has fewer frames than its tokens need, or is not finite; the message names it.
+            ValueError: there is no label of the silence's number.
         """
         labels, blank = targets.labels, emissions.blank
         emissions = emissions.without_prior(self.prior)
@@ -192,35 +191,37 @@ class SegmentalViterbi(Aligner):
         if self.states > 1:
             size = label_count(emissions.logits.shape[2], self.states)
             spelt = spell_states(labels, lengths, origin < 0, self.states, size)
-            labels, lengths, place = spelt.labels, spelt.lengths, spelt.origin.clamp(min=0)
-            optional = ~spelt.core | optional.gather(1, place)
-            origin = torch.where(spelt.origin >= 0, origin.gather(1, place), -1)
+            # from state to label to token: origin of a state is that of its label
+            labels, lengths, position = spelt.labels, spelt.lengths, spelt.origin.clamp(min=0)
+            optional = ~spelt.core | optional.gather(1, position)
+            origin = torch.where(spelt.origin >= 0, origin.gather(1, position), -1)
         required = required_count(lengths, optional, labels.shape[1])
         _check_rows(emissions, required * self.min_frames)
         near = None
         if targets.guide is not None and self.takes_guide:
             near = near_labels(targets.guide, targets.labels.shape[1], origin)
+        # two searches: rows too short for held_frames per token have min_frames
         spoken = targets.lengths > 0
         long = spoken & (required * self.held_frames <= emissions.lengths)
         rows = emissions.log_probs(), labels, emissions.lengths, lengths, optional
         paths, scores = paths_where(spoken & ~long, *rows, self.min_frames, near, self.guide_cost)
         if bool(long.any()):
-            held, their_scores = paths_where(long, *rows, self.held_frames, near, self.guide_cost)
-            paths, scores = torch.where(long[:, None], held, paths), torch.where(long, their_scores, scores)
+            held, held_scores = paths_where(long, *rows, self.held_frames, near, self.guide_cost)
+            paths, scores = torch.where(long[:, None], held, paths), torch.where(long, held_scores, scores)
         # inserted blanks and silences carry no token
         tokens = torch.where(paths >= 0, origin.gather(1, paths.clamp(min=0)), paths)
         if self.states == 1:
             return self._couple(
                 share_repeats(tokens, targets.labels), targets.labels, emissions, targets, scores
             )
-        # boundaries lie between states; those inside tokens vanish
+        # boundaries are placed between states; summing over a token's states removes those inside it
         coupling = self._couple(torch.where(tokens < 0, tokens, paths), labels, emissions, targets, scores)
         return replace(coupling, target=origin.gather(1, coupling.target).clamp(min=0))
 
     def _couple(
         self, paths: Tensor, labels: Tensor, emissions: Emissions, targets: Targets, scores: Tensor
     ) -> Coupling:
-        """The coupling of paths through labels (or states) that have these numbers."""
+        """Couple frames along paths through ``labels``, which are label or state numbers."""
         sizes = emissions.lengths, targets.lengths
         if self.subframe:
             return subframe_coupling(paths, emissions.logits, labels, *sizes, scores)

@@ -13,15 +13,14 @@ from isotone_ottc.states import check_states, merge_states
 
 
 class GreedyOTTC(Decoder):
-    """The most likely label of every frame that has weight, repeats merged and blanks removed.
+    """The most likely label of every frame with enough OT weight; repeats are merged and blanks removed.
 
     Args:
-        min_alpha: Frames whose OT weight is below so many times the uniform 1 / n are left out before
-            repeats are merged.
-        states: Ordered states of every label, as the head has them; a label is its states together.
+        min_alpha: Frames with an OT weight below ``min_alpha / n`` are left out before repeats are merged.
+        states: Number of ordered states per label, as in the head; the scores of a label's states are added up.
 
     Raises:
-        ValueError: ``min_alpha`` outside [0, 1), or no states.
+        ValueError: ``min_alpha`` outside [0, 1), or ``states`` below 1.
     """
 
     def __init__(self, *, min_alpha: float = 0.0, states: int = 1) -> None:
@@ -36,11 +35,11 @@ class GreedyOTTC(Decoder):
         """Decode.
 
         Args:
-            emissions: Logits ``(B, T, V)``; uniform OT weights where it has none.
+            emissions: Logits ``(B, T, V)``; emissions without OT weights have uniform ones.
 
         Returns:
-            The tokens, and frames to tokens with mass 1; ``score`` is the log-probability in nats of the
-            labels of the frames that were not left out.
+            The tokens, and a coupling of frames and tokens with mass 1 per frame. ``score`` is the log-probability in
+            nats of the labels of the remaining frames.
         """
         emissions = merge_states(emissions, self.states)
         best, frame_labels = emissions.log_probs().max(-1)
@@ -53,12 +52,12 @@ class GreedyOTTC(Decoder):
 
 
 class SegmentalDecoder(Decoder):
-    """The best label sequence where every change of label costs something: greedy decoding without flicker.
+    """The best label sequence with a cost per change of label: greedy decoding without flicker.
 
     Args:
-        change_penalty: Nats a change of label, at least 0 (then it is greedy decoding).
-        min_frames: Frames that a segment takes at least.
-        states: Ordered states of every label, as the head has them; a label is its states together.
+        change_penalty: Nats per change of label, at least 0; 0 is greedy decoding.
+        min_frames: Fewest frames per segment.
+        states: Number of ordered states per label, as in the head; the scores of a label's states are added up.
 
     Raises:
         ValueError: an option outside its range.
@@ -83,7 +82,7 @@ class SegmentalDecoder(Decoder):
             emissions: Logits ``(B, T, V)``, on any device.
 
         Returns:
-            The tokens, without blanks, and frames to tokens with mass 1.
+            The tokens, without blanks, and a coupling of frames and tokens with mass 1 per frame.
 
         Raises:
             AlignmentError: a row is not finite; the message names it.

@@ -15,10 +15,9 @@ from isotone_ottc.states import check_states
 class OTTCHead(Head):
     """Label scores, and the OT weight alpha of every frame: one learned alignment.
 
-    The paper's head has no front: logits are dropout and a linear layer, OT weights dropout, a linear
-    layer, GELU and a linear layer, both on the encoder's last hidden states. With ``layers`` it gets a
-    narrow front of its own: a linear layer, GELU and so many convolutions, for reading times where the
-    receptive field is small.
+    The paper's head has no front. Logits are dropout and a linear layer; OT weights are dropout, a linear layer, GELU
+    and a linear layer, both on the encoder's last hidden states. With ``layers`` the head has a front with a small
+    receptive field, for exact times: a linear layer, GELU and ``layers`` convolutions.
 
     Args:
         input_size: D of the frames.
@@ -26,17 +25,17 @@ class OTTCHead(Head):
         blank: Label number of the blank.
         reads: ``"features"``, ``"last"`` or a layer number.
         dropout: Before each of the two outputs, and after the front's linear layer.
-        hidden: Width between the two layers of the OT weights. Default: that of what they read.
+        hidden: Width between the two layers of the OT weights. Default: the width of their input.
         alpha: ``"learned"``, or ``"uniform"`` for the same weight on every frame (no OT weights).
-        detach_after: Share of training from which the OT weights are frozen (the paper: 30 of 40 epochs,
-            0.75): no gradient reaches their layers, or the encoder through them. Default: never.
-        layers: Convolutions of the front; 0 for none.
+        detach_after: Share of training from which the OT weights are frozen (the paper: 30 of 40 epochs, 0.75): no
+            gradient reaches their layers, or the encoder through them. Default: never.
+        layers: Convolutions of the front; 0: no front.
         width: Channels of the front.
-        kernel: Frames that each convolution sees, odd.
-        track_prior: Keep a running mean of the label posteriors in training, which self-estimated label
-            weights and the aligner can divide by (``prior``).
-        dilation: Factor by which the distance of the frames it sees grows from one convolution to the next.
-        states: Ordered states of every label (a phone's onset, middle and end). Then there are ``states * V``
+        kernel: Frames seen by each convolution, odd.
+        track_prior: Keep a running mean of the label posteriors in training; self-estimated label weights and the
+            aligner can divide by it (``prior``).
+        dilation: Factor between the dilations of one convolution and the next.
+        states: Number of ordered states per label (a phone's onset, middle and end). Then there are ``states * V``
             logits, see :mod:`isotone_ottc.states`; the loss, aligner and decoder need the same ``states``.
 
     Raises:
@@ -91,7 +90,7 @@ class OTTCHead(Head):
             )
 
     def forward(self, frames: Frames) -> Emissions:
-        """Logits ``(B, T, states * V)`` and weight logits ``(B, T)``; padding is never read."""
+        """Compute logits ``(B, T, states * V)`` and weight logits ``(B, T)``; padding is never read."""
         mask = length_mask(frames.lengths, frames.values.shape[1])
         values = frames.values.masked_fill(~mask[..., None], 0.0)
         if self.front is not None:

@@ -26,15 +26,15 @@ from isotone_ottc.weights import (
 
 @dataclass(frozen=True)
 class Labels:
-    """Label sequences with the blanks that stand between repeats.
+    """Label sequences with blanks between repeats.
 
     Attributes:
         labels: ``(B, m)`` int64.
         lengths: ``(B,)`` int64.
-        origin: ``(B, m)`` int64, the token that each label was, -1 for blanks.
+        origin: ``(B, m)`` int64, each label's token index, -1 for blanks.
         optional: ``(B, m)`` bool, labels that an alignment may leave out. None: none.
-        pauses: ``(B, m)`` bool, those of them that weigh nothing where they are left out. None: none.
-        weights: ``(B, m)`` frames of each label, where the labels come with them (``beta: path``).
+        pauses: ``(B, m)`` bool, optional labels with no weight where the alignment leaves them out. None: none.
+        weights: ``(B, m)`` frames of each label, if they come from a path (``beta: path``).
     """
 
     labels: Tensor
@@ -46,16 +46,16 @@ class Labels:
 
     @property
     def required(self) -> Tensor:
-        """``(B,)``, labels that an alignment must have."""
+        """Number of labels that an alignment must have, ``(B,)``."""
         return required_count(self.lengths, self.optional, self.labels.shape[1])
 
     def spelt(self, states: int, scores: int, beta: Tensor | None) -> tuple[Labels, Tensor | None]:
-        """Replace every label by its states, among which its weight is divided evenly.
+        """Replace every label by its states, and divide its weight evenly among them.
 
         Args:
             states: S.
             scores: Scores per frame, S V.
-            beta: ``(B, m)`` label weights, or none.
+            beta: ``(B, m)`` label weights; None: not known yet.
         """
         if states == 1:
             return self, beta
@@ -67,7 +67,7 @@ class Labels:
         return labels, None if beta is None else spread_weights(beta, spelt.origin)
 
     def own_weights(self, emissions: Emissions, smoothing: float) -> Tensor:
-        """Weights ``(B, m)`` by the emissions' own best alignment, see :func:`isotone_ottc.weights.own_weights`."""
+        """Compute weights ``(B, m)`` by :func:`isotone_ottc.weights.own_weights`."""
         return own_weights(emissions, self.labels, self.lengths, smoothing, self.optional, self.pauses)
 
 
@@ -75,7 +75,7 @@ class LabelWeights(ABC):
     """One choice of label weights."""
 
     def labels(self, targets: Targets, blank: int) -> Labels:
-        """The label sequences of targets."""
+        """Return the label sequences of targets."""
         labels, lengths, origin = insert_blanks(targets.labels, targets.lengths, blank)
         optional = spread_optional(targets.optional, origin, inserted=False)
         return Labels(labels, lengths, origin, optional, optional)
@@ -87,13 +87,13 @@ class LabelWeights(ABC):
         """Weigh labels.
 
         Returns:
-            Weights ``(B, m)``, None where the emissions' own alignment is to give them; and what is added to the loss
-            ``(B,)``, nats, if anything.
+            Weights ``(B, m)``, None where the loss must use the emissions' own alignment; and a term to add to the
+            loss ``(B,)``, nats, or None.
         """
 
 
 class Uniform(LabelWeights):
-    """1 / m for each of m labels."""
+    """The same weight for each of m labels: 1 / m."""
 
     def __call__(
         self, labels: Labels, emissions: Emissions, targets: Targets, progress: float
@@ -123,15 +123,15 @@ class Durations(LabelWeights):
 
 
 def aligned_frames(targets: Targets) -> Tensor:
-    """Frames ``(B, U)`` of every token in the targets' fixed paths."""
+    """Count the frames of every token in the targets' fixed paths: ``(B, U)``."""
     return path_frames(paths_of(targets, "aligned").tokens, targets.labels.shape[1])
 
 
 class Path(LabelWeights):
-    """The labels, blanks included, that fixed paths spell, each with its frames (the paper's oracle)."""
+    """The labels of fixed paths, blanks included, weighted by their frames (the paper's oracle)."""
 
     def labels(self, targets: Targets, blank: int) -> Labels:
-        """The label sequences of the paths, with their weights."""
+        """Return the label sequences of the paths, with their weights."""
         tokens = paths_of(targets, "path").tokens
         labels, lengths, frames = labels_from_paths(tokens, targets.labels, blank)
         carried = (labels != blank).long()
@@ -166,7 +166,7 @@ class Own(Uniform):
 
 @dataclass(frozen=True)
 class Network(LabelWeights):
-    """The guess of a network from the labels.
+    """Weights that a small network predicts from the labels.
 
     Attributes:
         network: The network, a part of the loss.
@@ -185,7 +185,7 @@ class Network(LabelWeights):
     def __call__(
         self, labels: Labels, emissions: Emissions, targets: Targets, progress: float
     ) -> tuple[Tensor | None, Tensor | None]:
-        """Weigh labels; what is added to the loss trains the network, or holds it near uniform.
+        """Weigh labels; the added term trains the network (``regress``), or keeps its weights near uniform.
 
         Raises:
             ValueError: the vocabulary is larger than the network's.
@@ -202,15 +202,16 @@ class Network(LabelWeights):
             return beta, self.entropy * (1 - progress) * divergence(beta, uniform)
         if progress < self.after:
             return uniform, None
-        whole = merge_states(emissions, self.states).without_prior(self.prior)
-        return beta.detach(), divergence(labels.own_weights(whole, self.smoothing), beta)
+        # detached: the network learns by the divergence alone
+        merged = merge_states(emissions, self.states).without_prior(self.prior)
+        return beta.detach(), divergence(labels.own_weights(merged, self.smoothing), beta)
 
 
 def paths_of(targets: Targets, beta: str) -> FramePath:
-    """The fixed paths of targets.
+    """Return the fixed paths of targets.
 
     Raises:
-        ValueError: there are none.
+        ValueError: the targets have no paths.
     """
     if targets.paths is None:
         raise ValueError(

@@ -23,28 +23,27 @@ class OTTCLoss(Loss):
     r"""Optimal Temporal Transport Classification: cross-entropy along one learned alignment.
 
     Args:
-        beta: The label weights. ``"uniform"``: 1 / m, as in the paper. ``"durations"``: from
-            ``targets.durations``. ``"path"``: the labels, blanks included, that ``targets.paths`` spells,
-            each weighted by its frames (the paper's oracle). ``"aligned"``: the frames that each token has in
-            ``targets.paths``, uniform where there is no path yet. ``"self"``: uniform at first, then the
-            frames that each label has in the emissions' own best alignment without blanks; no gradient
-            goes through it. ``"network"``: a small network's guess from the labels, trained with the rest, the
-            gradient reaching it through the coupling; it is a part of the loss, not of the model.
+        beta: The label weights. ``"uniform"``: 1 / m, as in the paper. ``"durations"``: from ``targets.durations``.
+            ``"path"``: the labels of ``targets.paths``, blanks included, each weighted by its frames (the paper's
+            oracle). ``"aligned"``: the frames of each token in ``targets.paths``, uniform without a path.
+            ``"self"``: uniform at first, then the frames of each label in the emissions' own best alignment without
+            blanks; it has no gradient. ``"network"``: predicted from the labels by a small network, which is a part of
+            the loss, not of the model. It is trained with the rest, through the coupling.
         self_after: Share of training after which ``"self"`` leaves uniform weights.
-        smoothing: Frames given to every label beyond its own, for ``"durations"``, ``"aligned"`` and ``"self"``;
-            all that the blanks inserted between repeats have under the first two.
-        prior: Power of the labels' priors that the emissions are divided by before the loss aligns them itself
-            (the head must track them).
-        network_labels: Largest vocabulary that the network of ``"network"`` is for.
-        entropy: :math:`\lambda`: ``"network"`` costs :math:`\lambda (1 - progress) (\log m - H(\beta))` nats, which
-            keeps its weights near uniform early. With little of it the weight goes to the labels that are easy to
-            recognise, and alignments are lost.
-        regress: Do not train the network through the coupling: from ``self_after`` on it learns the weights that
-            ``"self"`` would have, by their Kullback-Leibler divergence, which is added to the loss.
-        path_after: Share of training from which frames are classified along the emissions' own best alignment,
-            every frame with the same weight: no transport, and no OT weights, any more. Default: never.
-        states: Ordered states of every label, as the head has them (:mod:`isotone_ottc.states`). A label's weight is
-            divided evenly among its states, but for ``"self"``, which aligns the states.
+        smoothing: Frames given to every label beyond its own, for ``"durations"``, ``"aligned"`` and ``"self"``. Under
+            the first two, blanks inserted between repeats have no others.
+        prior: Power of the label priors that the emissions are divided by before the loss aligns them itself (the
+            head must track them).
+        network_labels: Largest vocabulary of the network of ``"network"``.
+        entropy: :math:`\lambda`: ``"network"`` adds :math:`\lambda (1 - progress) (\log m - H(\beta))` nats, which
+            keeps its weights near uniform early in training. With a small one, labels that are easy to recognise get
+            all the weight, and alignments fail.
+        regress: Train the network not through the coupling, but on the weights of ``"self"``, from ``self_after`` on.
+            Their Kullback-Leibler divergence is added to the loss.
+        path_after: Share of training from which the loss is cross-entropy along the emissions' own best alignment.
+            Every frame has the same weight, without transport and OT weights. Default: never.
+        states: Number of ordered states per label, as in the head (:mod:`isotone_ottc.states`). A label's weight is
+            divided evenly among its states, except with ``"self"``, which aligns the states.
 
     Raises:
         ValueError: an option outside its range.
@@ -100,23 +99,24 @@ class OTTCLoss(Loss):
             }[beta]
 
     def forward(self, emissions: Emissions, targets: Targets) -> Tensor:
-        """The loss of each utterance ``(B,)``, nats.
+        """Compute the loss of each utterance ``(B,)``, nats.
 
-        It is 0 where there are no labels, or fewer frames than labels that are not optional.
+        It is 0 without labels, or with fewer frames than labels that are not optional.
 
         Raises:
-            ValueError: the targets lack the durations or paths that ``beta`` needs; the labels are too many for the
-                network.
+            ValueError: the targets lack the durations or paths that ``beta`` needs, or the vocabulary is too large for
+                the network.
         """
         frames = emissions.lengths
         along_path = self.path_after is not None and self.progress >= self.path_after
         labels = self.label_weights.labels(targets, emissions.blank)
-        required = labels.required
+        required = labels.required  # of labels: a token needs one frame, not one per state
         beta, extra = None, None
         if not along_path:
             beta, extra = self.label_weights(labels, emissions, targets, self.progress)
         labels, beta = labels.spelt(self.states, emissions.logits.shape[-1], beta)
         if beta is None:
+            # along the path every frame weighs the same: nothing is added to the labels' own frames
             smoothing = 0.0 if along_path else self.smoothing / self.states
             beta = labels.own_weights(emissions.without_prior(self.prior), smoothing)
         if along_path or emissions.weight_logits is None:

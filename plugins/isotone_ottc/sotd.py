@@ -14,14 +14,14 @@ from isotone.types import Coupling
 
 
 class SOTD(NamedTuple):
-    """What :func:`sotd` finds.
+    """The result of :func:`sotd`.
 
     Attributes:
         value: Scalar, in the unit of the cost.
         alpha: ``(p,)`` the weights of the longer sequence.
         coupling: A batch of one: longer sequence to shorter.
-        path: ``(q,)`` int64, for every element of the shorter sequence the one of the longer that carries
-            all of it, where ``exact``.
+        path: ``(q,)`` int64, for each element of the shorter sequence the index of the element of the longer one that
+            carries all of it; None unless ``exact``.
     """
 
     value: Tensor
@@ -31,7 +31,7 @@ class SOTD(NamedTuple):
 
 
 def euclidean(a: Tensor, b: Tensor) -> Tensor:
-    """Distance of vectors along the last axis."""
+    """Compute the Euclidean distance of vectors along the last axis."""
     return torch.linalg.vector_norm(a - b, dim=-1)
 
 
@@ -45,32 +45,30 @@ def sotd(
     beta: Tensor | None = None,
     exact: bool = False,
 ) -> SOTD:
-    r"""The transport :math:`(\sum_{ij} \gamma(\alpha, \beta)_{ij} C(x_i, y_j)^r)^{1/r}` between two
-    sequences.
+    r"""Compute the transport :math:`(\sum_{ij} \gamma(\alpha, \beta)_{ij} C(x_i, y_j)^r)^{1/r}` between two sequences.
 
-    The longer sequence carries alpha and the shorter beta (at equal lengths x carries alpha). The
-    distance of the paper, its equation 6, is the minimum over alpha: ``exact=True``. For fixed beta that
-    minimum is a dynamic programme, :math:`\min_{i_1 \le .. \le i_q} \sum_j \beta_j C(i_j, j)^r`, since
-    alpha is free to put :math:`\beta_j` wherever it wants, in order.
+    The longer sequence has the weights alpha and the shorter beta (at equal lengths x has alpha). The distance of the
+    paper, its equation 6, is the minimum over alpha: ``exact=True``. For fixed beta that minimum is a dynamic
+    programme, :math:`\min_{i_1 \le .. \le i_q} \sum_j \beta_j C(i_j, j)^r`, since alpha may put :math:`\beta_j` on any
+    element, in order.
 
-    The value for given weights of both sequences is a pseudo-metric when C is a metric. The minimum over
-    alpha keeps the triangle inequality only in part, in spite of the paper's proposition 3: x = (a, b) is at
-    distance 0 of both (a) and (b), by dropping an element, but these are C(a, b) apart. At equal lengths it
-    is not symmetric either, for one side may drop elements and the other may not.
+    With given weights of both sequences the value is a pseudo-metric if C is a metric. The minimum over alpha violates
+    the triangle inequality, contrary to the paper's proposition 3. By dropping an element, x = (a, b) is at distance 0
+    of both (a) and (b), which are C(a, b) apart. At equal lengths it is not symmetric either: only x may drop elements.
 
     Args:
         x: ``(n, ...)`` elements.
         y: ``(m, ...)`` elements.
         cost: C, non-negative, of elements broadcast against each other: ``(K, ...), (K, ...) -> (K,)``; with
-            ``exact`` also ``(n, 1, ...), (1, m, ...) -> (n, m)``. Called as ``cost(of x, of y)``.
+            ``exact`` also ``(n, 1, ...), (1, m, ...) -> (n, m)``. The first argument has elements of x.
         r: Exponent, at least 1.
-        alpha: Weights of the longer sequence, ``(max(n, m),)``; they are divided by their sum.
+        alpha: Weights of the longer sequence, ``(max(n, m),)``; divided by their sum.
         beta: Weights of the shorter, ``(min(n, m),)``. Default: uniform.
-        exact: Minimise over alpha, in O(nm) time. Otherwise O(n + m).
+        exact: Minimise over alpha, in O(nm) time; otherwise O(n + m).
 
     Returns:
-        The value, differentiable in x and y (and alpha and beta where they are given); with ``exact`` the
-        gradient is that at the best path.
+        The result; its value is differentiable in x and y (and in alpha and beta if given). With ``exact`` the gradient
+        is that at the best path.
 
     Raises:
         ValueError: an empty sequence, weights of another size, r < 1, or not exactly one of alpha and exact.
@@ -96,7 +94,7 @@ def sotd(
         alpha = beta.new_zeros(p).index_add(0, path, beta / beta.sum())
     coupling = couple(alpha[None], beta[None])
     longer, shorter, mass = coupling.source[0], coupling.target[0], coupling.mass[0]
-    if path is not None:  # the same masses, whole
+    if path is not None:  # the same coupling along the path, whose masses keep the gradient in beta
         longer, shorter, mass = path, torch.arange(q, device=path.device), beta / beta.sum()
     of_x, of_y = (shorter, longer) if swapped else (longer, shorter)
     total = (mass * cost(x[of_x], y[of_y]) ** r).sum()

@@ -1,8 +1,8 @@
 """Ordered states inside labels: a phone's onset, middle and end, each with a score of its own.
 
 With S states, label v has the numbers ``v, V + v, .., (S - 1) V + v`` among S V scores. The first of them is its
-*core*, the state that every token has; the others, in time before and after it, are left out of tokens of too few
-frames. So a number below V means a label as well as its core.
+*core*, the state that every token has. The other states, before and after it in time, may be left out of tokens with
+too few frames. A number below V is both a label and its core.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from isotone.types import Emissions, length_mask
 
 
 class States(NamedTuple):
-    """Labels spelt by their states.
+    """Label sequences as sequences of states.
 
     Attributes:
         labels: ``(B, m')`` int64, state numbers.
         lengths: ``(B,)`` int64.
-        origin: ``(B, m')`` int64, the position that each state's label had, -1 in the padding.
-        core: ``(B, m')`` bool, whether it is the state that its label always has.
+        origin: ``(B, m')`` int64, the position of each state's label, -1 in the padding.
+        core: ``(B, m')`` bool, True for the state that its label always has.
     """
 
     labels: Tensor
@@ -42,29 +42,29 @@ def spell_states(labels: Tensor, lengths: Tensor, whole: Tensor, states: int, vo
     """Replace labels by their ordered states.
 
     Args:
-        labels: ``(B, m)`` int64, labels or (stars, above all of them) other numbers, which have no states.
+        labels: ``(B, m)`` int64. Numbers of V and above, such as a star's, are not labels and have no states.
         lengths: ``(B,)`` int64.
-        whole: ``(B, m)`` bool, labels that keep their core alone: blanks and silences put between tokens.
+        whole: ``(B, m)`` bool, labels with the core alone: blanks and silences inserted between tokens.
         states: S.
-        vocab_size: V, labels.
+        vocab_size: V, number of labels.
     """
     plain = whole | (labels >= vocab_size)
     valid = length_mask(lengths, labels.shape[1])
     state = torch.arange(states, device=labels.device)
     middle = (states - 1) // 2
-    # in time the core stands in the middle, and the others keep their order around it
+    # in time the core (number 0) stands in the middle; the others keep their order around it: 1 0 2 for three states
     number = torch.where(state == middle, 0, torch.where(state < middle, state + 1, state))
     spelt = labels[..., None] + torch.where(plain[..., None], 0, number * vocab_size)
     core = (state == middle).expand_as(spelt)
     kept = valid[..., None] & (core | ~plain[..., None])
-    place = torch.cumsum(kept.flatten(1), 1) - 1
+    # states that are kept move left, the others to an extra column, which is cut off
     size = labels.shape[1] * states
-    place = torch.where(kept.flatten(1), place, size)
+    column = torch.where(kept.flatten(1), torch.cumsum(kept.flatten(1), 1) - 1, size)
     index = torch.arange(labels.shape[1], device=labels.device)[:, None].expand(-1, states).flatten()
 
     def moved(values: Tensor, padding: int) -> Tensor:
         out = values.new_full((len(labels), size + 1), padding)
-        return out.scatter_(1, place, values)[:, :size]
+        return out.scatter_(1, column, values)[:, :size]
 
     return States(
         moved(spelt.flatten(1), 0),
@@ -75,11 +75,11 @@ def spell_states(labels: Tensor, lengths: Tensor, whole: Tensor, states: int, vo
 
 
 def merge_states(emissions: Emissions, states: int) -> Emissions:
-    """Emissions of labels: a label is as probable as its states together.
+    """Turn scores of states into scores of labels: a label's probability is the sum over its states.
 
     Args:
-        emissions: Logits ``(B, T, S V)``; priors, where there are any, are added up alike.
-        states: S. 1 changes nothing.
+        emissions: Logits ``(B, T, S V)``; priors, if there are any, are added up in the same way.
+        states: S; 1 changes nothing.
 
     Raises:
         ValueError: the number of logits is no multiple of S.
@@ -95,10 +95,10 @@ def merge_states(emissions: Emissions, states: int) -> Emissions:
 
 
 def label_count(size: int, states: int) -> int:
-    """V, where there are so many scores: S V, or one more where the last is a star's.
+    """Return V for ``size`` scores: S V, or S V + 1 where the last one is a star's.
 
     Raises:
-        ValueError: there is no such V.
+        ValueError: ``size`` is neither.
     """
     if size % states > 1:
         raise ValueError(

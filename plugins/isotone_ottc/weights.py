@@ -1,4 +1,4 @@
-"""Label weights beta: how much of the frames each label is expected to take."""
+"""Label weights beta: the expected share of the frames of each label."""
 
 from __future__ import annotations
 
@@ -8,30 +8,29 @@ from torch import Tensor
 from isotone.kernels.viterbi import monotone_path
 from isotone.types import Emissions, length_mask
 
-# Nats: a label that the emissions rule out still has its place in an alignment.
+# Nats. An alignment must exist even through labels that the emissions rule out, with -inf.
 _FLOOR = -1e4
 
 
 def uniform_weights(lengths: Tensor, size: int) -> Tensor:
-    """Label weights 1 / m: ``(B, size)`` float32, zero beyond the lengths ``(B,)``."""
+    """Give each of m labels the weight 1 / m: ``(B, size)`` float32, zero beyond the lengths ``(B,)``."""
     return length_mask(lengths, size).float() / lengths.clamp(min=1)[:, None]
 
 
 def duration_weights(
     durations: Tensor, lengths: Tensor, frame_lengths: Tensor, smoothing: float | Tensor
 ) -> Tensor:
-    r"""Label weights from durations, :math:`\beta_j \propto s + d_j`, with d scaled to sum to the row's
-    frames.
+    r"""Turn durations into label weights, :math:`\beta_j \propto s + d_j`, with d scaled to sum to the row's frames.
 
     Args:
         durations: ``(B, m)`` non-negative, any unit; only ratios matter. Zero for inserted blanks.
         lengths: ``(B,)`` int64, labels.
         frame_lengths: ``(B,)`` int64, frames.
-        smoothing: s, frames given to every label beyond its own, or to each ``(B, m)``. A label with none of either
-            weighs nothing.
+        smoothing: s, frames given to every label beyond its own: one number, or ``(B, m)``. A label with neither weighs
+            nothing.
 
     Returns:
-        ``(B, m)`` float32, a row sums to 1; uniform where a row's durations are all zero and s is not.
+        ``(B, m)`` float32, rows sum to 1; uniform where a row's durations are all zero and s is not.
     """
     mask = length_mask(lengths, durations.shape[1])
     frames = torch.where(mask, durations, 0.0).double().clamp(min=0)
@@ -43,11 +42,11 @@ def duration_weights(
 def token_weights(
     durations: Tensor | None, origin: Tensor, lengths: Tensor, frame_lengths: Tensor, smoothing: float
 ) -> Tensor:
-    """:func:`duration_weights` from the durations of the tokens before blanks were inserted between repeats.
+    """Compute :func:`duration_weights` from the durations of tokens; inserted blanks have duration 0.
 
     Args:
-        durations: ``(B, U)``, those of :class:`~isotone.types.Targets`.
-        origin: ``(B, m)`` int64, the token that each label was, -1 for an inserted blank: its duration is 0.
+        durations: ``(B, U)``, as in :class:`~isotone.types.Targets`.
+        origin: ``(B, m)`` int64, each label's token index, -1 for an inserted blank.
         lengths, frame_lengths, smoothing: As in :func:`duration_weights`.
 
     Raises:
@@ -60,10 +59,10 @@ def token_weights(
 
 
 def path_frames(paths: Tensor, size: int) -> Tensor:
-    """Frames that each token has in fixed paths.
+    """Count the frames of each token in fixed paths.
 
     Args:
-        paths: ``(B, T)`` int64, for every frame the number of its token, negative where it has none.
+        paths: ``(B, T)`` int64, each frame's token index, negative where it has none.
         size: U.
 
     Returns:
@@ -74,19 +73,19 @@ def path_frames(paths: Tensor, size: int) -> Tensor:
 
 
 def spread_weights(weights: Tensor, origin: Tensor) -> Tensor:
-    """Divide the weights of labels evenly among what each of them was replaced by.
+    """Divide the weights of labels evenly among the states that replaced them.
 
     Args:
         weights: ``(B, m)``.
-        origin: ``(B, m')`` int64, the position in 0 .. m - 1 that each had, -1 in the padding.
+        origin: ``(B, m')`` int64, the position of each state's label, 0 to m - 1, -1 in the padding.
 
     Returns:
-        ``(B, m')`` with the sums of ``weights``.
+        ``(B, m')``; the states of a label sum to its weight.
     """
     known = origin >= 0
-    place = origin.clamp(min=0)
-    parts = torch.zeros_like(weights).scatter_add_(1, place, known.to(weights.dtype))
-    return torch.where(known, (weights / parts.clamp(min=1)).gather(1, place), 0.0)
+    position = origin.clamp(min=0)
+    parts = torch.zeros_like(weights).scatter_add_(1, position, known.to(weights.dtype))
+    return torch.where(known, (weights / parts.clamp(min=1)).gather(1, position), 0.0)
 
 
 @torch.no_grad()
@@ -98,33 +97,35 @@ def own_weights(
     optional: Tensor | None = None,
     pauses: Tensor | None = None,
 ) -> Tensor:
-    """:func:`duration_weights` from the emissions' own best alignment without blanks; no gradient.
+    """Compute :func:`duration_weights` from the emissions' own best alignment without blanks; no gradient.
 
     Args:
-        emissions: Of B rows.
+        emissions: Logits ``(B, T, V)``.
         labels: ``(B, m)`` int64, blanks between repeats inserted.
         lengths: ``(B,)`` int64.
-        smoothing: Frames given to every label beyond its own. With 0, labels that were left out weigh nothing.
+        smoothing: Frames given to every label beyond its own. With 0, labels that the alignment leaves out weigh
+            nothing.
         optional: ``(B, m)`` bool, labels that the alignment may leave out.
-        pauses: ``(B, m)`` bool, those of them that weigh nothing then.
+        pauses: ``(B, m)`` bool, optional labels with no weight where the alignment leaves them out.
 
     Returns:
-        ``(B, m)`` float32, a row sums to 1; in rows that cannot be aligned uniform, or 0 without smoothing.
+        ``(B, m)`` float32, rows sum to 1. Rows that cannot be aligned are uniform, or 0 without smoothing.
     """
     log_probs = emissions.log_probs().clamp(min=_FLOOR)
     read = length_mask(emissions.lengths, log_probs.shape[1])
+    # clamp turns -inf into the floor and leaves NaN: rows with NaN among their frames are not aligned
     finite = ~(torch.isnan(log_probs.sum(-1)) & read).any(1)
     usable = (
         (lengths > 0) & (required_count(lengths, optional, labels.shape[1]) <= emissions.lengths) & finite
     )
     paths, _ = paths_where(usable, log_probs, labels, emissions.lengths, lengths, optional)
     frames = path_frames(paths, labels.shape[1])
-    spared = smoothing if pauses is None else torch.where(pauses & (frames == 0), 0.0, smoothing)
-    return duration_weights(frames, lengths, emissions.lengths, spared)
+    extra = smoothing if pauses is None else torch.where(pauses & (frames == 0), 0.0, smoothing)
+    return duration_weights(frames, lengths, emissions.lengths, extra)
 
 
 def required_count(lengths: Tensor, optional: Tensor | None, size: int) -> Tensor:
-    """Labels of every row that an alignment may not leave out: ``(B,)``."""
+    """Count the labels of each row that an alignment may not leave out: ``(B,)``."""
     return lengths if optional is None else (~optional & length_mask(lengths, size)).sum(1)
 
 
@@ -139,13 +140,13 @@ def paths_where(
     near: Tensor | None = None,
     far_cost: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
-    """:func:`isotone.kernels.viterbi.monotone_path` of the rows that ``usable (B,)`` marks.
+    """Run :func:`isotone.kernels.viterbi.monotone_path` on the rows marked by ``usable (B,)``.
 
-    The other rows are never read: their path is -2 throughout and their score 0.
+    The other rows are never read: their path is -2 in all frames, and their score 0.
     """
     if log_probs.shape[1] == 0:
         return labels.new_zeros(len(labels), 0), log_probs.new_zeros(len(labels))
-    # in their places stands one label on one frame, so that errors name the right row
+    # each other row becomes one label on as few frames as it needs, so that row numbers in errors stay right
     if not usable.all():
         log_probs = torch.where(usable[:, None, None], log_probs, 0.0)
         labels = torch.where(usable[:, None], labels, 0)
@@ -158,12 +159,12 @@ def paths_where(
 
 
 def spread_optional(optional: Tensor | None, origin: Tensor, inserted: bool) -> Tensor:
-    """Which labels an alignment may leave out, when labels were inserted between tokens.
+    """Mark the labels that an alignment may leave out, given the tokens that it may leave out.
 
     Args:
         optional: ``(B, U)`` bool, tokens that may be left out. Default: none.
-        origin: ``(B, m)`` int64, the token that each label was, -1 for those inserted.
-        inserted: Whether those may be left out.
+        origin: ``(B, m)`` int64, each label's token index, -1 for inserted labels.
+        inserted: True if inserted labels may be left out.
 
     Returns:
         ``(B, m)`` bool.

@@ -1,4 +1,4 @@
-"""A command without a model: its results say what they were made from."""
+"""A command without a model, whose results show their inputs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from isotone.batch.inputs import find_transcript
 from isotone.batch.outcome import Outcome
 from isotone.batch.work import Work
 from isotone.pipeline.result import Result
+from tests.tiny_models import lines_of, names_in
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,9 @@ class Stub(Options):
 
 @dataclass
 class Echo(Work):
-    """Writes the transcript as one word, as long as the audio; ``said`` lists what it worked on."""
+    """Writes the transcript as one word, as long as the audio; ``done`` lists the recordings."""
 
-    said: list[str] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
     command = "align"
     given_text = True
 
@@ -44,7 +45,7 @@ class Echo(Work):
         return {"text": find_transcript(recording, None).path}
 
     def run(self, pipeline: Any, path: Path, id: str, samples: np.ndarray) -> tuple[Result, list[str]]:
-        self.said.append(id)
+        self.done.append(id)
         text = self.inputs(path)["text"].read_text()
         if text == "bad":
             raise ValueError("a bad text")
@@ -66,7 +67,7 @@ def echo(
 
 
 def say(path: Path, text: str | None, samples: int = 400, value: float = 0.1) -> Path:
-    """A recording with its transcript."""
+    """Write a recording with its transcript."""
     path.parent.mkdir(parents=True, exist_ok=True)
     soundfile.write(path, np.full(samples, value), 16_000)
     if text is not None:
@@ -75,6 +76,13 @@ def say(path: Path, text: str | None, samples: int = 400, value: float = 0.1) ->
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """The files below a folder, by path, but for ledgers."""
+    """Read the files below a folder, by path, except ledgers."""
     paths = (p for p in folder.rglob("*") if p.is_file() and not p.name.startswith(".isotone"))
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in paths}
+
+
+def only_error(out: Path) -> str:
+    """Return the error of the only bad file in ``errors.jsonl``; check that no alignment was written."""
+    (row,) = lines_of(out / "errors.jsonl")
+    assert names_in(out) == ["errors.jsonl"]
+    return row["error"]

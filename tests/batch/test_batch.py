@@ -1,10 +1,11 @@
-"""Many files: which are found, what they are called, and that nothing one of them does harms the others."""
+"""Many files: finding and naming them, and errors of one that leave the others as they are."""
 
 from __future__ import annotations
 
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,7 @@ from isotone.batch.inputs import find_audio, find_recordings, find_transcript, r
 from isotone.interfaces import Aligner
 from isotone.types import Coupling, Emissions, Targets
 from tests.paths import DATA
-from tests.tiny_models import error_of, isotone, lines_of, names_in, save_character_model, save_noise
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_character_model(tmp_path_factory.mktemp("models") / "characters")
-
+from tests.tiny_models import error_of, isotone, lines_of, names_in, save_noise
 
 # What is found
 
@@ -128,7 +123,7 @@ def test_one_bad_file_among_fifty(model: Path, tmp_path: Path) -> None:
 
 
 class Moody(Aligner):
-    """An aligner that fails, in a way nobody expected, on audio longer than a second."""
+    """An aligner that fails with an unexpected error on audio longer than a second."""
 
     def __init__(self) -> None:
         self.inner: Aligner = aligners.build("ctc")
@@ -140,9 +135,9 @@ class Moody(Aligner):
 
 
 def test_an_error_that_nobody_expected_is_one_files_error(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: Path, tmp_path: Path, register: Callable[..., None]
 ) -> None:
-    monkeypatch.setitem(aligners._registered, "moody", Moody)
+    register(aligners, "moody", Moody)
     save_noise(tmp_path / "long.wav", 2.0, text="a")
     save_noise(tmp_path / "short.wav", 0.8, text="a")
     outcome = align_files([tmp_path], Options(str(model), aligner="moody"), Target(tmp_path / "out"))
@@ -156,8 +151,8 @@ def test_an_error_that_nobody_expected_is_one_files_error(
 def test_what_is_read_is_never_overwritten(model: Path, tmp_path: Path) -> None:
     speech = save_noise(tmp_path / "u.wav", text="go on")
     for command, reason in (("align", "it is an input"), ("transcribe", "not written by isotone")):
-        said = error_of(command, speech, "-m", model, "-f", "audacity", "-o", tmp_path)
-        assert said.startswith("1 file would be overwritten; nothing was done. Choose another --out")
+        message = error_of(command, speech, "-m", model, "-f", "audacity", "-o", tmp_path)
+        assert message.startswith("1 file would be overwritten; nothing was done. Choose another --out")
         assert (
             f"{tmp_path / 'u.txt'}: {reason}"
             in isotone(command, speech, "-m", model, "-f", "audacity", "-o", tmp_path, code=2).stderr
@@ -206,8 +201,8 @@ def test_a_kill_leaves_no_half_file(model: Path, tmp_path: Path) -> None:
     assert seen == ["u0.TextGrid"]
     assert files.read(out / "u0.TextGrid").tier("words").labels
     assert list(out.glob(".*.tmp")), "the kill came too early or too late"
-    assert "3 of 3 files written" in (said := isotone(*command).stdout)
-    assert "(1 of them there before)" in said
+    assert "3 of 3 files written" in (output := isotone(*command).stdout)
+    assert "(1 of them there before)" in output
     assert not list(out.glob(".*.tmp")), "what the kill left was taken over"
     assert set(files.read_folder(out).alignments) == {"u0", "u1", "u2"}
     assert files.read_folder(out).errors == []

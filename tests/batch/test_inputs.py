@@ -1,4 +1,4 @@
-"""Transcripts of audio files: which file is one, what of it is read, and what is refused."""
+"""Transcripts of audio files: finding them, reading them, and errors."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def test_two_names_of_one_file_are_one_transcript(tmp_path: Path) -> None:
 
 def test_what_there_is_in_place_of_a_transcript_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.srt").write_text(SRT)
-    said = r"expected a\.txt or \.lab in .*There is a\.srt \(SRT subtitles\): save the words alone"
+    message = r"expected a\.txt or \.lab in .*There is a\.srt \(SRT subtitles\): save the words alone"
     for folder in (None, tmp_path):
-        with pytest.raises(FileNotFoundError, match=said):
+        with pytest.raises(FileNotFoundError, match=message):
             find_transcript(tmp_path / "a.wav", folder)
     with pytest.raises(FileNotFoundError) as error:
         find_transcript(tmp_path / "b.wav", None)
@@ -71,7 +71,7 @@ def test_encodings_that_say_what_they_are(tmp_path: Path, encoding: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (
             "so\ncafé".encode("latin-1"),
@@ -81,8 +81,8 @@ def test_encodings_that_say_what_they_are(tmp_path: Path, encoding: str) -> None
         (b"\xff\xfes", "expected UTF-16"),
     ],
 )
-def test_encodings_that_do_not(tmp_path: Path, content: bytes, said: str) -> None:
+def test_encodings_that_do_not(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "a.txt").write_bytes(content)
     with pytest.raises(ValueError, match="is not text that can be read") as error:
         read_text(tmp_path / "a.txt", 1.0)
-    assert said in str(error.value)
+    assert message in str(error.value)

@@ -95,7 +95,7 @@ def test_kills_at_random_moments(tmp_path: Path) -> None:
     assert zygote.stdout is not None
 
     def run(target: str, count: int = 0, jitter: float = 0.0) -> bool:
-        """Run, killed a little after so many recordings were finished in all, or never; whether it was."""
+        """Run a command, killed shortly after ``count`` finished recordings, or never; return whether it was killed."""
         assert zygote.stdin is not None
         assert zygote.stdout is not None
         print(target, count, jitter, file=zygote.stdin, flush=True)

@@ -1,4 +1,4 @@
-"""The ledger: what it says of files, and that it is right after any kill and with several processes."""
+"""The ledger: the states of files, after any kill and with several processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random folders, names, clashes, links, edits, kills and reruns: nothing of anybody else's ever changes."""
+"""Random folders, names, clashes, links, edits, kills and reruns: files of others never change."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ class Folders(RuleBasedStateMachine):
 
 
 def _of_ledger(frame: object, event: str) -> bool:
-    """Whether a call or a return is one of the ledger's module, or of the writing of files."""
+    """Return whether a call or a return belongs to the ledger's module or to writing files."""
     code = frame.f_code  # type: ignore[attr-defined]
     return event in ("call", "return") and (
         code.co_filename in (ledger.__file__, database.__file__)

@@ -1,9 +1,10 @@
-"""Output folders: what the files are called, what is done again, and that nothing of anybody else's is replaced."""
+"""Output folders: names of files, repeated commands, and files of others that are never replaced."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,7 @@ from isotone.format.audacity import AudacityFormat
 from isotone.registries import formats
 from tests.batch.parts import Echo, Stub, echo, say, tree
 from tests.paths import ROOT
-from tests.tiny_models import error_of, isotone, lines_of, names_in, save_character_model, save_noise
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_character_model(tmp_path_factory.mktemp("models") / "characters")
-
+from tests.tiny_models import error_of, isotone, lines_of, names_in, save_noise
 
 # Nothing of anybody else's is replaced
 
@@ -32,10 +27,12 @@ def test_hand_made_files_are_never_replaced_unless_it_is_said(model: Path, tmp_p
     for name in ("sa1", "sx3"):
         (corpus / f"{name}.TextGrid").write_text("made by hand")
     before = tree(corpus)
-    said = isotone("align", corpus, "-m", model, "-o", corpus, code=2).stderr
-    assert "2 files would be overwritten; nothing was done. Choose another --out, or say --overwrite." in said
+    message = isotone("align", corpus, "-m", model, "-o", corpus, code=2).stderr
+    assert (
+        "2 files would be overwritten; nothing was done. Choose another --out, or say --overwrite." in message
+    )
     for name in ("sa1", "sx3"):
-        assert f"{corpus / name}.TextGrid: not written by isotone" in said
+        assert f"{corpus / name}.TextGrid: not written by isotone" in message
     assert tree(corpus) == before
     isotone("align", corpus, "-m", model, "-o", corpus, "--overwrite")
     assert {n: b for n, b in tree(corpus).items() if n in before and not n.endswith(".TextGrid")} == {
@@ -48,8 +45,8 @@ def test_hand_made_files_are_never_replaced_unless_it_is_said(model: Path, tmp_p
 def test_hand_labels_of_timits_kind_are_not_replaced(model: Path, tmp_path: Path) -> None:
     save_noise(tmp_path / "b2/sa1.wav", text="go on")
     (tmp_path / "b2/sa1.wrd").write_text("0 100 go\n")
-    said = error_of("align", tmp_path / "b2", "-m", model, "-o", tmp_path / "b2", "-f", "timit")
-    assert said.startswith("1 file would be overwritten")
+    message = error_of("align", tmp_path / "b2", "-m", model, "-o", tmp_path / "b2", "-f", "timit")
+    assert message.startswith("1 file would be overwritten")
     assert (tmp_path / "b2/sa1.wrd").read_text() == "0 100 go\n"
 
 
@@ -120,8 +117,8 @@ def test_a_corpus_that_has_moved_is_the_same(tmp_path: Path) -> None:
 def test_what_align_wrote_is_not_replaced_by_transcribe(model: Path, tmp_path: Path) -> None:
     speech = save_noise(tmp_path / "a.wav", text="go on")
     isotone("align", speech, "-m", model, "-o", tmp_path / "o")
-    said = isotone("transcribe", speech, "-m", model, "-o", tmp_path / "o", code=2).stderr
-    assert "a.TextGrid: it was written by isotone align" in said
+    message = isotone("transcribe", speech, "-m", model, "-o", tmp_path / "o", code=2).stderr
+    assert "a.TextGrid: it was written by isotone align" in message
 
 
 # Names
@@ -174,9 +171,9 @@ def test_two_folders_that_are_one_in_the_output_are_not_mixed(tmp_path: Path) ->
 
 
 def test_formats_of_one_suffix_are_refused(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: Path, tmp_path: Path, register: Callable[..., None]
 ) -> None:
-    monkeypatch.setitem(formats._registered, "labels", AudacityFormat)
+    register(formats, "labels", AudacityFormat)
     speech = save_noise(tmp_path / "a.wav", text="go on")
     isotone("align", speech, "-m", model, "-f", "json", "-f", "json", "-o", tmp_path / "o", "--no-check")
     assert "a.json" in names_in(tmp_path / "o")
@@ -194,10 +191,10 @@ def test_finished_files_are_skipped_and_changed_ones_are_not(tmp_path: Path) -> 
     out, work = tmp_path / "out", Echo()
 
     def again(**options: object) -> list[str]:
-        work.said.clear()
+        work.done.clear()
         outcome = echo(tmp_path / "in", out, work=work, **options)
-        assert (outcome.done, outcome.there) == (4, 4 - len(work.said))
-        return list(work.said)
+        assert (outcome.done, outcome.there) == (4, 4 - len(work.done))
+        return list(work.done)
 
     assert again() == list("abcd")
     assert again() == []
@@ -303,7 +300,7 @@ def test_two_runs_at_once_share_the_work(tmp_path: Path) -> None:
     code = (
         "import sys, pathlib; sys.path.insert(0, sys.argv[1]); from tests.batch.parts import Echo, echo\n"
         "work = Echo(); outcome = echo(pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]), work=work)\n"
-        "print(outcome.done, *work.said)"
+        "print(outcome.done, *work.done)"
     )
     arguments = [
         sys.executable,
@@ -314,8 +311,8 @@ def test_two_runs_at_once_share_the_work(tmp_path: Path) -> None:
         str(tmp_path / "out"),
     ]
     children = [subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) for _ in works]
-    said = [child.communicate(timeout=120)[0].split() for child in children]
-    assert [s[0] for s in said] == ["12", "12"], "each says that everything is there"
-    both = [id for s in said for id in s[1:]]
+    outputs = [child.communicate(timeout=120)[0].split() for child in children]
+    assert [s[0] for s in outputs] == ["12", "12"], "each says that everything is there"
+    both = [id for s in outputs for id in s[1:]]
     assert sorted(both) == [f"u{i:02}" for i in range(12)], "nothing was done twice"
     assert len(tree(tmp_path / "out")) == 12

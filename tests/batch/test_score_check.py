@@ -1,4 +1,4 @@
-"""Right transcripts against wrong ones: the pairs, the numbers, and the warnings of likely wrong transcripts."""
+"""Correct transcripts against wrong ones: pairs, numbers, and warnings of likely wrong transcripts."""
 
 from __future__ import annotations
 
@@ -13,12 +13,7 @@ from isotone.batch import Options
 from isotone.batch.score_check import check_scores
 from isotone.evaluation import roc
 from tests.paths import DATA
-from tests.tiny_models import error_of, isotone, lines_of, save_character_model, save_noise
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_character_model(tmp_path_factory.mktemp("models") / "characters")
+from tests.tiny_models import error_of, isotone, lines_of, save_noise
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +47,9 @@ def test_right_transcripts_score_higher(trained: Path, spoken: Path, tmp_path: P
     written = json.loads((tmp_path / "scores/check.json").read_text())
     assert written["roc"]["auc"] == check.roc.auc
     assert [row["score"] for row in written["right"]] == [p.score for p in check.right]
-    said = isotone("score-check", spoken, "-m", trained).stdout
-    assert f"{100 * check.roc.auc:.1f}" in said
-    assert f"{check.roc.threshold:.2f}" in said
+    output = isotone("score-check", spoken, "-m", trained).stdout
+    assert f"{100 * check.roc.auc:.1f}" in output
+    assert f"{check.roc.threshold:.2f}" in output
 
     # by chance alone as well, and what the default threshold does here
     assert check.agreement is not None
@@ -62,7 +57,7 @@ def test_right_transcripts_score_higher(trained: Path, spoken: Path, tmp_path: P
     assert check.agreement.auc == written["agreement"]["auc"]
     below = [p.agreement < check.default.threshold for p in check.wrong if p.agreement is not None]
     assert check.flagged()[1] == sum(below) / len(below) == written["default"]["wrong_flagged_here"]
-    assert f"{100 * sum(below) / len(below):.1f} % of the wrong transcripts" in said.replace("\n", " ")
+    assert f"{100 * sum(below) / len(below):.1f} % of the wrong transcripts" in output.replace("\n", " ")
 
     # the threshold finds a transcript that was exchanged
     right = {Path(p.file).stem: p.score for p in check.right}
@@ -113,8 +108,8 @@ def test_what_cannot_be_checked_is_explained(model: Path, tmp_path: Path) -> Non
     assert "None of the files could be aligned" in error_of("score-check", tmp_path, "-m", model)
     assert "is a folder" in error_of("score-check", tmp_path, "-m", model, "--json", tmp_path)
     for score in ("0.5", "nan"):
-        said = error_of("align", tmp_path, "-m", model, "-o", tmp_path / "out", "--min-score", score)
-        assert "0 or less" in said
+        message = error_of("align", tmp_path, "-m", model, "-o", tmp_path / "out", "--min-score", score)
+        assert "0 or less" in message
 
 
 @pytest.mark.skipif(not (DATA / "timit_sample").is_dir(), reason=f"no TIMIT sample in {DATA}")

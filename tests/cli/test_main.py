@@ -1,4 +1,4 @@
-"""The command line: help, what each command writes and says, and its exit codes."""
+"""The command line: help, output and exit code of each command."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_without_arguments_there_is_help() -> None:
-    said = isotone(code=2).output
-    assert all(command in said for command in COMMANDS)
+    output = isotone(code=2).output
+    assert all(command in output for command in COMMANDS)
 
 
 def test_every_command_and_option_is_explained() -> None:
@@ -69,8 +69,8 @@ def test_every_command_and_option_is_explained() -> None:
     for name, command in group.commands.items():  # type: ignore[attr-defined]
         assert command.help, name
         assert not [p.name for p in command.params if not p.help], name
-        said = isotone(name, "--help").output
-        assert f"isotone {name}" in said or name in ("synth", "plugins"), "an example"
+        output = isotone(name, "--help").output
+        assert f"isotone {name}" in output or name in ("synth", "plugins"), "an example"
 
 
 @pytest.mark.parametrize("name", ["align", "transcribe", "train", "evaluate", "report", "synth"])
@@ -205,9 +205,9 @@ def test_formats_of_one_tier_take_the_tier_there_is(phones: Path, tmp_path: Path
         ".srt",
         ".txt",
     ]
-    said = [line.split()[4] for line in (tmp_path / "o/u.ctm").read_text().splitlines()]
-    assert said
-    assert said == [
+    labels = [line.split()[4] for line in (tmp_path / "o/u.ctm").read_text().splitlines()]
+    assert labels
+    assert labels == [
         x for line in (tmp_path / "o/u.phn").read_text().splitlines() if (x := line.split()[2]) != "h#"
     ]
 
@@ -247,8 +247,8 @@ def test_plugins_lists_everything() -> None:
 def test_plugins_of_one_kind() -> None:
     rows = json.loads(isotone("plugins", "--json", "--kind", "format").stdout)
     assert {row["kind"] for row in rows} == {"format"}
-    said = error_of("plugins", "--kind", "fromat")
-    assert "Did you mean 'format'?" in said
+    message = error_of("plugins", "--kind", "fromat")
+    assert "Did you mean 'format'?" in message
 
 
 def test_synth_makes_a_corpus(tmp_path: Path) -> None:
@@ -295,24 +295,26 @@ def test_another_decoder(phones: Path, tmp_path: Path) -> None:
         "{name: ctc-beam, beam: 1}": {"name": "ctc-beam", "beam": 1},
     }
     for option, decoder in given.items():
-        said = isotone("transcribe", audio, "-m", phones, "-o", tmp_path / "out", "--decoder", option).stdout
+        output = isotone(
+            "transcribe", audio, "-m", phones, "-o", tmp_path / "out", "--decoder", option
+        ).stdout
         expected = Pipeline(Model.load(phones), decoder=decoder).transcribe("a", load(audio, 16_000)).text
-        assert f"{audio}: {expected}\n" in said
+        assert f"{audio}: {expected}\n" in output
     for wrong, message in (
         ("{name: ctc-beam, bem: 1}", "has no option 'bem'. Did you mean 'beam'"),
         ("ctc-bem", "No decoder named 'ctc-bem'. Did you mean 'ctc-beam'"),
         ("{name", "is no YAML mapping"),
     ):
-        said = error_of("transcribe", audio, "-m", phones, "-o", tmp_path / "out", "--decoder", wrong)
-        assert message in said
+        error = error_of("transcribe", audio, "-m", phones, "-o", tmp_path / "out", "--decoder", wrong)
+        assert message in error
 
 
 def test_an_option_of_a_wrong_type_is_named(phones: Path, tmp_path: Path) -> None:
     speech = save_noise(tmp_path / "u.wav")
-    said = error_of(
+    message = error_of(
         "transcribe", speech, "-m", phones, "--decoder", "{name: ctc-beam, beam: many}", "-o", tmp_path
     )
-    assert "the decoder 'ctc-beam' with {'beam': 'many'}" in said
+    assert "the decoder 'ctc-beam' with {'beam': 'many'}" in message
 
 
 def test_transcribe_prints_and_writes_the_text(phones: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`isotone evaluate` and `isotone report`: what they score, write and say."""
+"""`isotone evaluate` and `isotone report`: scores, files and messages."""
 
 from __future__ import annotations
 
@@ -140,8 +140,8 @@ def test_evaluate_against_another(scored: Path) -> None:
     rows = {row["metric"]: row for row in whole["comparison"]}
     assert rows["start_f1@20ms"]["difference"] == pytest.approx(75.0)
     assert {str(scored / "good"), str(scored / "bad")} < whole.keys()
-    said = error_of("evaluate", scored / "good", scored / "ref", "--against", scored / "ref/../good")
-    assert "the hypothesis itself" in said
+    message = error_of("evaluate", scored / "good", scored / "ref", "--against", scored / "ref/../good")
+    assert "the hypothesis itself" in message
 
 
 def test_evaluate_says_what_it_does_not_cover(scored: Path) -> None:
@@ -163,7 +163,7 @@ def test_evaluate_says_what_it_does_not_cover(scored: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("nothing", "ref"), "nothing"),
         (("good", "nothing"), "nothing"),
@@ -185,18 +185,18 @@ def test_evaluate_says_what_it_does_not_cover(scored: Path) -> None:
         (("good", "ref", "--json", "file/s.json"), "file"),
     ],
 )
-def test_evaluate_explains_wrong_arguments(scored: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_evaluate_explains_wrong_arguments(scored: Path, arguments: tuple[str, ...], message: str) -> None:
     (scored / "empty.TextGrid").touch()
     (scored / "file").touch()
     paths = [scored / a if (scored / a.split("/")[0]).exists() or a == "nothing" else a for a in arguments]
-    assert said in error_of("evaluate", *paths)
+    assert message in error_of("evaluate", *paths)
 
 
 # report
 
 
 def fake_run(folder: Path, shift: float, *, seed: int = 0, count: int = 3) -> Path:
-    """What a finished run leaves: noise, three utterances ``shift`` seconds late, ten steps of training."""
+    """Write the files of a finished run: noise, three utterances ``shift`` seconds late, ten steps of training."""
     rows = []
     for i in range(count):
         audio = save_noise(folder.parent / f"audio/u{i}.wav", 0.6, seed=i)

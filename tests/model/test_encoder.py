@@ -1,4 +1,4 @@
-"""Speech encoders against transformers itself: what they compute, where their frames lie, what they refuse."""
+"""Speech encoders against transformers itself: outputs, the grid of frames, and errors."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_alone_and_in_a_batch(name: str, saved: dict[str, Path]) -> None:
 
 @pytest.mark.parametrize("name", ["wav2vec2", "hubert-group", "wav2vec2-bert"])
 def test_features_alone(name: str, saved: dict[str, Path]) -> None:
-    """Where no hidden state is wanted the layers are left out."""
+    """Without hidden states the layers are not computed."""
     encoder = SpeechEncoder(str(saved[name])).eval()
     _, *batch = noise([8000, 399, 6543])
     whole = encode(encoder, *batch)
@@ -359,11 +359,11 @@ def test_unknown_source_of_a_head() -> None:
 def test_the_gradient_of_the_audio_is_made_where_checkpointing_needs_it(checkpointing: bool) -> None:
     source = {"model_type": "wav2vec2", **LAYER}
     encoder = SpeechEncoder(source, gradient_checkpointing=checkpointing).train()
-    asked: list[bool] = []
+    requires_grad: list[bool] = []
     first = encoder.model.feature_extractor.conv_layers[0]
-    first.conv.register_forward_pre_hook(lambda _, inputs: asked.append(inputs[0].requires_grad))
+    first.conv.register_forward_pre_hook(lambda _, inputs: requires_grad.append(inputs[0].requires_grad))
     encoder(torch.randn(1, 4000), torch.tensor([4000])).hidden[-1].values.square().sum().backward()
-    assert asked[0] == checkpointing
+    assert requires_grad[0] == checkpointing
     assert first.conv.weight.grad.abs().sum() > 0
 
 

@@ -1,4 +1,4 @@
-"""Models of the hub: found in its cache, fetched from it, and refused within seconds where neither can be."""
+"""Models of the hub: found in its cache, downloaded, or an error within seconds."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def keep(cache: Path, folder: Path, repository: str = "somebody/tiny") -> Path:
     """Put a model into the cache as the hub's client does."""
-    place = cache / f"models--{repository.replace('/', '--')}"
-    shutil.copytree(folder, place / "snapshots" / "0123abcd")
-    (place / "refs").mkdir()
-    (place / "refs" / "main").write_text("0123abcd")
-    return place / "snapshots" / "0123abcd"
+    root = cache / f"models--{repository.replace('/', '--')}"
+    shutil.copytree(folder, root / "snapshots" / "0123abcd")
+    (root / "refs").mkdir()
+    (root / "refs" / "main").write_text("0123abcd")
+    return root / "snapshots" / "0123abcd"
 
 
 def at(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
-    """Have the hub at another address."""
+    """Set another address of the hub."""
     monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", address)
 
 
@@ -77,12 +77,12 @@ class Hub:
 
     def __init__(self, status: int = 200, folder: Path | None = None) -> None:
         hub = self
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.status = status
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                hub.asked.append(self.path)
+                hub.requests.append(self.path)
                 name = self.path.split("/resolve/")[-1].partition("/")[2]
                 if folder is None or hub.status != 200:
                     self.say(hub.status, b"{}")
@@ -183,7 +183,7 @@ def test_a_hub_out_of_order_is_not_a_name_that_is_wrong(monkeypatch: pytest.Monk
 
 
 def test_offline_by_wish(monkeypatch: pytest.MonkeyPatch, silent: str) -> None:
-    """With HF_HUB_OFFLINE the hub is not even asked."""
+    """With HF_HUB_OFFLINE there is no request to the hub."""
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     seconds, error = took("nobody/nothing")
     assert seconds < 1.5
@@ -192,8 +192,8 @@ def test_offline_by_wish(monkeypatch: pytest.MonkeyPatch, silent: str) -> None:
 
 def test_the_command_says_it_in_one_line(refusing: str, tmp_path: Path) -> None:
     sound = save_noise(tmp_path / "a.wav", text="a")
-    said = error_of("align", sound, "--model", "nobody/nothing", "--out", tmp_path / "out")
-    assert "nobody/nothing is not on this machine" in said
+    message = error_of("align", sound, "--model", "nobody/nothing", "--out", tmp_path / "out")
+    assert "nobody/nothing is not on this machine" in message
 
 
 @pytest.mark.parametrize("way", ["refusing", "silent", "status"])
@@ -222,7 +222,7 @@ def test_what_is_in_the_cache_needs_no_network(
 
 
 def test_a_configuration_without_weights_is_no_model(cache: Path, refusing: str, tmp_path: Path) -> None:
-    """What an interrupted download left is not taken for the model."""
+    """The files of an interrupted download are no model."""
     folder = keep(cache, save_transformers_model(tmp_path / "model"))
     (folder / "model.safetensors").unlink()
     _, error = took("somebody/tiny")
@@ -230,7 +230,7 @@ def test_a_configuration_without_weights_is_no_model(cache: Path, refusing: str,
 
 
 def fetched(hub: Hub, home: Path, *arguments: str) -> Path:
-    """What a process of its own, with the hub at another address, fetches."""
+    """Return the files that another process fetches from a hub at another address."""
     code = "import sys; from isotone.model.fetch import fetch; print(fetch(*sys.argv[1:]))"
     environment = {**os.environ, "HF_ENDPOINT": hub.address, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1"}
     environment.pop("HF_HUB_CACHE", None)

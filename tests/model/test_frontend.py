@@ -1,4 +1,4 @@
-"""The front ends against transformers' feature extractors, and what lies beyond an utterance's end."""
+"""The front ends against transformers' feature extractors, and the padding beyond an utterance's end."""
 
 from __future__ import annotations
 
@@ -92,12 +92,12 @@ def test_log_mel_grid() -> None:
     assert front.grid.hop_s == 0.02
     assert front.grid.offset_s == 0.0075
     quiet = 1e-4 * np.random.default_rng(0).normal(size=16_000).astype(np.float32)
-    for place in range(4000, 4320, 40):
+    for sample in range(4000, 4320, 40):
         clicked = quiet.copy()
-        clicked[place] = 0.9
+        clicked[sample] = 0.9
         features, _ = front(*padded([clicked]))
         best = features[0].mean(1).argmax().item()
-        assert abs(front.grid.frames(place / 16_000) - (best + 0.5)) <= 1.0
+        assert abs(front.grid.frames(sample / 16_000) - (best + 0.5)) <= 1.0
 
 
 def test_log_mel_is_exact_under_autocast() -> None:

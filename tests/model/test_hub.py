@@ -1,4 +1,4 @@
-"""Models that travel: to plain transformers, to a hub, and back."""
+"""Export of models to plain transformers and to a hub, and loading them again."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from isotone.pipeline import Pipeline
 from isotone.registries import encoders
 from isotone.text.tokenizer import CharacterTokenizer, PhoneTokenizer, Tokenizer, train_pieces
 from isotone.types import Encoded, Frames, Grid
+from tests.registering import registered
 from tests.tiny_models import ENCODER, PHONES, error_of, isotone, save_character_model, save_noise
 
 WAVE = {
@@ -101,8 +102,8 @@ def test_what_the_error_advises_can_be_exported(
     """The presets of the recipes: as they are the small one cannot be exported, trained as advised it can."""
     steps = ["train.steps=2", "train.evaluate_every=2", "train.save_every=2", "train.warmup_steps=1"]
     run = train(tiny_recipes / "ctc.yaml", f"output={tmp_path / 'run'}", *steps, *changes)
-    said = error_of_ahead(tmp_path)
-    assert all(change in said for change in changes[-1:])
+    message = error_of_ahead(tmp_path)
+    assert all(change in message for change in changes[-1:])
     isotone("export", run, "--out", tmp_path / "theirs")
     theirs = AutoModelForCTC.from_pretrained(tmp_path / "theirs").eval()
     model = Model.load(run)
@@ -116,7 +117,7 @@ def test_what_the_error_advises_can_be_exported(
 
 
 class Energy(Encoder):
-    """Somebody's own encoder: a window of samples a frame, through one linear layer."""
+    """A user's own encoder: a linear layer over one window of samples per frame."""
 
     name = "test-energy"
     sample_rate = 16_000
@@ -146,8 +147,7 @@ class Energy(Encoder):
 
 
 def test_somebodys_encoder_comes_back(tmp_path: Path) -> None:
-    encoders.register("test-energy")(Energy)
-    try:
+    with registered(encoders, "test-energy", Energy):
         model = Model(Energy(5), {"ctc": {"name": "ctc"}}, LETTERS, READING).eval()
         model.save_pretrained(tmp_path / "model")
         again = Model.from_pretrained(tmp_path / "model")
@@ -157,8 +157,6 @@ def test_somebodys_encoder_comes_back(tmp_path: Path) -> None:
         assert torch.equal(mine, theirs)
         with pytest.raises(ModelError, match="Energy is no encoder of transformers"):
             export_transformers(model, tmp_path / "out")
-    finally:
-        encoders._registered.pop("test-energy")
     with pytest.raises(LookupError, match="No encoder named 'test-energy'"):
         Model.load(tmp_path / "model")
 
@@ -232,9 +230,9 @@ def test_upload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise TransportError("name or service not known")
 
     monkeypatch.setattr(Api, "create_repo", unreachable)
-    said = error_of("export", run, "--push", "me/joint")
-    assert "me/joint was not uploaded" in said
-    assert "name or service not known" in said
+    message = error_of("export", run, "--push", "me/joint")
+    assert "me/joint was not uploaded" in message
+    assert "name or service not known" in message
 
 
 class TransportError(Exception):
@@ -252,8 +250,8 @@ def test_a_model_is_not_exported_over_other_files(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path) -> None:
     model_of(WAVE, LETTERS).save(tmp_path / "run" / "model")
     (tmp_path / "run" / "model" / "README.md").write_text("the card")
-    said = isotone("export", tmp_path / "run", "--out", tmp_path / "theirs").output
-    assert "Model:" in said
+    output = isotone("export", tmp_path / "run", "--out", tmp_path / "theirs").output
+    assert "Model:" in output
     assert (tmp_path / "theirs" / "README.md").read_text() == "the card"
     assert AutoModelForCTC.from_pretrained(tmp_path / "theirs").config.vocab_size == len(LETTERS)
     assert "Nothing to do" in error_of("export", tmp_path / "run")
@@ -266,7 +264,7 @@ def error_of_ahead(folder: Path) -> str:
 
 
 def test_silence_is_no_hindrance(tmp_path: Path) -> None:
-    """Exported phone models speak phones with spaces between them, through the pipeline as well."""
+    """Exported phone models give phones with spaces between them, also in transformers' pipeline."""
     export_transformers(model_of(WAVE, PhoneTokenizer(PHONES)), tmp_path / "theirs")
     tokenizer = AutoProcessor.from_pretrained(tmp_path / "theirs").tokenizer
     assert tokenizer.decode(np.array([1, 0, 2, 2, 3, 0])) == "sil aa iy"

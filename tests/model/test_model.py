@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -161,8 +162,8 @@ def test_readings_and_heads_that_are_not_there() -> None:
         Model(encoder, {"ctc": {"name": "ctcc"}}, tokenizer, DecodingConfig("ctc", {}))
 
 
-def test_a_head_that_always_reads_the_same() -> None:
-    """A head needs no option ``reads``: its class says what it reads."""
+def test_a_head_that_always_reads_the_same(register: Callable[..., None]) -> None:
+    """A head needs no option ``reads``: its class may have the attribute."""
 
     class Bands(Head):
         reads = "features"
@@ -175,13 +176,10 @@ def test_a_head_that_always_reads_the_same() -> None:
         def forward(self, frames: Frames) -> Emissions:
             return Emissions(self.linear(frames.values), frames.lengths, frames.grid, self.blank)
 
-    heads.register("test-bands")(Bands)
-    try:
-        specs = {"bands": {"name": "test-bands"}}
-        model = Model(SpeechEncoder(ENCODER), specs, PhoneTokenizer(PHONES), DecodingConfig("bands", {}))
-        assert emissions(model)["bands"].logits.shape == (2, 36, len(PHONES))
-    finally:
-        heads._registered.pop("test-bands")
+    register(heads, "test-bands", Bands)
+    specs = {"bands": {"name": "test-bands"}}
+    model = Model(SpeechEncoder(ENCODER), specs, PhoneTokenizer(PHONES), DecodingConfig("bands", {}))
+    assert emissions(model)["bands"].logits.shape == (2, 36, len(PHONES))
 
 
 def test_progress_reaches_the_heads_and_the_losses(folders: dict[str, Path]) -> None:
@@ -226,7 +224,7 @@ def test_a_model_of_transformers(folders: dict[str, Path], tmp_path: Path) -> No
 def test_a_hub_id_from_the_local_cache(
     folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was fetched once is found again without a network, tokenizer and all."""
+    """A model downloaded once loads without a network, with its tokenizer."""
     import huggingface_hub.constants
 
     repository = tmp_path / "models--somebody--tiny-ctc"

@@ -1,4 +1,4 @@
-"""What others trained: CTC models of transformers with phones, pieces, and an adapter per language."""
+"""CTC models of transformers: with phones, with pieces, and with an adapter per language."""
 # ruff: noqa: RUF001 - phonetic letters are meant
 
 from __future__ import annotations
@@ -82,9 +82,11 @@ def mms(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("asked", "language"), [("deu", "deu"), ("de", "deu"), ("eng", "eng"), ("", "eng")])
-def test_the_adapter_of_a_language(asked: str, language: str, mms: Path) -> None:
-    model = Model.load(mms, asked)
+@pytest.mark.parametrize(
+    ("requested", "language"), [("deu", "deu"), ("de", "deu"), ("eng", "eng"), ("", "eng")]
+)
+def test_the_adapter_of_a_language(requested: str, language: str, mms: Path) -> None:
+    model = Model.load(mms, requested)
     expected = theirs(Wav2Vec2ForCTC.from_pretrained(mms, target_lang=language, ignore_mismatched_sizes=True))
     torch.testing.assert_close(ours(model), expected, rtol=1e-4, atol=1e-4)
     assert isinstance(model.tokenizer, CharacterTokenizer)
@@ -183,10 +185,10 @@ def test_a_model_of_phones_aligns_words_and_comes_back(phonemic: Path, tmp_path:
         assert found.tier("words").labels == ["Water,", "dark", "suit"]
         assert found.tier("phones").labels == ["w", "ɔː", "ɾ", "ɚ", "d", "ɑːɹ", "k", "s", "uː", "t"]
         processor = AutoProcessor.from_pretrained(phonemic)
-        said = processor.tokenizer.decode(theirs(Wav2Vec2ForCTC.from_pretrained(phonemic)).argmax(-1)[0])
+        text = processor.tokenizer.decode(theirs(Wav2Vec2ForCTC.from_pretrained(phonemic)).argmax(-1)[0])
         assert (
             pipeline.transcribe("noise", SAMPLES[0].numpy()).text
-            == re.sub(r"<unk> ?", "<unk> ", said).strip()
+            == re.sub(r"<unk> ?", "<unk> ", text).strip()
         )
 
 
@@ -194,8 +196,8 @@ def test_a_model_of_phones_aligns_words_and_comes_back(phonemic: Path, tmp_path:
 def test_other_languages_have_other_voices(phonemic: Path, caplog: pytest.LogCaptureFixture) -> None:
     model = Model.load(phonemic, language="deu")
     assert model.tokenizer.language == "de"
-    said = model.tokenizer.decode(model.tokenizer.encode("Straße").tokens)
-    assert said == "ʃ t ɾ ɑː s ə"
+    text = model.tokenizer.decode(model.tokenizer.encode("Straße").tokens)
+    assert text == "ʃ t ɾ ɑː s ə"
     model.tokenizer.encode("über")
     assert "no phone 'yː' of espeak-ng's de: 'i" in caplog.text  # what is not there is mapped, and said
     with pytest.raises(ModelError, match="espeak-ng has no voice 'abi'"):
@@ -340,8 +342,8 @@ def test_pieces_align(tmp_path: Path) -> None:
     found = pipeline.align("noise", samples, pipeline.encode("The cat sat.")).alignment
     assert found.tier("words").labels == ["The", "cat", "sat."]
     assert "".join(found.tier("pieces").labels) == "▁the▁cat▁sat"
-    heard = pipeline.transcribe("noise", samples)
-    assert [s.label for s in heard.alignment.tier("words")] == heard.text.split()
+    result = pipeline.transcribe("noise", samples)
+    assert [s.label for s in result.alignment.tier("words")] == result.text.split()
 
 
 def test_the_blank_is_the_models(tmp_path: Path) -> None:
@@ -368,7 +370,7 @@ def test_pieces_that_do_not_say_where_words_begin(tmp_path: Path) -> None:
 
 
 def test_a_language_for_any_model(tmp_path: Path) -> None:
-    """What is asked for is kept, in models of isotone's own too; what is no code is refused."""
+    """The requested language is kept, also in isotone's own models; an unknown code is an error."""
     folder = save_transformers_model(tmp_path / "model")
     assert Model.load(folder).tokenizer.language == ""
     assert Model.load(folder, "eng").tokenizer.language == "en"
@@ -388,5 +390,5 @@ def test_the_command_takes_the_language(mms: Path, tmp_path: Path) -> None:
     assert "Bäß" in (tmp_path / "out" / "a.TextGrid").read_text(encoding="utf-8")
     for path in (tmp_path / "out").glob("warnings.jsonl"):  # of how long a word of noise lasts
         assert "aligned" not in path.read_text(encoding="utf-8")
-    said = error_of("align", sound, "--model", mms, "--language", "fr", "--out", tmp_path / "none")
-    assert "has no language 'fr'" in said
+    message = error_of("align", sound, "--model", mms, "--language", "fr", "--out", tmp_path / "none")
+    assert "has no language 'fr'" in message

@@ -1,4 +1,4 @@
-"""Priors of labels: counted by heads, taken out of posteriors by losses and aligners."""
+"""Label priors: tracked by heads, and divided out of posteriors by losses and aligners."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def transported(posterior: np.ndarray, frames: int) -> float:
 
 @pytest.mark.parametrize(("power", "share"), SHARES.items())
 def test_self_estimated_weights_are_those_of_explicitly_divided_posteriors(power: float, share: int) -> None:
-    """The prior is taken out where the loss aligns, not where it judges."""
+    """The prior is divided out in the loss's alignment, not in its cross-entropy."""
     emissions, posterior, _ = drifting()
     value = OTTCLoss(beta="self", prior=power)(emissions, Targets.from_lists([[1, 2]]))
     assert value.item() == pytest.approx(transported(posterior, share), rel=1e-5)

@@ -1,4 +1,4 @@
-"""SpecAugment: how much is masked, where, and that nothing else decides on it."""
+"""SpecAugment: the amount and the positions of masks, and their independence of padding."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MASKS = {"time_share": 0.5, "time_width_s": 0.1, "frequency_width": 3}
 
 
 def masked(part: SpecAugment, lengths: list[int], size: int, *, features: int, seed: int = 0) -> Tensor:
-    """Where features of the same value are masked."""
+    """Return the masked positions of constant features."""
     torch.manual_seed(seed)
     return part(torch.full((len(lengths), size, features), 9.0), torch.tensor(lengths)) != 9
 
@@ -74,11 +74,11 @@ def test_spans_are_uniform() -> None:
     seen, counts = torch.unique(spans[:, :5], dim=0, return_counts=True)
     shares = {tuple(row): n / count for row, n in zip(seen.int().tolist(), counts.tolist())}
     expected = {(0, 0, 0, 0, 0): 1 / 3}
-    for width, places in ((1, 5), (2, 4)):
-        for start in range(places):
+    for width, positions in ((1, 5), (2, 4)):
+        for start in range(positions):
             row = [0] * 5
             row[start : start + width] = [1] * width
-            expected[tuple(row)] = 1 / 3 / places  # type: ignore[index]
+            expected[tuple(row)] = 1 / 3 / positions  # type: ignore[index]
     assert shares == pytest.approx(expected, abs=0.02)
 
 

@@ -1,4 +1,4 @@
-"""What is lively of a recording: the definition by loops, and what is taken of it."""
+"""Activity of a recording: the definition in plain loops, and the nearest active samples."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def test_what_is_near(parts: list[tuple[int, float]], seed: int, ends: list[int]
     assert all(a.stop < b.start for a, b in pairwise(runs))
     inside = [t for t in lively.frames.tolist() if ends[0] // SIZE <= t < -(-ends[1] // SIZE)]
     assert set(inside) <= set(frames) <= set(lively.frames.tolist())
-    wanted = min(round(least_s * 100), len(lively.frames))
-    assert len(frames) == max(len(inside), wanted)
+    required = min(round(least_s * 100), len(lively.frames))
+    assert len(frames) == max(len(inside), required)
     if frames:  # without gaps but for what is not lively
         between = [t for t in lively.frames.tolist() if frames[0] <= t <= frames[-1]]
         assert between == frames

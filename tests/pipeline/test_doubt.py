@@ -13,13 +13,7 @@ from isotone.kernels.paths import coupling_from_paths
 from isotone.model import Model, ModelError
 from isotone.model.check import DEFAULT, Check, usable
 from isotone.pipeline import Pipeline, doubt
-from isotone.pipeline.doubt import (
-    SHUFFLES,
-    agreement,
-    agreements,
-    doubtful,
-    strangers,
-)
+from isotone.pipeline.doubt import SHUFFLES, agreement, agreements, doubtful, strangers
 from isotone.pipeline.stars import STAR_NUMBER
 from isotone.pipeline.texts import TextToAlign
 from isotone.text.normalize import Word
@@ -28,10 +22,10 @@ from isotone.types import Emissions, Grid
 from tests.tiny_models import save_character_model
 
 
-def said(
+def emissions_of(
     labels: list[int], *, every: int = 4, strength: float = 4.0, noise: float = 1.0, seed: int = 0
 ) -> Emissions:
-    """What is heard of labels, one in so many frames of 20 ms, and blanks (0) between: noise around the right ones."""
+    """Make noisy emissions of labels, one per ``every`` frames of 20 ms, with blanks (0) between."""
     rng = np.random.default_rng(seed)
     logits = noise * rng.standard_normal((1, every * len(labels), 9))
     logits[0, :, 0] += strength * (np.arange(logits.shape[1]) % every != every // 4)
@@ -50,9 +44,9 @@ def required(transcript: Transcript) -> TextToAlign:
 
 
 def agreed(emissions: Emissions | list[Emissions], labels: list[int]) -> float:
-    heard = emissions if isinstance(emissions, list) else [emissions]
-    starts = [heard[0].grid.seconds(4 * i) for i in range(len(labels))]
-    found = agreement(heard, required(text(labels)), starts)
+    heads = emissions if isinstance(emissions, list) else [emissions]
+    starts = [heads[0].grid.seconds(4 * i) for i in range(len(labels))]
+    found = agreement(heads, required(text(labels)), starts)
     assert found is not None
     return found
 
@@ -77,7 +71,7 @@ def best_path(log_probs: np.ndarray, labels: list[int]) -> float:
 
 def test_it_is_the_share_of_the_way_from_chance_to_the_best_labels() -> None:
     labels = random_labels(12, 1)
-    emissions = said(random_labels(12, 2))
+    emissions = emissions_of(random_labels(12, 2))
     log_probs = emissions.log_probs()[0].double().numpy()
     rng = np.random.default_rng(0)
     orders = [np.array(labels)[rng.permutation(12)].tolist() for _ in range(SHUFFLES)]
@@ -88,21 +82,23 @@ def test_it_is_the_share_of_the_way_from_chance_to_the_best_labels() -> None:
 
 def test_what_is_heard_clearly_agrees_wholly() -> None:
     labels = random_labels(20, 3)
-    assert agreed(said(labels, strength=20), labels) == pytest.approx(1, abs=1e-5)
+    assert agreed(emissions_of(labels, strength=20), labels) == pytest.approx(1, abs=1e-5)
 
 
 def test_wrong_texts_are_near_chance_and_right_ones_are_not() -> None:
-    right = [agreed(said(random_labels(30, s), seed=s), random_labels(30, s)) for s in range(40)]
-    wrong = [agreed(said(random_labels(30, s), seed=s), random_labels(30, s + 1000)) for s in range(40)]
+    right = [agreed(emissions_of(random_labels(30, s), seed=s), random_labels(30, s)) for s in range(40)]
+    wrong = [
+        agreed(emissions_of(random_labels(30, s), seed=s), random_labels(30, s + 1000)) for s in range(40)
+    ]
     assert abs(np.mean(wrong)) < 0.05
     assert max(wrong) < min(right)
 
 
 @pytest.mark.parametrize("factor", [0.3, 3.0])
 def test_how_sure_a_model_is_of_everything_does_not_matter(factor: float) -> None:
-    """Overconfidence, which speech of another kind brings about, divides out."""
+    """Overconfidence, as on speech unlike the training data, divides out."""
     labels = random_labels(15, 4)
-    emissions = said(labels)
+    emissions = emissions_of(labels)
     scaled = replace(emissions, logits=factor * emissions.logits)
     assert agreed(scaled, random_labels(15, 5)) == pytest.approx(
         agreed(emissions, random_labels(15, 5)), abs=1e-4
@@ -110,7 +106,7 @@ def test_how_sure_a_model_is_of_everything_does_not_matter(factor: float) -> Non
 
 
 def test_a_text_with_one_order_says_nothing() -> None:
-    emissions = said([1, 2, 3, 4, 5, 6])
+    emissions = emissions_of([1, 2, 3, 4, 5, 6])
     assert agreed(emissions, [3] * 6) == pytest.approx(0, abs=1e-6)
     assert agreement([emissions], required(text([1, 2])), [0.0, 0.08]) is None
     wordless = Transcript((), (1, 2, 3, 4, 5, 6), (None,) * 6)
@@ -121,7 +117,7 @@ def test_a_text_with_one_order_says_nothing() -> None:
 def test_a_text_that_just_fits_is_compared_with_what_fits() -> None:
     """Orders with equal neighbours may need more frames than there are."""
     labels = [1, 2, 1, 2, 1, 3, 4, 5]
-    emissions = said(labels, every=1)
+    emissions = emissions_of(labels, every=1)
     log_probs = emissions.log_probs()[0].double().numpy()
     rng = np.random.default_rng(0)
     orders = [np.array(labels)[rng.permutation(8)].tolist() for _ in range(SHUFFLES)]
@@ -134,7 +130,7 @@ def test_a_text_that_just_fits_is_compared_with_what_fits() -> None:
 def test_stars_and_pauses_keep_their_places() -> None:
     """Beside a star for the words that were left out the rest is as right as it was."""
     labels = random_labels(40, 6)
-    emissions = said(labels)
+    emissions = emissions_of(labels)
     tokens = (STAR_NUMBER, *labels[20:])
     words = (Word("*", "*", 0, 1), *text(labels[20:]).words)
     starred = Transcript(words, tokens, (0, *(i // 3 + 1 for i in range(20))))
@@ -149,15 +145,15 @@ def test_stars_and_pauses_keep_their_places() -> None:
 
 
 def test_long_recordings_are_compared_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two hours of them cost no more than their share, and say the same."""
+    """Some stretches of a long recording give nearly the agreement of the whole."""
     labels = random_labels(3000, 8)
-    emissions = said(labels)  # four minutes
+    emissions = emissions_of(labels)  # four minutes
     right, wrong = agreed(emissions, labels), agreed(emissions, random_labels(3000, 9))
     assert abs(wrong) < 0.05
     assert right > 0.6
     seen = []
-    compared = doubt._compared
-    monkeypatch.setattr(doubt, "_compared", lambda *a: seen.append(len(a[0])) or compared(*a))
+    align = doubt.ctc_path  # once per stretch, for the text and its other orders
+    monkeypatch.setattr(doubt, "ctc_path", lambda *a: seen.append(a[0].shape[1]) or align(*a))
     monkeypatch.setattr(doubt, "STRETCHES", 3)
     assert agreed(emissions, labels) == pytest.approx(right, abs=0.1)
     assert len(seen) == 3
@@ -166,7 +162,7 @@ def test_long_recordings_are_compared_in_stretches(monkeypatch: pytest.MonkeyPat
 
 def test_a_batch_is_its_rows() -> None:
     texts = [random_labels(n, n) for n in (12, 20)]
-    each = [said(labels) for labels in texts]
+    each = [emissions_of(labels) for labels in texts]
     logits = torch.full((2, 80, 9), torch.nan)
     for row, one in zip(logits, each):
         row[: one.logits.shape[1]] = one.logits[0]
@@ -175,8 +171,8 @@ def test_a_batch_is_its_rows() -> None:
     for row, labels in zip(paths, texts):
         row[: 4 * len(labels)] = torch.arange(len(labels)).repeat_interleave(4)
     coupling = coupling_from_paths(paths, batch.lengths, torch.tensor([12, 20]), torch.zeros(2))
-    asked = [required(text(labels)) for labels in texts]
-    found = agreements([batch], batch.grid, asked, coupling)
+    to_align = [required(text(labels)) for labels in texts]
+    found = agreements([batch], batch.grid, to_align, coupling)
     assert found == [pytest.approx(agreed(one, labels)) for one, labels in zip(each, texts)]
 
 

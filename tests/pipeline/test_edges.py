@@ -1,4 +1,4 @@
-"""What is before and after the text of a recording: where there is such a thing, and where there is none."""
+"""Edges of recordings before and after the text, and recordings without edges."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from isotone.pipeline.edges import END_GAIN, LEAST_GAIN, choose_edges, with_edge
 from isotone.pipeline.result import Result
 from isotone.pipeline.texts import TextToAlign
 from isotone.types import Emissions
-from tests.pipeline.parts import GivenEmissions, give
-from tests.pipeline.test_stars import PHONES, SPELT, heard, phone_model, shown
-from tests.tiny_models import save_character_model, save_noise
+from tests.pipeline.parts import SPELT, GivenEmissions, emissions_of, give, phone_model, shown
+from tests.tiny_models import PHONES, save_character_model, save_noise
 
 MUSIC = "sitattis"  # phones where there is none
 
@@ -30,9 +29,9 @@ def asked_for(text: str) -> TextToAlign:
     return TextToAlign(*SPELT.with_pauses(transcript))
 
 
-def in_words(asked: TextToAlign) -> str:
-    names = shown(asked[0], PHONES).split()
-    return " ".join(f"({n})" if o else n for n, o in zip(names, asked[1]))
+def in_words(text: TextToAlign) -> str:
+    names = shown(text[0], PHONES).split()
+    return " ".join(f"({n})" if o else n for n, o in zip(names, text[1]))
 
 
 @pytest.mark.parametrize(
@@ -44,12 +43,12 @@ def in_words(asked: TextToAlign) -> str:
     ],
 )
 def test_stars_at_the_ends_are_of_no_word(left: bool, right: bool, expected: str) -> None:
-    asked = asked_for("sit at")
-    inside = [o and 0 < i < len(asked[1]) - 1 for i, o in enumerate(asked[1])]
-    edged = with_edges(TextToAlign(asked[0], inside), left, right)  # silence at both ends
+    text = asked_for("sit at")
+    inside = [o and 0 < i < len(text[1]) - 1 for i, o in enumerate(text[1])]
+    edged = with_edges(TextToAlign(text[0], inside), left, right)  # silence at both ends
     assert in_words(edged) == expected
     found = edged.transcript
-    assert found.words == asked[0].words
+    assert found.words == text[0].words
     assert [w for t, w in zip(found.tokens, found.token_words) if t == stars.STAR_NUMBER] == [None] * (
         left + right
     )
@@ -75,8 +74,8 @@ def test_an_end_has_a_star_where_that_is_worth_it(worth: tuple[float, float], ex
 
 
 def test_a_text_with_stars_says_itself_what_it_leaves_out() -> None:
-    asked = asked_for("* sit")
-    assert choose_edges(asked, lambda _: pytest.fail("nothing is to be scored")) is asked
+    text = asked_for("* sit")
+    assert choose_edges(text, lambda _: pytest.fail("nothing is to be scored")) is text
 
 
 def align(
@@ -101,21 +100,21 @@ def align(
 def test_the_text_is_found_between_edges_that_are_not_its(aligner: str, before: int, after: int) -> None:
     """Phones of other words before and after: no word is drawn over them, and the ends are empty."""
     middle = "...aaassstttiii..sssiiiaaa..." if aligner == "segmental" else "._a_s_t_i__._s_i_a__."
-    sounds = heard(MUSIC.replace("i", "t") * before + middle + MUSIC.replace("a", "s") * after)
+    sounds = emissions_of(MUSIC.replace("i", "t") * before + middle + MUSIC.replace("a", "s") * after)
     pipeline = Pipeline(phone_model(), aligner=aligner)
     text = "asti sia"
     (result,), (words,) = align(pipeline, [sounds], text)
-    alone = align(Pipeline(phone_model(), aligner=aligner), [heard(middle)], text)[1][0]
+    alone = align(Pipeline(phone_model(), aligner=aligner), [emissions_of(middle)], text)[1][0]
     moved = [
         part for word in alone.split() for part in ([word] if word.isalpha() else [shifted(word, 8 * before)])
     ]
     assert words == " ".join(moved)
     assert stars.STAR not in result.alignment.tier("phones").labels
     assert result.text == text
-    (said,) = result.warnings
+    (warning,) = result.warnings
     first, last = result.alignment.tier("words").segments[0], result.alignment.tier("words").segments[-1]
     left = result.alignment.duration - last.end
-    assert said.startswith(
+    assert warning.startswith(
         f"{first.start:.1f} s before the text and {left:.1f} s after it hold something else"
     )
     pipeline.finds_edges = False
@@ -135,9 +134,9 @@ def shifted(span: str, frames: int) -> str:
 def test_a_recording_of_its_text_alone_is_aligned_as_if_there_were_no_edges(aligner: str) -> None:
     """Also where the model errs in a few frames at the ends, and in a batch with a recording that has edges."""
     torch.manual_seed(1)
-    sounds = heard(".tt...aaassstttiii..sssiiiaaa..ss.")
+    sounds = emissions_of(".tt...aaassstttiii..sssiiiaaa..ss.")
     sounds = replace(sounds, logits=sounds.logits + torch.randn_like(sounds.logits))
-    other = heard("tstt" * 120 + "...aaassstttiii..sssiiiaaa..." + "s" * 480)
+    other = emissions_of("tstt" * 120 + "...aaassstttiii..sssiiiaaa..." + "s" * 480)
     finding, not_finding = (Pipeline(phone_model(), aligner=aligner) for _ in range(2))
     not_finding.finds_edges = False
     (expected, smeared), _ = align(not_finding, [sounds, other], "asti sia")
@@ -150,7 +149,7 @@ def test_the_hearing_that_the_text_fits_better_is_taken() -> None:
     """A loud edge spoils the normalisation of the whole; short windows do not mind."""
     middle = "...aaassstttiii..sssiiiaaa..."
     edge = "tsst" * 30
-    spoilt, right = heard(edge + "t" * 12 + middle[12:] + edge), heard(edge + middle + edge)
+    spoilt, right = emissions_of(edge + "t" * 12 + middle[12:] + edge), emissions_of(edge + middle + edge)
     expected = align(Pipeline(phone_model(), aligner="segmental"), [right], "asti sia")[1][0]
     for first, other in ((spoilt, right), (right, spoilt)):
         pipeline = Pipeline(phone_model(), aligner="segmental")
@@ -180,7 +179,7 @@ def test_the_measure(tmp_path: Path) -> None:
     app = Typer()
     app.command()(bench.main)
     arguments = [str(model), str(tmp_path / "speech"), str(tmp_path / "music"), "--seconds", "1"]
-    said = CliRunner().invoke(app, arguments, catch_exceptions=False).stdout.splitlines()
-    assert [line.split("|")[1].strip() for line in said[2:]] == [
+    lines = CliRunner().invoke(app, arguments, catch_exceptions=False).stdout.splitlines()
+    assert [line.split("|")[1].strip() for line in lines[2:]] == [
         "piece", "white noise", "applause", "babble", "silence", "other speech",
     ]  # fmt: skip

@@ -48,12 +48,12 @@ def test_the_table(
 
     app = Typer()
     app.command()(long_audio.main)
-    said = CliRunner().invoke(app, [str(run), "--window", "5"], catch_exceptions=False).stdout.splitlines()
-    names = [line.split("|")[1].strip() for line in said if line]
+    lines = CliRunner().invoke(app, [str(run), "--window", "5"], catch_exceptions=False).stdout.splitlines()
+    names = [line.split("|")[1].strip() for line in lines if line]
     assert names[0] == "run"
     assert names[2:] == [
         "short", "one voice", "one voice, silences", "voices in turn", "voices in turn, silences",
     ]  # fmt: skip
-    cells = [[float(cell) for cell in line.split("|")[2:-1]] for line in said[3:]]
+    cells = [[float(cell) for cell in line.split("|")[2:-1]] for line in lines[3:]]
     assert all(np.isfinite(row).all() for row in cells)
     assert cells[2][0] > cells[1][0] + 15

@@ -1,4 +1,4 @@
-"""Where given texts are placed: their phones last as long as phones do."""
+"""Placement of given texts: phones have a least duration."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from isotone.model import DecodingConfig, Model
 from isotone.model.encoder import SpeechEncoder
 from isotone.pipeline import Pipeline
 from isotone.pipeline.placing import PHONE_S
-from tests.pipeline.parts import give
-from tests.pipeline.test_stars import heard, phone_model
+from tests.pipeline.parts import emissions_of, give, phone_model
 from tests.tiny_models import ENCODER
 
 HURRIED = "..sssssiaaaasss.."  # the model hears one frame of the second phone
 
 
 def frames_of(pipeline: Pipeline, sounds: str) -> list[int]:
-    emissions = heard(sounds)
+    emissions = emissions_of(sounds)
     give(pipeline, emissions)
     samples = np.zeros(len(sounds) * 320, np.float32)
     result = pipeline.align("u", samples, pipeline.encode("sias"))
@@ -31,7 +30,7 @@ def model_that_reads(aligner: dict) -> Model:
 
 
 def test_phones_of_a_given_text_last_as_long_as_phones_do() -> None:
-    """By the model's own aligner; one that is asked for is taken as it is, and so is one that cannot."""
+    """Only by the model's own aligner; one named by the caller, or without support for it, is used as it is."""
     own = Pipeline(model_that_reads({"name": "segmental"}))
     assert min(frames_of(own, HURRIED)) == round(PHONE_S / 0.02) == 2
     asked_for = Pipeline(model_that_reads({"name": "segmental"}), aligner="segmental")

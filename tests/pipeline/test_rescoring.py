@@ -20,7 +20,7 @@ from isotone.pipeline import Pipeline, rescoring
 from isotone.pipeline.rescoring import choose, path_scores, rescored, stretches
 from isotone.pipeline.windows import Windows
 from isotone.types import Emissions, Grid, Targets
-from tests.pipeline.test_pipeline import model_of_characters, noise
+from tests.pipeline.parts import model_of_characters, noise
 
 FRAMES, LABELS = 5, 3  # label 0 is the blank
 
@@ -62,12 +62,12 @@ def test_the_best_of_all_label_sequences(seed: int, weight: float) -> None:
     hypotheses = BeamCTC(beam=1000, prune=float("inf")).nbest(text, 1000)[0]
     own = timing.log_probs()[0]
 
-    def place(rows: list[tuple[int, ...]]) -> np.ndarray:
+    def score(rows: list[tuple[int, ...]]) -> np.ndarray:
         scores = path_scores(SegmentalViterbi(), timing, Targets.from_lists([list(r) for r in rows]))
         np.testing.assert_allclose(scores, [best_path(own, tuple(r)) for r in rows], rtol=1e-10)
         return scores
 
-    chosen = choose(hypotheses, place, weight)
+    chosen = choose(hypotheses, score, weight)
     totals = {
         labels: np.log(p) + weight * best_path(own, labels)
         for labels, p in all_paths(text.log_probs()[0]).items()
@@ -115,8 +115,8 @@ def test_an_aligner_that_does_not_score() -> None:
 @given(silent=st.lists(st.booleans(), max_size=60), most=st.integers(2, 20))
 def test_stretches_are_cut_within_their_longest_pauses(silent: list[bool], most: int) -> None:
     best = torch.tensor([[int(not s) for s in silent]], dtype=torch.long)
-    heard = Emissions(torch.nn.functional.one_hot(best, 2).float(), torch.tensor([len(silent)]), Grid(0.5))
-    found = stretches(heard, most / 2)
+    sample = Emissions(torch.nn.functional.one_hot(best, 2).float(), torch.tensor([len(silent)]), Grid(0.5))
+    found = stretches(sample, most / 2)
     assert [t for part in found for t in range(part.start, part.stop)] == list(range(len(silent)))
     for part in found:
         assert part.stop - part.start <= most
@@ -143,26 +143,26 @@ def test_a_long_recording_is_chosen_stretch_by_stretch(monkeypatch: pytest.Monke
     monkeypatch.setattr(rescoring, "STRETCH_S", 0.3)
     decoder = BeamCTC()
 
-    def place(heard: Emissions, rows: list[tuple[int, ...]]) -> np.ndarray:
-        return path_scores(SegmentalViterbi(), heard, Targets.from_lists([list(r) for r in rows]))
+    def score(stretch: Emissions, rows: list[tuple[int, ...]]) -> np.ndarray:
+        return path_scores(SegmentalViterbi(), stretch, Targets.from_lists([list(r) for r in rows]))
 
     def alone(part: slice, row: int) -> list[int]:
         own = replace(text, logits=text.logits[:, part], lengths=torch.tensor([part.stop - part.start]))
         # frame t of the text ends where frame 2 t + 1 of the other head begins
         first = 2 * part.start + 1 if part.start else 0
         last = 2 * part.stop + 1 if part.stop < texts.lengths[row] else int(timings.lengths[row])
-        heard = Emissions(
+        stretch = Emissions(
             timing.logits[:, first:last], torch.tensor([last - first]), timing.grid,
             weight_logits=torch.zeros(1, last - first),
         )  # fmt: skip
-        return list(choose(decoder.nbest(own, 16)[0], lambda rows: place(heard, rows), 2.0))  # type: ignore[arg-type]
+        return list(choose(decoder.nbest(own, 16)[0], lambda rows: score(stretch, rows), 2.0))  # type: ignore[arg-type]
 
-    found = rescored(texts, timings, lambda heard: decoder.nbest(heard, 16), place, 2.0)  # type: ignore[arg-type]
+    found = rescored(texts, timings, lambda stretch: decoder.nbest(stretch, 16), score, 2.0)  # type: ignore[arg-type]
     parts = stretches(text, 0.3)
     assert len(parts) > 2
     assert found == [[label for part in parts for label in alone(part, 0)], alone(slice(0, 9), 1)]
     monkeypatch.setattr(rescoring, "STRETCH_S", 0.9)
-    assert rescored(text, timing, lambda heard: decoder.nbest(heard, 16), place, 2.0) == [
+    assert rescored(text, timing, lambda stretch: decoder.nbest(stretch, 16), score, 2.0) == [
         alone(slice(0, 40), 0)
     ]  # type: ignore[arg-type]
 
@@ -182,11 +182,11 @@ def test_the_pipeline_writes_what_both_heads_agree_on() -> None:
     texts = []
     for audio, result in zip(samples, both.transcribe_batch(["a", "b"], samples)):
         with torch.inference_mode():
-            heard = both.model(torch.from_numpy(audio)[None], torch.tensor([len(audio)]))
+            heads = both.model(torch.from_numpy(audio)[None], torch.tensor([len(audio)]))
         totals = {
             tuple(labels): score
-            + 20.0 * float(SegmentalViterbi()(heard["ottc"], Targets.from_lists([list(labels)])).score)  # type: ignore[arg-type]
-            for labels, score in BeamCTC().nbest(heard["ctc"], 8)[0]
+            + 20.0 * float(SegmentalViterbi()(heads["ottc"], Targets.from_lists([list(labels)])).score)  # type: ignore[arg-type]
+            for labels, score in BeamCTC().nbest(heads["ctc"], 8)[0]
         }
         assert len(totals) == 8
         best = max(totals, key=lambda labels: totals[labels])
@@ -218,7 +218,7 @@ def test_audio_in_windows_is_rescored(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_text_without_times_is_the_decoders(caplog: pytest.LogCaptureFixture) -> None:
-    """An aligner that can place nothing: text and times are those of the decoder."""
+    """With an aligner that can align nothing, text and times are the decoder's."""
     pipeline = Pipeline(model(20.0, aligner={"name": "segmental", "min_frames": 400}))
     with caplog.at_level(logging.WARNING):
         result = pipeline.transcribe("a", noise(1.0))

@@ -1,4 +1,4 @@
-"""Scores of alignments: by hand, by brute force over all paths, and what they cannot say."""
+"""Scores of alignments: by hand, by brute force over all paths, and where they are undefined."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from isotone.kernels.paths import coupling_from_paths
 from isotone.kernels.viterbi import ctc_path
 from isotone.pipeline import scores
+from isotone.pipeline.scores import token_scores
 from isotone.pipeline.stars import STAR_NUMBER
 from isotone.types import Coupling, Emissions, Grid, Targets
 
@@ -65,8 +66,8 @@ def test_the_fit_by_hand() -> None:
 def test_the_fit_is_at_most_zero_and_zero_for_what_is_heard(seed: int, frames: int) -> None:
     emissions = emissions_of(frames, seed=seed)
     best = emissions.logits[0].argmax(-1).tolist()
-    heard = collapsed(tuple(best))
-    for labels in (heard, [1 + (label % 3) for label in heard]):
+    recognised = collapsed(tuple(best))
+    for labels in (recognised, [1 + (label % 3) for label in recognised]):
         targets = Targets.from_lists([labels])
         paths, _ = ctc_path(emissions.log_probs(), targets.labels, emissions.lengths, targets.lengths, 0)
         fit = float(
@@ -75,7 +76,7 @@ def test_the_fit_is_at_most_zero_and_zero_for_what_is_heard(seed: int, frames: i
             ).fit
         )
         assert fit <= 1e-9
-        assert (abs(fit) < 1e-6) == (labels == heard)
+        assert (abs(fit) < 1e-6) == (labels == recognised)
 
 
 @pytest.mark.parametrize("labels", [[1, 2], [1, 1], [2]])
@@ -101,13 +102,13 @@ def test_confidence_is_the_posterior_of_all_paths(labels: list[int]) -> None:
 
 
 def long_row(frames: int, tokens: int, seed: int = 0) -> tuple[Emissions, Targets]:
-    """Emissions that mostly say where their tokens are."""
+    """Make emissions with higher scores at the positions of their tokens."""
     rng = torch.Generator().manual_seed(seed)
     labels = torch.randint(1, 12, (1, tokens), generator=rng)
-    places = torch.sort(torch.randperm(frames, generator=rng)[:tokens]).values
+    positions = torch.sort(torch.randperm(frames, generator=rng)[:tokens]).values
     emissions = emissions_of(frames, vocab=12, seed=seed)
     emissions.logits[0, :, 0] += 4
-    emissions.logits[0, places, labels[0]] += 6
+    emissions.logits[0, positions, labels[0]] += 6
     return emissions, Targets(
         labels, torch.tensor([tokens]), optional=torch.rand(1, tokens, generator=rng) < 0.1
     )
@@ -159,3 +160,25 @@ def test_stars_are_neither_right_nor_wrong() -> None:
         [float(log_probs[0, 1]), float(log_probs[4:, 2].mean())]
     )
     assert ((found.confidence >= 0) & (found.confidence <= 1)).all()
+
+
+def test_token_scores() -> None:
+    rng = torch.Generator().manual_seed(0)
+    logits = 3 * torch.randn(2, 6, 4, generator=rng)
+    emissions = Emissions(logits, torch.tensor([6, 4]), Grid(0.02))
+    targets = Targets.from_lists([[1, 3, 2], [2, 2]])
+    source = torch.tensor([[0, 1, 1, 2, 4], [0, 1, 3, 3, 3]])
+    target = torch.tensor([[0, 0, 1, 1, 1], [0, 0, 1, 1, 1]])
+    mass = torch.tensor([[0.2, 0.1, 0.3, 0.25, 0.15], [1.0, 1.0, 1.0, 0.0, 0.0]])
+    coupling = Coupling(source, target, mass, emissions.lengths, targets.lengths)
+    scores = token_scores(emissions.log_probs(), targets, coupling)
+    exact = np.exp(logits.double().numpy())
+    log_probs = np.log(exact / exact.sum(-1, keepdims=True))
+    for row, labels in enumerate(targets.tolist()):
+        for number, label in enumerate(labels):
+            pairs = [(m, s) for s, t, m in zip(source[row], target[row], mass[row].tolist()) if t == number]
+            total = sum(m for m, _ in pairs)
+            expected = sum(m * log_probs[row, s, label] for m, s in pairs) / total if total else 0.0
+            assert float(scores[row, number]) == pytest.approx(expected, rel=1e-5, abs=1e-7)
+    assert (scores <= 0).all()
+    assert scores[0, 2] == 0  # nothing is coupled to it

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,38 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone import format as files
-from isotone.model import DecodingConfig, Model
-from isotone.model.encoder import SpeechEncoder
 from isotone.pipeline import Pipeline, stars
 from isotone.pipeline.stars import STAR, STAR_NUMBER
 from isotone.pipeline.texts import TextToAlign
 from isotone.text.normalize import TextError
 from isotone.text.options import TextOptions
-from isotone.text.pronounce import Pronouncer
-from isotone.text.tokenizer import CharacterTokenizer, PhoneTokenizer, Transcript
-from isotone.types import Emissions, Grid
-from tests.pipeline.parts import give, watch
-from tests.tiny_models import ENCODER, LETTERS, PHONES, isotone, save_character_model, save_noise
+from isotone.text.tokenizer import CharacterTokenizer, PhoneTokenizer
+from isotone.types import Emissions
+from tests.pipeline.parts import HOP_S, SPELT, emissions_of, give, phone_model, shown, watch
+from tests.tiny_models import LETTERS, PHONES, isotone, save_character_model, save_noise
 
 CHARACTERS = CharacterTokenizer(["<pad>", "<unk>", "|", *LETTERS])
-HOP_S = 0.02
-
-
-class Spelt(Pronouncer):
-    """Words of the letters a, i, s and t."""
-
-    def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
-        return [[{"a": "aa", "i": "iy"}.get(c, c) for c in w] if {*w} <= {*"aist"} else None for w in words]
-
-    def save(self, folder: Path) -> dict[str, str]:
-        return {}
-
-
-SPELT = PhoneTokenizer(PHONES, Spelt(), "sil")
-
-
-def shown(transcript: Transcript, labels: Sequence[str]) -> str:
-    return " ".join(STAR if t == STAR_NUMBER else labels[t] for t in transcript.tokens)
 
 
 # In texts
@@ -118,25 +96,11 @@ def test_extra_speech_has_pauses_on_both_sides() -> None:
     (targets,) = spy.seen
     assert targets.optional is not None
     names = [[*PHONES, "*"][token] for token in targets.labels[0].tolist()]
-    said = " ".join(f"({n})" if o else n for n, o in zip(names, targets.optional[0].tolist()))
-    assert said == "(sil) (*) (sil) s iy t (sil) * (sil) aa t (sil) (*) (sil)"
+    tokens = " ".join(f"({n})" if o else n for n, o in zip(names, targets.optional[0].tolist()))
+    assert tokens == "(sil) (*) (sil) s iy t (sil) * (sil) aa t (sil) (*) (sil)"
 
 
 # In alignments
-
-
-def phone_model() -> Model:
-    torch.manual_seed(0)
-    reading = DecodingConfig("ctc", {"name": "ctc-greedy"}, "", {"name": "ctc"})
-    return Model(SpeechEncoder(ENCODER), {"ctc": {"name": "ctc"}}, SPELT, reading)
-
-
-def heard(path: str, sure: float = 8.0) -> Emissions:
-    """Emissions of a model that hears this, a letter a frame: ``.`` is silence, ``_`` the blank."""
-    names = {"_": "<pad>", ".": "sil", "a": "aa", "i": "iy"}
-    labels = torch.tensor([[PHONES.index(names.get(c, c)) for c in path]])
-    logits = sure * torch.nn.functional.one_hot(labels, len(PHONES)).float()
-    return Emissions(logits, torch.tensor([len(path)]), Grid(HOP_S))
 
 
 def aligned(pipeline: Pipeline, emissions: Emissions, text: str) -> list[tuple[str, int, int]]:
@@ -159,20 +123,20 @@ def test_a_star_takes_what_the_text_does_not_have(aligner: str | dict) -> None:
     peaky = isinstance(aligner, str) and aligner.startswith("ctc")
     if peaky:  # spikes with blanks between: what lies between words is nobody's
         path = ".__s__i__t__tt_a_s_i__a__t__."
-        words = aligned(pipeline, heard(path), "sit * at")
+        words = aligned(pipeline, emissions_of(path), "sit * at")
         assert [w for w, *_ in words] == ["sit", "*", "at"]
         (_, first, end), (_, star, star_end), (_, second, last) = words
         assert (first, end, second, last) == (3, 10, 22, 26)
         assert 10 <= star <= 12
         assert 20 <= star_end <= 22
         return
-    words = aligned(pipeline, heard("..sssiiittt.iiiaasss..aaattt..."), "sit * at")
+    words = aligned(pipeline, emissions_of("..sssiiittt.iiiaasss..aaattt..."), "sit * at")
     assert words == [("sit", 2, 11), ("*", 12, 20), ("at", 22, 28)]
 
 
 @pytest.mark.parametrize("aligner", ["ctc", "segmental"])
 def test_words_without_labels_have_their_time(aligner: str) -> None:
-    """Beside each other they share it by their length, for where one ends nothing says."""
+    """Consecutive stars share their time in proportion to the lengths of their words."""
     pipeline = Pipeline(phone_model(), aligner=aligner)
     path = (
         "..sssiiittt.iiaassiiaass.aaattt..." if aligner == "segmental" else "__s__i__t__iiaassiiaass__a__t__"
@@ -181,7 +145,7 @@ def test_words_without_labels_have_their_time(aligner: str) -> None:
         ("sit 你好 at", ["sit", "你好", "at"]),
         ("sit 你 好吗 at", ["sit", "你", "好吗", "at"]),
     ):
-        found = aligned(pipeline, heard(path), text)
+        found = aligned(pipeline, emissions_of(path), text)
         assert [w for w, *_ in found] == words
         assert found[1][1] <= 13
         assert found[-2][2] >= 21
@@ -225,7 +189,7 @@ def test_a_text_is_read_as_the_pipeline_is_told(tmp_path: Path) -> None:
 
 def test_a_star_at_the_ends() -> None:
     pipeline = Pipeline(phone_model(), aligner="segmental")
-    assert aligned(pipeline, heard("tttaa..sssiiittt.iiisss"), "* sit <star>") == [
+    assert aligned(pipeline, emissions_of("tttaa..sssiiittt.iiisss"), "* sit <star>") == [
         ("*", 0, 5), ("sit", 7, 16), ("*", 17, 23),
     ]  # fmt: skip
 
@@ -234,22 +198,22 @@ def test_a_star_at_the_ends() -> None:
 def test_extra_speech_is_found_where_it_is_and_nowhere_else(aligner: str) -> None:
     pipeline = Pipeline(phone_model(), aligner=aligner, extra_speech=True)
     frames = "..sssiiittt..aaattt.." if aligner == "segmental" else "._s_i_t_._a_t__."
-    assert [w for w, *_ in aligned(pipeline, heard(frames), "sit at")] == ["sit", "at"]
+    assert [w for w, *_ in aligned(pipeline, emissions_of(frames), "sit at")] == ["sit", "at"]
     for extra, expected in (
         ("..sssiiittt..tttaassiii..aaattt...", ["sit", "*", "at"]),
         ("iiittaa..sssiiittt..aaattt...", ["*", "sit", "at"]),
         ("..sssiiittt..aaattt..iiisssiii..", ["sit", "at", "*"]),
     ):
         spikes = "".join(c if i % 3 == 0 or c == "." else "_" for i, c in enumerate(extra))
-        found = aligned(pipeline, heard(extra if aligner == "segmental" else spikes), "sit at")
+        found = aligned(pipeline, emissions_of(extra if aligner == "segmental" else spikes), "sit at")
         assert [w for w, *_ in found] == expected
     without = Pipeline(phone_model(), aligner=aligner)
-    assert [w for w, *_ in aligned(without, heard(frames), "sit at")] == ["sit", "at"]
+    assert [w for w, *_ in aligned(without, emissions_of(frames), "sit at")] == ["sit", "at"]
 
 
 def test_a_dearer_star_takes_less() -> None:
-    """A word that the model hears otherwise is a word, unless stars cost less than it."""
-    frames = heard("..sssiiittt..tttaasss..", sure=4.0)
+    """A badly recognised word keeps its frames unless a star costs less."""
+    frames = emissions_of("..sssiiittt..tttaasss..", sure=4.0)
     found = {}
     for cost in (0.5, 6.0):
         pipeline = Pipeline(phone_model(), aligner="segmental", extra_speech=True, star_cost=cost)
@@ -260,7 +224,7 @@ def test_a_dearer_star_takes_less() -> None:
 
 def test_the_score_of_a_star() -> None:
     emissions = replace(
-        heard("s_a"), logits=torch.randn(1, 3, 6), log_prior=torch.log_softmax(torch.randn(6), 0)
+        emissions_of("s_a"), logits=torch.randn(1, 3, 6), log_prior=torch.log_softmax(torch.randn(6), 0)
     )
     for cost in (0.0, 2.0):
         found = stars.with_star(emissions, cost)

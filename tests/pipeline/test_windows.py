@@ -198,7 +198,7 @@ def test_full_attention_agrees_within_a_frame(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A transformer sees its window and not the whole; what it has learned to hear does not move."""
+    """A transformer sees only its window; after training, the times stay nearly the same."""
     monkeypatch.setattr("isotone.pipeline.activity._RANGE_DB", -1.0)
     monkeypatch.setattr("isotone.pipeline.windows._NORMALISED_S", 1e6)
     options = [f"output={tmp_path}", "train.steps=150", "train.lr=3.0e-3", "train.evaluate_every=150"]
@@ -206,9 +206,9 @@ def test_full_attention_agrees_within_a_frame(
     clips = sorted(timit_root.rglob("*.WAV")) * 2
     audio = np.concatenate([sound.load(clip) for clip in clips])
     phones = [line.split()[2] for clip in clips for line in clip.with_suffix(".PHN").read_text().splitlines()]
-    said = ["sil" if p == "h#" else p for p in phones if not p.endswith("cl")]  # closures are the stops'
-    heard = model.tokenizer.encode(" ".join(said))
-    both = [Pipeline(model, windows=w).align("u", audio, heard) for w in (Windows(0), Windows(4.0, 1.0))]
+    spoken = ["sil" if p == "h#" else p for p in phones if not p.endswith("cl")]  # closures are the stops'
+    text = model.tokenizer.encode(" ".join(spoken))
+    both = [Pipeline(model, windows=w).align("u", audio, text) for w in (Windows(0), Windows(4.0, 1.0))]
     whole, cut = (np.array([(s.start, s.end) for s in result.alignment.tier("phones")]) for result in both)
     assert len(audio) / 16_000 > 10
     moved = np.abs(whole - cut).max(1)
@@ -238,8 +238,8 @@ def test_the_command_line_cuts(tmp_path: Path) -> None:
     np.testing.assert_allclose(
         *([s.end for s in found[w].tier("characters")] for w in ("0", "1.5")), atol=0.021
     )
-    said = isotone("align", tmp_path / "u.wav", "-m", model, "-o", tmp_path, "--window", "-3", code=2)
-    assert "seconds of 0 or more" in said.stderr
+    result = isotone("align", tmp_path / "u.wav", "-m", model, "-o", tmp_path, "--window", "-3", code=2)
+    assert "seconds of 0 or more" in result.stderr
 
 
 def test_audio_is_read_block_by_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

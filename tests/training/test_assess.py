@@ -1,4 +1,4 @@
-"""What is written of a split, what is recorded while training, and the paths of a teacher."""
+"""Files and scores of a split, snapshots during training, and the paths of a teacher."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_snapshots(model: Model, test_split: Utterances, tmp_path: Path) -> None
 def test_a_watched_text_that_does_not_fit(
     model: Model, test_split: Utterances, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is not recorded, which is said; the training goes on."""
+    """It is not recorded, with a warning; the training goes on."""
     row = dict(test_split.rows[0])
     short = Utterances([{**row, "end": 0.1}, dict(test_split.rows[1])], model.tokenizer, 16_000)
     with caplog.at_level(logging.WARNING):

@@ -1,4 +1,4 @@
-"""Augmentation of recordings: what each does, by measurement of its output."""
+"""Augmentation of recordings: each one by measurements of its output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From corpus rows to batches: what is kept, how it is padded, in which order it comes."""
+"""From corpus rows to batches: kept rows, padding, and order."""
 
 from __future__ import annotations
 
@@ -140,10 +140,21 @@ def test_what_is_left_out_is_named(rows: object, tokenizer: Tokenizer) -> None:
     assert reason.startswith(f"{longest:.1f} s is longer than max_seconds")
     assert [data[i].row for i in range(11)] == list(range(11))
 
-    said = {"id": "blip", "start": 0.0, "end": 0.02, "phones": rows[0]["phones"], "words": rows[0]["words"]}  # type: ignore[index]
-    unsaid = {**said, "id": "mute", "end": 1.0, "phones": {"label": ["zz"], "start": [0.0], "end": [1.0]}}
+    short_row = {
+        "id": "blip",
+        "start": 0.0,
+        "end": 0.02,
+        "phones": rows[0]["phones"],
+        "words": rows[0]["words"],
+    }  # type: ignore[index]
+    mute_row = {
+        **short_row,
+        "id": "mute",
+        "end": 1.0,
+        "phones": {"label": ["zz"], "start": [0.0], "end": [1.0]},
+    }
     encoder = SpeechEncoder("wav2vec2-bert-tiny", config={"num_hidden_layers": 1})
-    short = Utterances([said, unsaid], tokenizer, 16_000, frames=encoder.frames)
+    short = Utterances([short_row, mute_row], tokenizer, 16_000, frames=encoder.frames)
     assert len(short) == 0
     assert short.skipped[0] == ("blip", "0.020 s of audio is too short for a single frame")
     assert short.skipped[1][0] == "mute"
@@ -151,7 +162,7 @@ def test_what_is_left_out_is_named(rows: object, tokenizer: Tokenizer) -> None:
 
 
 class Counting(CharacterTokenizer):
-    """Counts the texts that it tokenises."""
+    """A tokenizer that counts the texts that it tokenises."""
 
     encoded = 0
 
@@ -172,7 +183,7 @@ texts = st.lists(st.text(" aAbz1$.'\u00e9", max_size=12), min_size=1, max_size=1
 def test_what_is_left_out_is_what_cannot_be_tokenised(
     texts: list[str], characters: set[str], seconds: list[float]
 ) -> None:
-    """The quick look at a text's first word decides as tokenising all of it does; and frames as asking for each."""
+    """The quick check of a text's first word gives the same result as tokenising the whole text."""
     tokenizer = CharacterTokenizer(["<pad>", *sorted(characters)])
     tier: dict[str, list[str]] = {"label": [], "start": [], "end": []}
     rows = [
@@ -235,18 +246,18 @@ def test_recordings_change_with_the_epoch_and_the_row_and_come_again(
 ) -> None:
     data = Utterances(rows, tokenizer, 16_000)
 
-    def heard(epoch: int, seed: int = 0) -> list[np.ndarray]:
+    def epoch_audio(epoch: int, seed: int = 0) -> list[np.ndarray]:
         changed = Augmented(data, Chain([{"name": "noise", "snr_db": [10, 20]}]), seed, epoch)
         assert len(changed) == len(data)
         return [changed[i].audio for i in range(2)]
 
-    first, again, later, other = heard(0), heard(0), heard(1), heard(0, seed=1)
+    first, again, later, other = epoch_audio(0), epoch_audio(0), epoch_audio(1), epoch_audio(0, seed=1)
     for a, b, c, d in zip(first, again, later, other):
         np.testing.assert_array_equal(a, b)
         assert len(a) == len(c) == len(d)
         assert not np.array_equal(a, c)
         assert not np.array_equal(a, d)
-    noise = [heard - data[i].audio for i, heard in enumerate(first)]
+    noise = [samples - data[i].audio for i, samples in enumerate(first)]
     assert abs(np.corrcoef(noise[0][:4000], noise[1][:4000])[0, 1]) < 0.2
 
 

@@ -1,4 +1,4 @@
-"""Which parameter moves how far: groups, decay, schedule, and parameters that rest."""
+"""Updates of parameters: groups, decay, schedule, and frozen parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that was ended in the middle, and gone on with, is the run that was never interrupted: bit for bit."""
+"""A resumed run equals one that was never interrupted, bit for bit."""
 
 from __future__ import annotations
 
@@ -98,13 +98,13 @@ def start(
 
 
 def rows(folder: Path) -> list[dict[str, float]]:
-    """What was recorded, but for how fast it went."""
+    """Read the recorded metrics, without the speed."""
     lines = (folder / "metrics.jsonl").read_text().splitlines()
     return [{k: v for k, v in json.loads(line).items() if k != "utterances_per_s"} for line in lines]
 
 
 def wait_for_step(process: subprocess.Popen[str], folder: Path, step: int) -> None:
-    """Until so many steps are recorded; the last line may be half written."""
+    """Wait until a number of steps is recorded; the last line may be incomplete."""
     deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
         path = folder / "metrics.jsonl"

@@ -1,10 +1,10 @@
-"""Two views of a batch: what an objective makes of them, and that runs with them can be gone on with."""
+"""Two views of a batch in the objective, and resumed runs with two views."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ seen: list[tuple[Emissions, Targets]] = []
 
 
 class Spy(Loss):
-    """Keeps what it is given, and teaches nothing."""
+    """A loss that records its inputs, and has no gradient."""
 
     def __init__(self, *, views: int = 2) -> None:
         super().__init__()
@@ -49,11 +49,9 @@ class Spy(Loss):
 
 
 @pytest.fixture(autouse=True)
-def _spy() -> Iterator[None]:
-    losses.register("test-spy")(Spy)
+def _spy(register: Callable[..., None]) -> None:
+    register(losses, "test-spy", Spy)
     seen.clear()
-    yield
-    losses._registered.pop("test-spy")
 
 
 def spied(views: int = 2) -> dict[str, Any]:
@@ -110,7 +108,7 @@ def test_views_without_randomness_change_nothing() -> None:
 
 
 class Recorded(nn.Module):
-    """Emissions in the place of a model's, one after the other for every row that comes."""
+    """Give these emissions in place of a model's, in turn for every row."""
 
     def __init__(self, logits: Tensor) -> None:
         super().__init__()
@@ -227,7 +225,7 @@ def test_a_run_with_views_goes_on_where_it_stood(
 
 
 def test_a_model_trained_on_views_is_a_model_like_any(unbroken: Path) -> None:
-    """What masks its features is no part of it."""
+    """SpecAugment is no part of the saved model."""
     model = Model.load(unbroken)
     assert set(model.heads) == {"ctc", "ottc", "projection"}
     audio, lengths, _ = batch()

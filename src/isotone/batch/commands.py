@@ -34,7 +34,7 @@ def align_files(
     Args:
         audio: Files or folders.
         options: The model and its options.
-        target: Folder and formats of the files. The folder also gets the ledger and, where there are any,
+        target: Folder and formats of the files. The folder also gets the ledger and, if there are errors or warnings,
             ``errors.jsonl`` and ``warnings.jsonl``.
         text: Transcript of the one audio file.
         text_dir: Folder of transcripts named like the audio, flat or in folders like the audio's. Default: beside the
@@ -44,10 +44,10 @@ def align_files(
         check: Warn of doubtful files; their alignments are written nevertheless.
 
     Raises:
-        ValueError: one transcript for several files, two places for it, or an option that is out of range.
+        ValueError: one transcript for several files, both ``text`` and ``text_dir``, or an option out of range.
         OutputConflict: files that isotone did not write would be overwritten.
-        OSError: no audio, no transcript or folder of that name, or the output folder cannot be made.
-        LookupError: no such format, aligner or head.
+        OSError: there is no audio, transcript or folder of that name, or the output folder cannot be created.
+        LookupError: there is no such format, aligner or head.
     """
     target.check()
     options.check()
@@ -82,7 +82,7 @@ class Aligning(Work):
     given_text = True
 
     def inputs(self, recording: Path) -> Mapping[str, Path]:
-        """The transcript."""
+        """Return the transcript."""
         return {"text": self._transcript(recording).path}
 
     def run(self, pipeline: Pipeline, path: Path, id: str, samples: np.ndarray) -> tuple[Result, list[str]]:
@@ -117,7 +117,7 @@ class Transcribing(Work):
     given_text = False
 
     def inputs(self, recording: Path) -> Mapping[str, Path]:
-        """No inputs besides the audio."""
+        """Return no inputs besides the audio."""
         return {}
 
     def run(self, pipeline: Pipeline, path: Path, id: str, samples: np.ndarray) -> tuple[Result, list[str]]:

@@ -17,7 +17,7 @@ from isotone.files import digest_of
 #: Name of the ledger in its folder.
 NAME = ".isotone.sqlite"
 
-# What this version reads and writes (SQLite's user_version).
+# Version of the schema (SQLite's user_version).
 _VERSION = 1
 _SCHEMA = """
 CREATE TABLE entries(id TEXT PRIMARY KEY, entry TEXT);
@@ -25,19 +25,19 @@ CREATE TABLE outputs(name TEXT PRIMARY KEY, id TEXT, digest TEXT, previous TEXT)
 CREATE TABLE digests(path TEXT PRIMARY KEY, stat TEXT, digest TEXT);
 CREATE TABLE claims(id TEXT PRIMARY KEY, host TEXT, pid INTEGER, born REAL);
 """
-# Seconds to wait for another process that writes; each writes for milliseconds.
+# Seconds to wait for another process's transaction; each takes milliseconds.
 _PATIENCE_S = 600.0
 
 
 class LedgerError(OSError):
-    """A ledger cannot be used; the message names it and says what to do."""
+    """A ledger cannot be used; the message names it and gives advice."""
 
 
 class Database:
     """The database of a folder, shared by processes; a context manager.
 
     Args:
-        folder: Of the outputs; made if need be.
+        folder: Folder of the outputs; created if needed.
 
     Raises:
         LedgerError: the file is no ledger, is of a later version, or cannot be locked or written.
@@ -67,14 +67,14 @@ class Database:
         self.close()
 
     def close(self) -> None:
-        """Give back what this process has claimed, and close the file."""
+        """Release all claims of this process, and close the file."""
         with self._writing():
             self._db.execute("DELETE FROM claims WHERE host = ? AND pid = ?", self._me[:2])
         self._db.close()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """A transaction; processes take turns."""
+        """Open a transaction; other processes wait for its end."""
         try:
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -90,31 +90,32 @@ class Database:
             ) from error
 
     def digests(self, paths: Iterable[Path]) -> Iterator[tuple[Path, str]]:
-        """The digests of files, remembered for as long as the file system says that a file is the same.
+        """Compute digests of files; they are stored until size, times or inode of a file change.
 
         Yields:
-            Each path with its digest; of a file that cannot be read, an empty one.
+            Each path with its digest, which is empty for a file that cannot be read.
         """
         found: list[tuple[str, str, str]] = []
         for path in paths:
-            place = os.fsencode(path.absolute()).decode("utf-8", "backslashreplace")
+            # SQLite's text is Unicode; names of files can be any bytes
+            key = os.fsencode(path.absolute()).decode("utf-8", "backslashreplace")
             try:
                 stat = path.stat()
                 seen = f"{stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns} {stat.st_ino}"
                 query = "SELECT digest FROM digests WHERE path = ? AND stat = ?"
-                row = self._db.execute(query, (place, seen)).fetchone()
+                row = self._db.execute(query, (key, seen)).fetchone()
                 digest = row[0] if row else digest_of(path)
             except OSError:
                 digest = ""
             else:
                 if row is None:
-                    found.append((place, seen, digest))
+                    found.append((key, seen, digest))
             yield path, digest
         with self._writing():
             self._db.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?, ?)", found)
 
     def claim(self, id: str) -> bool:
-        """Take a recording for this process; false while another process of this machine has it."""
+        """Claim a recording for this process; return False while another process of this machine has it."""
         with self._writing():
             row = self._db.execute("SELECT host, pid, born FROM claims WHERE id = ?", (id,)).fetchone()
             if row is not None and row[:2] != self._me[:2] and self._lives(*row):
@@ -123,14 +124,14 @@ class Database:
         return True
 
     def release(self, id: str) -> None:
-        """Give a recording back."""
+        """Release the claim of a recording."""
         with self._writing():
             self._db.execute("DELETE FROM claims WHERE id = ? AND host = ? AND pid = ?", (id, *self._me[:2]))
 
     def _lives(self, host: str, pid: int, born: float) -> bool:
-        """Tell whether a process still runs; one of another machine is taken for dead, as nobody can ask it."""
+        """Tell if a process still runs; one of another machine cannot be checked and counts as ended."""
         try:
-            # numbers of processes are used again
+            # process numbers are used again: the start time must match too
             return host == self._me[0] and abs(psutil.Process(pid).create_time() - born) < 2.0
         except psutil.Error:
             return False

@@ -16,7 +16,7 @@ TEXT_SUFFIXES = (".txt", ".lab", ".TXT", ".LAB")
 
 _CONVERT = "save the words alone, without times and formatting, as a .txt file in UTF-8."
 
-# TIMIT's prompts begin with the first and the last sample
+# TIMIT's prompts begin with the numbers of the first and the last sample
 _PROMPT = re.compile(r"0\s+(\d+)\s+(?=\S)")
 
 
@@ -25,9 +25,9 @@ class Recording:
     """An audio file and its name.
 
     Attributes:
-        path: The file, as it was given or found.
-        id: Its path below the folder that was given, without ending, with ``/`` between folders. Of a file that was
-            itself given, its name without ending.
+        path: The file, as given or found.
+        id: Its path below the given folder, without ending, with ``/`` between folders. For a file given by itself, its
+            name without ending.
     """
 
     path: Path
@@ -35,13 +35,13 @@ class Recording:
 
 
 def find_recordings(paths: Sequence[Path]) -> list[Recording]:
-    """Find the recordings among paths, each once; folders are searched, with what lies below them and is linked there.
+    """Find the recordings among paths, each once; folders are searched with their subfolders and links.
 
-    A name depends on a recording's own path alone. A film beside plain audio of its name is left out. Of nested
-    folders the outermost counts. A missing file is kept, since it is an error of that file alone.
+    A recording's name depends only on its own path. A video beside plain audio of the same name is left out. Of nested
+    folders the outermost counts. A missing file is kept, and becomes an error of that file.
 
     Raises:
-        FileNotFoundError: none of the paths is there, or there is no audio in them at all.
+        FileNotFoundError: none of the paths exists, or there is no audio in them.
     """
     if not any(path.exists() for path in paths):
         raise FileNotFoundError(f"No such file or folder: {', '.join(map(str, paths))}.")
@@ -52,11 +52,11 @@ def find_recordings(paths: Sequence[Path]) -> list[Recording]:
         for folder in outer
         for path in _audio_in(folder, frozenset({folder.resolve()}))
     ]
-    places = {place(recording.path) for recording in found}
+    known = {absolute(recording.path) for recording in found}
     for path in paths:
-        if not path.is_dir() and place(path) not in places:
+        if not path.is_dir() and absolute(path) not in known:
             found.append(Recording(path, readable(path.stem)))
-            places.add(place(path))
+            known.add(absolute(path))
     if not found:
         raise FileNotFoundError(
             f"No audio ({', '.join(sorted(AUDIO_SUFFIXES | DECODED_SUFFIXES))}) in {', '.join(map(str, paths))}."
@@ -70,7 +70,7 @@ def find_audio(paths: Sequence[Path]) -> list[Path]:
 
 
 def _audio_in(folder: Path, above: frozenset[Path]) -> Iterator[Path]:
-    """Find audio below a folder, in order of names; ``above`` are the folders that it lies in, against circles."""
+    """Find audio below a folder, in order of names; ``above`` has its parent folders, against circular links."""
     for path in without_copies(sorted(folder.iterdir())):
         if path.name.startswith("."):
             continue
@@ -88,8 +88,8 @@ def readable(text: Path | str) -> str:
 
 
 def ids_of(found: Sequence[Path]) -> list[str]:
-    """File stems; where several are equal, whatever their case, with as many parent folders as tell them apart."""
-    paths = [place(p) for p in found]
+    """Return file stems, with as many parent folders as needed to make equal ones different, ignoring case."""
+    paths = [absolute(p) for p in found]
     twins = Counter((p.parent, p.stem.casefold()) for p in paths)
     names = stems = [readable(p.name if twins[p.parent, p.stem.casefold()] > 1 else p.stem) for p in paths]
     for depth in range(1, max(len(p.parts) for p in paths) + 1):
@@ -104,13 +104,13 @@ def ids_of(found: Sequence[Path]) -> list[str]:
 
 
 def _longer(path: Path, stem: str, depth: int) -> str:
-    """The stem prefixed with ``depth`` parent folders; the whole path where there are fewer."""
+    """Prefix the stem with ``depth`` parent folders; return the whole path where there are fewer."""
     parents = path.parent.parts[1:]
     return "_".join((*parents[-depth:], stem)) if depth <= len(parents) else str(path)
 
 
-def place(path: Path) -> Path:
-    """The path from the root with its folders resolved; a file that is a link keeps its own name."""
+def absolute(path: Path) -> Path:
+    """Return the path from the root with its folders resolved; a link to a file keeps its own name."""
     return path.parent.resolve() / path.name
 
 
@@ -119,8 +119,8 @@ class TranscriptFile:
     """The transcript of an audio file.
 
     Attributes:
-        path: The file that is read.
-        others: Files of its name and folder that could be it as well; they are not read.
+        path: The file to read.
+        others: Other candidates of the same name and folder, which are not read.
     """
 
     path: Path
@@ -142,8 +142,8 @@ def find_transcript(audio: Path, folder: Path | None) -> TranscriptFile:
     if folder is None:
         folders = [audio.parent]
     else:
-        # in the folder itself, or below it in folders like the audio's: the longest common path counts
-        parents = place(audio).parent.parts[1:]
+        # in subfolders like those of the audio, the longest common path first, or in the folder itself
+        parents = absolute(audio).parent.parts[1:]
         folders = [folder.joinpath(*parents[start:]) for start in range(len(parents) + 1)]
     for one in folders:
         if path := sibling(one, audio.stem):
@@ -154,7 +154,7 @@ def find_transcript(audio: Path, folder: Path | None) -> TranscriptFile:
 
 
 def sibling(folder: Path, stem: str) -> Path | None:
-    """The transcript of that name in a folder; None where there is none."""
+    """Find the transcript of that name in a folder; None if there is none."""
     return next(_siblings(folder, stem), None)
 
 
@@ -176,11 +176,10 @@ def read_text(path: Path, seconds: float) -> str:
 
     Args:
         path: A file of plain text, UTF-8, or UTF-16 with a byte order mark.
-        seconds: Duration of the audio, by which such a prompt is recognised.
+        seconds: Duration of the audio, which such a prompt must match.
 
     Raises:
-        ValueError: the file is empty, in another encoding, or of another kind, such as subtitles; the message says
-            which.
+        ValueError: the file is empty, in another encoding, or of another kind, such as subtitles.
     """
     data = path.read_bytes()
     if kind := kind_of_name(path) or kind_of_bytes(data):

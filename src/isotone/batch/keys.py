@@ -1,4 +1,4 @@
-"""Keys: digests of everything that a result depends on. Equal keys mean equal results."""
+"""Keys: digests of all that a result depends on. Equal keys mean equal results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BYTES = torch.uint8
 
 
 def model_key(model: Model) -> str:
-    """SHA-256 of a model's configuration, tokenizer and weights, wherever it was loaded from."""
+    """Compute the SHA-256 of a model's configuration, tokenizer and weights, whatever folder it is from."""
     digest = hashlib.sha256()
     about = {"heads": model.head_specs, "reading": asdict(model.decoding), "encoder": model.encoder.name}
     digest.update(json.dumps(about, sort_keys=True, default=str).encode())
@@ -38,6 +38,6 @@ def model_key(model: Model) -> str:
 
 
 def result_key(model: str, inputs: Mapping[str, str], options: Mapping[str, Any]) -> str:
-    """SHA-256 of a model's key, the digests of the inputs by their roles, the options, and isotone's version."""
+    """Compute the SHA-256 of a model's key, the inputs' digests by role, the options, and isotone's version."""
     whole = {"model": model, "inputs": inputs, "options": options, "version": isotone.__version__}
     return hashlib.sha256(json.dumps(whole, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""The ledger of an output folder: what isotone wrote there, from what, and with what.
+"""The ledger of an output folder: the files that isotone wrote, their inputs, and their options.
 
-One SQLite file beside the outputs. A row is written before the file that it describes appears. So whenever a process is
-killed, every file of isotone's is known afterwards, and any other file is somebody else's.
+It is one SQLite file beside the outputs. A row is written before the file that it describes. So even after a kill,
+isotone's own files are known, and all others belong to somebody else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["NAME", "Entry", "Ledger", "LedgerError", "State"]
 
 
 class State(Enum):
-    """A file of an output folder, as the ledger sees it."""
+    """The state of a file of an output folder, by the ledger."""
 
     ABSENT = "not there"
     WRITTEN = "as isotone wrote it last"
@@ -36,16 +36,16 @@ class Entry:
     """A recording in the ledger.
 
     Attributes:
-        id: Its name: path below the output folder, without ending.
-        file: The recording as the command named it.
-        source: The same, from the root.
+        id: Name: path below the output folder, without ending.
+        file: Path of the recording as the command named it.
+        source: Path of the recording from the root.
         command: ``align`` or ``transcribe``.
         audio: Digest of the recording.
         key: Digest of everything that the outputs depend on.
-        error: The reason why there are no outputs of this key; empty where there are.
-        warnings: What one should know of the outputs.
-        score, agreement: How well the text fits, see :class:`isotone.pipeline.result.Result`; what is doubted by.
-        doubt: The reason why the text is doubted; empty where it is not.
+        error: The reason why there are no outputs of this key; empty if there are outputs.
+        warnings: Warnings about the outputs.
+        score, agreement: Fit of the text, see :class:`isotone.pipeline.result.Result`.
+        doubt: The reason to doubt the text; empty if there is none.
         text: The recognised text.
     """
 
@@ -67,7 +67,7 @@ class Ledger(Database):
     """The ledger of a folder; a context manager.
 
     Args:
-        folder: Of the outputs; made if need be.
+        folder: Folder of the outputs; created if needed.
 
     Raises:
         LedgerError: the file is no ledger, is of a later version, or cannot be locked or written.
@@ -76,11 +76,11 @@ class Ledger(Database):
     # Recordings
 
     def entry(self, id: str) -> Entry | None:
-        """The entry of a recording, where there is one."""
+        """Return the entry of a recording; None if there is none."""
         return next(self._entries("WHERE id = ?", id), None)
 
     def entries(self) -> list[Entry]:
-        """All entries, in order of their names."""
+        """Return all entries, in order of their names."""
         return list(self._entries("ORDER BY id"))
 
     def _entries(self, clause: str, *values: str) -> Iterator[Entry]:
@@ -89,7 +89,7 @@ class Ledger(Database):
             yield Entry(**{**fields, "warnings": tuple(fields["warnings"])})
 
     def note(self, *entries: Entry) -> None:
-        """Write entries whose outputs stay as they are: of recordings that failed, or that have moved."""
+        """Write entries without outputs: of recordings that failed or moved."""
         with self._writing():
             for entry in entries:
                 self._note(entry)
@@ -101,26 +101,26 @@ class Ledger(Database):
     # Files
 
     def state(self, name: str) -> State:
-        """The state of a file, by its path below the folder."""
+        """Determine the state of a file, given by its path below the folder."""
         path = self.folder / name
         if not os.path.lexists(path):
             return State.ABSENT
         row = self._row(name)
         if row is None:
             return State.FOREIGN
-        # isotone writes plain files: a link or a folder in the place of one is somebody's
+        # isotone writes plain files: a link or a folder of that name is somebody else's
         digest = digest_of(path) if path.is_file() and not path.is_symlink() else ""
         if digest == row["digest"]:
             return State.WRITTEN
         return State.OLD if digest == row["previous"] else State.CHANGED
 
     def owner(self, name: str) -> str | None:
-        """The recording that a file was written for; None where isotone did not write it."""
+        """Return the recording that a file was written for; None if isotone did not write it."""
         row = self._row(name)
         return None if row is None else row["id"]
 
     def names(self, id: str) -> list[str]:
-        """The files that were written for a recording."""
+        """Return the files that were written for a recording."""
         rows = self._db.execute("SELECT name FROM outputs WHERE id = ? ORDER BY name", (id,))
         return [name for (name,) in rows]
 
@@ -133,20 +133,20 @@ class Ledger(Database):
 
         Args:
             entry: The recording.
-            contents: What to write, by path below the folder.
-            overwrite: Replace files that are not isotone's, or no longer.
+            contents: Contents by path below the folder.
+            overwrite: Replace files that isotone did not write, or that were changed since.
 
         Raises:
-            FileExistsError: such a file is there.
+            FileExistsError: there is such a file, and ``overwrite`` is False.
             OSError: a file cannot be written.
         """
         with self._writing():
             self._intend(entry.id, contents, overwrite)
             self._note(entry)
-        self._place(contents, overwrite)
+        self._put_recorded(contents, overwrite)
 
     def write_report(self, name: str, content: bytes, *, overwrite: bool = False) -> None:
-        """Write a file that belongs to no recording, or remove it where there is nothing to write.
+        """Write a file that belongs to no recording, or remove it if ``content`` is empty.
 
         Raises:
             FileExistsError: there is such a file, and isotone did not write it.
@@ -155,37 +155,37 @@ class Ledger(Database):
         if content:
             with self._writing():
                 self._intend("", {name: content}, overwrite or state is State.CHANGED)
-            self._place({name: content}, overwrite or state is State.CHANGED)
+            self._put_recorded({name: content}, overwrite or state is State.CHANGED)
         elif state in (State.WRITTEN, State.OLD, State.CHANGED):
             self.forget([name])
 
     def _intend(self, id: str, contents: Mapping[str, bytes], overwrite: bool) -> None:
-        """Note what is about to be written: from now on it is isotone's."""
+        """Record files that are about to be written: from now on they are isotone's."""
         for name, content in contents.items():
             state = self.state(name)
             if state in (State.FOREIGN, State.CHANGED) and not overwrite:
                 raise FileExistsError(f"{self.folder / name} would be overwritten: it is {state.value}.")
-            # of a file that is not isotone's nothing is noted: should the write not come about, it still is not
+            # a previous file of somebody else is not recorded: if the write fails, it is still theirs
             ours = state in (State.WRITTEN, State.OLD)
             previous = digest_of(self.folder / name) if ours else None
             row = (name, id, _digest(content), previous)
             self._db.execute("INSERT OR REPLACE INTO outputs VALUES (?, ?, ?, ?)", row)
 
-    def _place(self, contents: Mapping[str, bytes], overwrite: bool) -> None:
-        """Put files where they are noted to be; one process at a time, so that none meets another's half file."""
+    def _put_recorded(self, contents: Mapping[str, bytes], overwrite: bool) -> None:
+        """Write the recorded files; one process at a time, so that none finds another's unfinished file."""
         with self._writing():
             for name, content in contents.items():
                 row, state = self._row(name), self.state(name)
                 if row is None or row["digest"] != _digest(content):
-                    continue  # another process has noted something newer
+                    continue  # another process has recorded newer contents
                 ours = state in (State.WRITTEN, State.OLD)
                 put(self.folder / name, content, replace=ours or overwrite)
 
     def forget(self, names: Iterable[str]) -> list[str]:
-        """Remove files that isotone wrote and that nobody changed, and folders that this leaves empty.
+        """Remove files that isotone wrote and nobody changed, and folders that become empty.
 
         Returns:
-            The files that stay because they were changed; they are no longer isotone's.
+            The files that stay because they were changed; the ledger no longer has them.
         """
         kept = []
         with self._writing():
@@ -212,7 +212,7 @@ def _digest(content: bytes) -> str:
 
 
 def _remove_empty(folder: Path, root: Path) -> None:
-    """Remove folders that have become empty, up to the root, which stays."""
+    """Remove empty folders upwards, except the root."""
     while folder != root and root in folder.parents:
         try:
             folder.rmdir()

@@ -52,8 +52,8 @@ class Options:
 
         Raises:
             ValueError: a device that cannot be used, or an option out of range.
-            OSError: no such model.
-            LookupError: no such aligner or decoder.
+            OSError: there is no such model.
+            LookupError: there is no such aligner or decoder.
         """
         for registry, part in ((aligners, self.aligner), (decoders, self.decoder)):
             if part is not None:
@@ -62,8 +62,8 @@ class Options:
         try:
             torch.empty(0, device=self.device)
         except (RuntimeError, AssertionError, NotImplementedError) as error:
-            said = str(error).splitlines()[0]
-            raise ValueError(f"The device {self.device!r} cannot be used: {said}") from error
+            reason = str(error).splitlines()[0]
+            raise ValueError(f"The device {self.device!r} cannot be used: {reason}") from error
         check_source(self.model)
 
     def pipeline(self) -> Pipeline:
@@ -83,7 +83,7 @@ class Options:
         )
 
     def values(self) -> dict[str, Any]:
-        """Plain values of the options that results depend on, without model and device; digests of files."""
+        """Return plain values of the options that results depend on, without model and device; files as digests."""
         values = {name: value for name, value in asdict(self).items() if name not in ("model", "device")}
         values["text"]["dictionaries"] = [digest_of(path) for path in self.text.dictionaries]
         values["text"]["numbers"] = _version("num2words")
@@ -91,7 +91,7 @@ class Options:
 
 
 def _version(distribution: str) -> str:
-    """Version of an optional library; empty where it is not installed."""
+    """Return the version of an optional library; empty if it is not installed."""
     try:
         return version(distribution)
     except PackageNotFoundError:
@@ -121,7 +121,7 @@ class Target:
 
         Raises:
             OSError: ``out`` is no folder and cannot become one, or is not writable.
-            LookupError: no such format.
+            LookupError: there is no such format.
         """
         for name in self.formats:
             formats.build(name)

@@ -18,13 +18,13 @@ class Outcome:
     """The outcome of a command on many files.
 
     Attributes:
-        done: Number of files that were written, those of earlier runs among them.
+        done: Number of files that were written, including those of earlier runs.
         there: Number of files of earlier runs.
         errors: ``{"file", "error"}`` of every file that failed.
         warnings: ``{"file", "warning"}`` of every file that was written with a warning.
-        doubtful: Files whose text is likely not what is said; they have a warning as well.
+        doubtful: Files whose text is likely wrong; they have a warning as well.
         texts: The recognised texts by file.
-        kept: Files that were changed since isotone wrote them, and stay.
+        kept: Files that were changed since isotone wrote them, and are not replaced.
         stale: Recordings of the output folder that are no longer in the input folders.
         pruned: Number of these that were removed.
     """
@@ -57,7 +57,7 @@ def outcome_of(entries: Sequence[Entry], plan: Plan, gone: int, pruned: int) -> 
 
 
 def write_lists(ledger: Ledger, overwrite: bool, *, texts: bool) -> None:
-    """Write the folder's lists of errors, of warnings, and perhaps of texts."""
+    """Write the folder's lists of errors, warnings and (``texts``) recognised texts."""
     entries = ledger.entries()
     done = [e for e in entries if not e.error]
     lists: dict[str, list[dict[str, str]]] = {

@@ -1,4 +1,4 @@
-"""Plans of commands: the files that will be written, made before the first recording is touched."""
+"""Plans of commands: the files to write, known before the first recording is processed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from isotone.batch.inputs import Recording, place, readable
+from isotone.batch.inputs import Recording, absolute, readable
 from isotone.batch.ledger import Entry, Ledger, State
 from isotone.batch.options import Target
 from isotone.batch.work import Work, explain
@@ -24,7 +24,7 @@ class Task:
 
     Attributes:
         recording: The recording.
-        entry: Its entry in the ledger, as far as it is known beforehand.
+        entry: Its entry in the ledger, without the result.
         names: The files to write, below the output folder, by the name of their format.
     """
 
@@ -40,9 +40,9 @@ class Plan:
     Attributes:
         tasks: Recordings to do.
         there: Recordings that earlier runs have done.
-        failed: Recordings that are impossible, with the reason.
-        kept: Files that were changed since isotone wrote them, and that stay.
-        conflicts: Files that would be overwritten and must not be, with the reason.
+        failed: Recordings that cannot be done, with the reason.
+        kept: Files that were changed since isotone wrote them, and are not replaced.
+        conflicts: Files that must not be overwritten, with the reason.
     """
 
     tasks: list[Task] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Planner:
 
     Args:
         ledger: Ledger of the output folder.
-        target: The output folder, and the files that may be replaced.
+        target: The output folder and its options.
         writers: Formats by name.
         work: The command's work, which knows the inputs of a recording besides its audio.
         key: Key of a result, from the digests of its inputs by their roles.
@@ -91,13 +91,14 @@ class Planner:
                     raise ValueError(_clash(recording, twins))
                 if readable(recording.path) != str(recording.path):
                     raise ValueError("its name is not Unicode; rename it.")
-                # a recording that is not there fails as such, whatever else is missing
+                # a missing recording is reported as such, even if its transcript is missing too
                 more = self.work.inputs(recording.path) if recording.path.is_file() else {}
                 sources[recording] = {"audio": recording.path, **more}
             except (OSError, ValueError) as error:
                 plan.failed.append(self._entry(recording, twins, explain(error, recording.path)))
         digests = dict(self.ledger.digests({p for files in sources.values() for p in files.values()}))
-        own = {x for files in sources.values() for p in files.values() for x in (place(p), p.resolve())}
+        # both a link's own path and its target are inputs
+        own = {x for files in sources.values() for p in files.values() for x in (absolute(p), p.resolve())}
         for recording, files in sources.items():
             found = {role: digests[path] for role, path in files.items()}
             entry = replace(self._entry(recording), audio=found["audio"], key=self.key(found))
@@ -105,12 +106,12 @@ class Planner:
         return plan
 
     def names(self, id: str) -> dict[str, str]:
-        """Files of a recording, below the output folder, by format; they depend on its name alone."""
+        """Return the files of a recording, below the output folder, by format; they depend only on its name."""
         stem = "/".join(file_name(part) for part in id.split("/"))
         return {format: stem + writer.suffix for format, writer in self.writers.items()}
 
     def missing(self, task: Task) -> dict[str, str]:
-        """Files of a task that differ from those that this command would write; files changed by hand do not count."""
+        """Return the files of a task that are missing or out of date; files changed by hand do not count."""
         entry = self.ledger.entry(task.entry.id)
         if entry is None or entry.error or entry.key != task.entry.key or self.target.redo:
             return dict(task.names)
@@ -134,11 +135,11 @@ class Planner:
             plan.there.append(replace(before, file=task.entry.file, source=task.entry.source))
 
     def _conflict(self, task: Task, name: str, state: State, inputs: set[Path]) -> str:
-        """Reason why a file must not be written; empty where it may."""
+        """Return the reason why a file must not be written; empty if it may."""
         path = self.ledger.folder / name
         if state is State.ABSENT:
             return ""
-        if place(path) in inputs:
+        if absolute(path) in inputs:
             return _INPUT
         if self.target.overwrite:
             return ""
@@ -154,11 +155,11 @@ class Planner:
         return ""
 
     def _clashes(self, recordings: Sequence[Recording]) -> dict[Recording, list[Path]]:
-        """Every recording with the others whose files would have the same names."""
+        """Map every recording to the others whose files would have the same names."""
         groups: dict[tuple[Path, str], list[Recording]] = defaultdict(list)
         for recording in recordings:
             *folders, stem = (file_name(part) for part in recording.id.split("/"))
-            # file systems may not tell cases apart, nor composed letters; a link may make two folders one
+            # file systems may ignore case and composition of letters; a link may make two folders one
             folder = Path(self.ledger.folder, *folders).resolve()
             groups[folder, _plain(stem)].append(recording)
         return {
@@ -168,9 +169,9 @@ class Planner:
         }
 
     def _entry(self, recording: Recording, twins: Sequence[Path] = (), error: str = "") -> Entry:
-        # twins have an entry each
-        id = f"{recording.id}{recording.path.suffix} {place(recording.path)}" if twins else recording.id
-        file, source = readable(recording.path), readable(place(recording.path))
+        # recordings of the same name need an entry each
+        id = f"{recording.id}{recording.path.suffix} {absolute(recording.path)}" if twins else recording.id
+        file, source = readable(recording.path), readable(absolute(recording.path))
         return Entry(readable(id), file, source, self.work.command, error=error)
 
 

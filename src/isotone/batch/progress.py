@@ -15,12 +15,12 @@ from isotone.pipeline import Pipeline
 
 @contextmanager
 def progress(total: int, pipeline: Pipeline, there: int = 0) -> Iterator[Callable[[str | None], None]]:
-    """Show how many recordings are done, and of a long one how much is encoded.
+    """Show the number of finished recordings, and the share of a long one that is encoded.
 
     Args:
         total: Number of recordings.
-        pipeline: Of the recordings; it reports windows of long ones.
-        there: How many were done before.
+        pipeline: The pipeline, which reports the windows of long recordings.
+        there: Number of recordings done before.
 
     Yields:
         A function to call with the name of each recording that begins, and with None when it is done.
@@ -28,8 +28,8 @@ def progress(total: int, pipeline: Pipeline, there: int = 0) -> Iterator[Callabl
     screen = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bars:
-        said = f"Files ({there} there before)" if there else "Files"
-        whole = bars.add_task(said, total=total, completed=there, visible=total > 1)
+        label = f"Files ({there} there before)" if there else "Files"
+        whole = bars.add_task(label, total=total, completed=there, visible=total > 1)
         window = bars.add_task("", total=1.0, visible=False)
         pipeline.on_window = lambda share: bars.update(window, completed=share, visible=share < 1)
 
@@ -43,7 +43,7 @@ def progress(total: int, pipeline: Pipeline, there: int = 0) -> Iterator[Callabl
 
 
 def progress_of(files: Sequence[tuple[Path, str]], pipeline: Pipeline) -> Iterator[tuple[Path, str]]:
-    """The files, one after the other, with their progress on a terminal."""
+    """Iterate over files, and show the progress on a terminal."""
     with progress(len(files), pipeline) as step:
         for path, id in files:
             step(id)

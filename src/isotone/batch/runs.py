@@ -25,7 +25,7 @@ from isotone.registries import formats
 
 log = logging.getLogger(__name__)
 
-# Seconds between two looks at a recording that another process has.
+# Seconds between two attempts to claim a recording that another process has.
 _LOOK_S = 0.2
 
 
@@ -104,7 +104,7 @@ def _claimed(tasks: Iterable[Task], ledger: Ledger, step: Callable[[str | None],
 
 
 def _one(task: Task, planner: Planner, pipeline: Pipeline, work: Work) -> Entry:
-    """Do one recording and return its entry, with its error where it failed."""
+    """Do one recording and return its entry, with the error if it failed."""
     ledger, path = planner.ledger, task.recording.path
     names = planner.missing(task)
     before = ledger.entry(task.entry.id)
@@ -121,7 +121,7 @@ def _one(task: Task, planner: Planner, pipeline: Pipeline, work: Work) -> Entry:
             doubt=work.doubt(pipeline, result.score, result.agreement),
         )  # fmt: skip
         ledger.write(entry, contents, overwrite=planner.target.overwrite)
-    except Exception as error:  # whatever it is, the other files go on
+    except Exception as error:  # of any kind: the other files go on
         log.debug("%s", path, exc_info=True)
         entry = replace(task.entry, error=explain(error, path))
         ledger.note(entry)

@@ -1,4 +1,4 @@
-"""Measure how well a model's scores tell right transcripts from wrong ones."""
+"""A check of scores: measure how well they separate correct transcripts from wrong ones."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Pair:
         file: The audio.
         transcript_of: The audio whose transcript it is.
         score: See :class:`isotone.alignment.Alignment`; -inf where the transcript is too long for the audio.
-        agreement: See :func:`isotone.pipeline.doubt.agreement`; None where the transcript is too short to tell, or
-            too long for the audio.
+        agreement: See :func:`isotone.pipeline.doubt.agreement`; None where the transcript is too short, or too long
+            for the audio.
     """
 
     file: str
@@ -46,8 +46,8 @@ class ScoreCheck:
     """The result of :func:`check_scores`.
 
     Attributes:
-        roc: ROC of the score, right against wrong transcripts.
-        agreement: ROC of the agreement, among pairs that have one; None where no right or no wrong pair has.
+        roc: ROC of the score, correct against wrong transcripts.
+        agreement: ROC of the agreement, over pairs that have one; None if no correct or no wrong pair has one.
         default: The model's threshold of the agreement, which `isotone align` uses by default.
         right, wrong: The pairs, file by file.
         errors: ``{"file", "error"}`` of files that could not be aligned with their own transcript; not in the ROC.
@@ -61,8 +61,10 @@ class ScoreCheck:
     errors: list[dict[str, str]]
 
     def flagged(self) -> tuple[float | None, float | None]:
-        """Shares, 0 to 1, of right and wrong transcripts that the default threshold flags; None where none has an
-        agreement."""
+        """Compute the shares, 0 to 1, of correct and wrong transcripts below the default threshold.
+
+        A share is None if no transcript of the kind has an agreement.
+        """
         return _flagged(self.right, self.default), _flagged(self.wrong, self.default)
 
     def summary(self) -> str:
@@ -102,14 +104,14 @@ def check_scores(
     seed: int = 0,
     json_file: Path | None = None,
 ) -> ScoreCheck:
-    """Score every file with its own transcript and with another file's, and measure how well a threshold parts the two.
+    """Score every file with its own transcript and another file's, and measure how well a threshold separates them.
 
     Args:
         audio: Files or folders.
         options: The model and its options.
         text_dir: See :func:`isotone.batch.align_files`.
-        seed: Seed of the shuffle that gives every file another's transcript, one with other words.
-        json_file: File that everything is written to as JSON.
+        seed: Seed of the shuffle that assigns each file another's transcript, with other words.
+        json_file: File for all results as JSON.
 
     Raises:
         ValueError: fewer than two different transcripts among the files that could be aligned.
@@ -127,7 +129,7 @@ def check_scores(
     for path, id in progress_of([(p, i) for p, i in zip(found, ids_of(found)) if p in texts], pipeline):
         try:
             own, stranger = _pair(pipeline, path, id, texts[path], others[path], texts[others[path]])
-        except Exception as error:  # whatever it is, the other files go on
+        except Exception as error:  # of any kind: the other files go on
             log.debug("%s", path, exc_info=True)
             errors.append({"file": readable(path), "error": explain(error, path)})
             continue
@@ -146,7 +148,7 @@ def check_scores(
 def _pair(
     pipeline: Pipeline, path: Path, id: str, text: str, other: Path, other_text: str
 ) -> tuple[Pair, Pair]:
-    """A recording with its own transcript, and with another's."""
+    """Align a recording with its own transcript, and with another's."""
     samples = sound.load(path, pipeline.model.encoder.sample_rate)
     own = pipeline.align(id, samples, pipeline.encode(text))
     stranger = pipeline.encode(other_text)
@@ -171,7 +173,7 @@ def _check(right: list[Pair], wrong: list[Pair], errors: list[dict[str, str]], d
 
 
 def _texts(found: Sequence[Path], folder: Path | None) -> tuple[dict[Path, str], list[dict[str, str]]]:
-    """Read transcripts by audio file; the errors of others."""
+    """Read the transcripts, by audio file; return errors for those that cannot be read."""
     texts, errors = {}, []
     for path in found:
         try:
@@ -182,5 +184,5 @@ def _texts(found: Sequence[Path], folder: Path | None) -> tuple[dict[Path, str],
 
 
 def _flagged(pairs: Sequence[Pair], check: Check) -> float | None:
-    told = [p.agreement < check.threshold for p in pairs if p.agreement is not None]
-    return sum(told) / len(told) if told else None
+    flags = [p.agreement < check.threshold for p in pairs if p.agreement is not None]
+    return sum(flags) / len(flags) if flags else None

@@ -27,7 +27,7 @@ class Work(ABC):
 
     @abstractmethod
     def inputs(self, recording: Path) -> Mapping[str, Path]:
-        """The files beside the recording that the result depends on, by their roles.
+        """Return the files besides the recording that the result depends on, by their roles.
 
         Raises:
             OSError: one of them is missing.
@@ -37,15 +37,15 @@ class Work(ABC):
     def run(
         self, pipeline: Pipeline, path: Path, id: str, samples: np.ndarray
     ) -> tuple[Result, Sequence[str]]:
-        """The result of a recording, and warnings."""
+        """Compute the result of a recording; return it with warnings."""
 
     def doubt(self, pipeline: Pipeline, score: float | None, agreement: float | None) -> str:
-        """The reason to doubt the text of a result; empty where there is none."""
+        """Return the reason to doubt the text of a result; empty if there is none."""
         return ""
 
 
 def explain(error: Exception, path: Path) -> str:
-    """Put an error of a file into one line."""
+    """Describe an error of a file in one line."""
     text = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
     if not isinstance(error, (OSError, ValueError, LookupError, ImportError)):
         text = f"{type(error).__name__}: {text}"

@@ -1,4 +1,4 @@
-"""What the commands say: to standard output, to standard error, and of errors one line."""
+"""Output of the commands: standard output, standard error, and errors in one line."""
 
 from __future__ import annotations
 
@@ -28,44 +28,48 @@ def command(app: typer.Typer, name: str | None = None) -> Callable[[Callable], C
 
 
 def fail(error: BaseException | str, code: int = 2) -> NoReturn:
-    """Say what was wrong and leave."""
+    """Print an error and exit."""
     err.print("[bold red]error:[/]", escape(_plain(error)), highlight=False, soft_wrap=True)
     raise typer.Exit(code)
 
 
 def path_argument(text: str) -> Path:
-    """The path of an argument.
+    """Turn an argument into a path.
 
     Raises:
-        typer.BadParameter: it is empty, like a shell's variable that is not set; as a path that is the current folder.
+        typer.BadParameter: it is empty, like an unset shell variable; as a path that would be the current folder.
     """
     if not text:
         raise typer.BadParameter("an empty argument; expected a file or a folder (the current one is '.').")
     return Path(text)
 
 
-#: What commands that take recordings are called with.
+#: Argument of commands that take recordings.
 AudioArgument = Annotated[list[Path], typer.Argument(help="Audio files or folders.", parser=path_argument)]
 
-#: Where commands that write several files put them.
+#: Output folder of commands that write several files.
 OutOption = Annotated[Path, typer.Option("--out", "-o", help="Folder the files are written to.")]
 
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Turn the errors that users can mend into one line; others keep their traceback."""
+    """Print errors that users can fix as one line; others keep their traceback."""
     try:
         yield
     except (OSError, ValueError, LookupError, ImportError, TypeError, FloatingPointError) as error:
         if logging.getLogger().isEnabledFor(logging.DEBUG):
             raise
-        if type(error) in (TypeError, KeyError, IndexError):  # not meant for users: say how to find its place
+        if type(error) in (
+            TypeError,
+            KeyError,
+            IndexError,
+        ):  # likely a bug: name the option that shows the traceback
             fail(f"{type(error).__name__}: {_plain(error)} (isotone --verbose COMMAND ... shows where)")
         fail(error)
 
 
 def _plain(error: BaseException | str) -> str:
     text = error.args[0] if isinstance(error, KeyError) and error.args else error
-    said = str(text) or type(error).__name__
+    message = str(text) or type(error).__name__
     notes = getattr(error, "__notes__", [])
-    return " ".join([f"{said.rstrip('.')}.", *notes]) if notes else said
+    return " ".join([f"{message.rstrip('.')}.", *notes]) if notes else message

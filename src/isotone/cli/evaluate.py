@@ -79,16 +79,16 @@ def evaluate(
         first, second = found
         typer.echo(comparison_markdown(comparison, (first, second)))
     for name, e in found.items():
-        _say_uncovered(name, e)
+        _report_uncovered(name, e)
     if any(e.skipped for e in found.values()):
         raise typer.Exit(1)
 
 
 def _check_options(tier: str, collar: float | None, phones: int | None, as_written: bool) -> None:
-    """Check options by the names and in the units that they are given with.
+    """Check options; messages have their names and units on the command line.
 
     Raises:
-        ValueError: one is out of range, is missing, or has no meaning for the tier.
+        ValueError: an option is out of range, missing, or meaningless for the tier.
     """
     from isotone.evaluation.measures import DEFAULT_COLLARS_S
     from isotone.format.tier_names import standard_name
@@ -111,8 +111,8 @@ def _check_options(tier: str, collar: float | None, phones: int | None, as_writt
         )
 
 
-def _say_uncovered(name: str, evaluation: Evaluation) -> None:
-    """Say which files the scores do not cover, and which of those failed."""
+def _report_uncovered(name: str, evaluation: Evaluation) -> None:
+    """Print the files that the scores do not cover, and those that failed."""
     missing = (
         ("without a prediction", evaluation.missing_hyp),
         ("without a reference", evaluation.missing_ref),
@@ -136,6 +136,6 @@ def _say_uncovered(name: str, evaluation: Evaluation) -> None:
 
 
 def _some(values: Sequence[str], count: int = 5) -> str:
-    """The first of them, and how many more there are."""
+    """Join the first values, and the number of others."""
     more = f" and {len(values) - count} more" if len(values) > count else ""
     return ", ".join(values[:count]) + more

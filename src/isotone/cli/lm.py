@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 
 def lm(
-    text: Annotated[list[Path], typer.Argument(help="Text files, a sentence a line.")],
+    text: Annotated[list[Path], typer.Argument(help="Text files, one sentence per line.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The ARPA file.")],
-    order: Annotated[int, typer.Option(help="Words of the longest n-grams.")] = 3,
+    order: Annotated[int, typer.Option(help="Length of the longest n-grams.")] = 3,
     model: Annotated[
         str | None,
         typer.Option(
             "--model", "-m",
-            help="Model whose words (where it has a word delimiter) or labels (phones, pieces) the sentences are "
-            "turned into. Default: words as they are written.",
+            help="Model whose words (if it has a word delimiter) or labels (phones, pieces) the sentences are "
+            "converted to. Default: words as written.",
         ),
     ] = None,
     tokens: Annotated[
-        bool, typer.Option("--tokens", help="Of the model's labels, also where it has a word delimiter.")
+        bool, typer.Option("--tokens", help="Use the model's labels even if it has a word delimiter.")
     ] = False,
     held_out: Annotated[
-        Path | None, typer.Option(help="Text whose perplexity is printed: it tells which order is best.")
+        Path | None, typer.Option(help="Text whose perplexity is printed, to compare orders.")
     ] = None,
 ) -> None:  # fmt: skip
     """Make an n-gram language model (interpolated modified Kneser-Ney) for the decoder ctc-beam.
@@ -59,7 +59,7 @@ def lm(
 
 
 def _sentences(files: Iterable[Path], tokenizer: Tokenizer | None, tokens: bool) -> Iterable[list[str]]:
-    """The lines of text files as words, or as a tokenizer's words or labels; what it cannot encode is left out."""
+    """Split lines of text files into words, or into a tokenizer's words or labels; skip lines it cannot encode."""
     from isotone.text.tokenizer import TextError
 
     of_words = tokenizer is not None and not tokens and tokenizer.delimiter_number is not None

@@ -35,9 +35,9 @@ command(app)(lm)
 command(app)(evaluate)
 
 
-def _print_version(asked: bool) -> None:
+def _print_version(requested: bool) -> None:
     """Print the version and exit."""
-    if asked:
+    if requested:
         typer.echo(f"isotone {__version__}")
         raise typer.Exit
 
@@ -49,7 +49,7 @@ def main(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show what is done, and tracebacks.")
+        bool, typer.Option("--verbose", "-v", help="Show progress messages and tracebacks.")
     ] = False,
 ) -> None:
     """Set up logging."""
@@ -73,7 +73,7 @@ def train(
         ),
     ] = None,
 ) -> None:
-    """Train from a recipe, evaluate and export; the same command goes on with an interrupted run.
+    """Train from a recipe, evaluate and export; the same command resumes an interrupted run.
 
     Example: isotone train recipes/timit/ottc.yaml data=synthetic output=runs/ottc
     """
@@ -102,7 +102,9 @@ def report(
 
     with explained():
         found = report_runs(runs, out_dir, tier=tier)
-    table = Table("metric", *(escape(system.name) for system in found))  # a row a metric fits into 80 columns
+    table = Table(
+        "metric", *(escape(system.name) for system in found)
+    )  # one row per metric fits into 80 columns
     for row in zip(columns(found[0].runs[0].tier), *(system.cells() for system in found)):
         table.add_row(*row)
     out.print(table)
@@ -117,7 +119,7 @@ def results(
     """Make the tables of the OTTC paper from finished runs: error rates, times, ablations, with the published numbers.
 
     Writes results.md, results.csv and, for each corpus with times, a figure of error rate against IDR. Runs that differ
-    in their seed alone are one row.
+    only in their seed are one row.
 
     Example: isotone results runs/librispeech/* runs/ami/* runs/timit/* --out results
     """
@@ -131,11 +133,11 @@ def results(
 
 @command(app)
 def synth(
-    folder: Annotated[Path, typer.Argument(help="Where the corpus goes.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of the corpus.")],
     hours: Annotated[float, typer.Option(help="Hours of training speech.")] = 1.0,
     test_hours: Annotated[float, typer.Option(help="Hours of test speech, by other voices.")] = 0.2,
     layout: Annotated[str, typer.Option(help="Layout of the files: timit, librispeech or ami.")] = "timit",
-    seed: Annotated[int, typer.Option(help="Of voices and sentences.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of voices and sentences.")] = 0,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a corpus made with other options.")
     ] = False,
@@ -158,16 +160,16 @@ def export(
         Path | None,
         typer.Option("--out", "-o", help="Write a model that plain transformers loads to this folder."),
     ] = None,
-    head: Annotated[str, typer.Option(help="Its CTC head. Default: the one that text is read from.")] = "",
+    head: Annotated[str, typer.Option(help="CTC head to write. Default: the head of the text.")] = "",
     push: Annotated[
         str | None,
         typer.Option(
-            help="Upload to this id of the Hugging Face hub, USER/NAME: what --out wrote, or the model."
+            help="Upload to this id of the Hugging Face hub, USER/NAME: the folder of --out, or the model."
         ),
     ] = None,
-    private: Annotated[bool, typer.Option("--private", help="A new repository is private.")] = False,
+    private: Annotated[bool, typer.Option("--private", help="Make a new repository private.")] = False,
 ) -> None:
-    """Let a model travel: as a CTC model of plain transformers, or to the Hugging Face hub with its model card.
+    """Export a model: as a CTC model of plain transformers, or to the Hugging Face hub with its model card.
 
     Example: isotone export runs/librispeech/ctc --out wav2vec2-ctc
     """
@@ -192,7 +194,7 @@ def plugins(
         str | None, typer.Option(help="One kind only: loss, aligner, head, decoder, format ...")
     ] = None,
 ) -> None:
-    """List every plugin: name, kind, distribution, version; and of those that do not import, why."""
+    """List all plugins: name, kind, distribution, version; for those that do not import, the reason."""
     from dataclasses import asdict
 
     from isotone.registries import ALL

@@ -43,23 +43,23 @@ Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps ...")]
 Window = Annotated[
     float,
     typer.Option(
-        help="Seconds of the windows in which long audio (more than two of them) is encoded, so that memory does not "
-        "grow with it. Each is encoded with 2 s more on both sides, which are dropped. 0: all at once."
+        help="Seconds of the windows in which long audio (more than two windows) is encoded, which limits the memory. "
+        "Each is encoded with 2 s more on both sides, which are dropped. 0: all at once."
     ),
 ]
 Guide = Annotated[
     bool,
     typer.Option(
         "--guide/--no-guide",
-        help="Keep tokens near the frames where the model's other head finds them, if it has one for that. Without, "
-        "forced alignment runs no more of the encoder than the timing head needs.",
+        help="Keep tokens near the frames where the model's guide, another head, finds them, if it has one. Without, "
+        "forced alignment runs only the part of the encoder that the timing head needs.",
     ),
 ]
 Language = Annotated[
     str | None,
     typer.Option(
         help="ISO code of the spoken language (de, deu ...), for numbers and for models with an adapter per language. "
-        "Default: the model's own, where it is known."
+        "Default: the model's own, if known."
     ),
 ]
 Overwrite = Annotated[
@@ -68,9 +68,7 @@ Overwrite = Annotated[
         "--overwrite", help="Replace files in OUT that isotone did not write, or that were changed since."
     ),
 ]
-Redo = Annotated[
-    bool, typer.Option("--redo", help="Do recordings again whose files are there and up to date.")
-]
+Redo = Annotated[bool, typer.Option("--redo", help="Repeat recordings whose files are up to date.")]
 Prune = Annotated[
     bool,
     typer.Option(
@@ -88,8 +86,8 @@ Text = Annotated[Path | None, typer.Option(help="Transcript of the one audio fil
 Dictionary = Annotated[
     list[Path] | None,
     typer.Option(
-        help="Pronunciation dictionary (CMUdict, Montreal Forced Aligner); repeat for several. The first that has a "
-        "word counts, and the model's own pronouncer for words in none."
+        help="Pronunciation dictionary (CMUdict, Montreal Forced Aligner); repeat for several. The first with the word "
+        "counts; words in none have the model's own pronunciation."
     ),
 ]
 KeepMarkup = Annotated[
@@ -116,7 +114,7 @@ ExtraSpeech = Annotated[
 StarCost = Annotated[
     float,
     typer.Option(
-        help="Nats per frame that speech outside the transcript costs: the higher, the less of it is found."
+        help="Cost in nats per frame of speech outside the transcript: with a higher one, less is found."
     ),
 ]
 Check = Annotated[
@@ -144,7 +142,7 @@ Decoder = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Seed of the shuffle of the transcripts.")]
 JsonFile = Annotated[
-    Path | None, typer.Option("--json", help="Write everything, file by file, as JSON to this file.")
+    Path | None, typer.Option("--json", help="Write all results, file by file, as JSON to this file.")
 ]
 
 

@@ -21,7 +21,7 @@ def score_check(
     seed: opt.Seed = 0,
     json_file: opt.JsonFile = None,
 ) -> None:
-    """Measure how well a model tells a right transcript from a wrong one.
+    """Measure how well a model separates right transcripts from wrong ones.
 
     Every file is aligned with its own transcript and with another file's. Prints the area under the ROC curve (the
     probability that a right transcript scores higher than a wrong one), the equal error rate, and the best threshold,

@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from isotone.search import Built, Match, Searcher, SearchIndex
 
 search_app = typer.Typer(
-    help="Find where a clip of audio, or the like of it, is in a collection of recordings.",
+    help="Find a clip of audio, or similar audio, in a collection of recordings.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-# Exit code of a query that finds nothing; 1 and 2 are errors. (Of grep it is 1.)
+# Exit code of a query that finds nothing; 1 and 2 are errors.
 _NO_MATCH = 3
 
 _Model = Annotated[
     Path | None,
-    typer.Option("--model", "-m", help="Where the model that made the index is now, if it has moved."),
+    typer.Option("--model", "-m", help="New folder of the model that made the index, if it has moved."),
 ]
 _Rate = Annotated[
     int, typer.Option(help="Hz of the audio that the model was trained with; not used without --model.")
@@ -55,8 +55,8 @@ def index(
 ) -> None:  # fmt: skip
     """Index recordings of any length for `isotone search query`.
 
-    A run that was interrupted goes on when its command is given again. One bad file does not stop the others: it is
-    listed in OUT/errors.jsonl and the exit code is 1.
+    The same command resumes an interrupted run. One bad file does not stop the others: it is listed in OUT/errors.jsonl
+    and the exit code is 1.
 
     Example: isotone search index recordings/ --out recordings.index
     """
@@ -65,7 +65,7 @@ def index(
     with explained(), _progress() as show:
         searcher = open_searcher(model, sample_rate=sample_rate)
         built = build_index(audio, searcher, out_dir, overwrite=overwrite, progress=show)
-    _say_built(built, out_dir)
+    _report_built(built, out_dir)
 
 
 @command(search_app)
@@ -76,7 +76,7 @@ def add(
     audio: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Audio files or folders; none to measure the threshold of an index that has none.",
+            help="Audio files or folders; none: measure the threshold of an index without one.",
             parser=path_argument,
         ),
     ] = None,
@@ -84,10 +84,9 @@ def add(
 ) -> None:  # fmt: skip
     """Add recordings to an index.
 
-    Those that it has, whatever their names now, are not added twice; of those that have changed, the new content takes
-    the place of the old. Until all is done the index stays as it was. A run that was interrupted goes on when its
-    command is given again. One bad file does not stop the others: it is listed in INDEX/errors.jsonl, and the exit code
-    is 1.
+    Recordings that it has already, even under other names, are not added twice; changed ones replace their old content.
+    Until the end the index stays as it was. The same command resumes an interrupted run. One bad file does not stop the
+    others: it is listed in INDEX/errors.jsonl, and the exit code is 1.
 
     Example: isotone search add more/ --index recordings.index
     """
@@ -98,25 +97,29 @@ def add(
         built = add_recordings(audio or [], searcher, index_dir, progress=show)
     counts = {"added": built.added, "replaced": built.replaced, "moved": built.moved}
     typer.echo(", ".join(f"{count} {what}" for what, count in counts.items()))
-    _say_built(built, index_dir)
+    _report_built(built, index_dir)
 
 
-_Top = Annotated[int, typer.Option(min=1, help="Places to show.")]
-_Start = Annotated[float, typer.Option(min=0, help="Seconds at which the part to look for begins.")]
-_End = Annotated[float | None, typer.Option(min=0, help="Seconds at which it ends. Default: the clip's end.")]
+_Top = Annotated[int, typer.Option(min=1, help="Most matches to show.")]
+_Start = Annotated[float, typer.Option(min=0, help="Start of the part to look for, seconds.")]
+_End = Annotated[
+    float | None, typer.Option(min=0, help="End of that part, seconds. Default: the clip's end.")
+]
 _OutDir = Annotated[
     Path | None,
     typer.Option("--out", "-o", help="Folder for results.json, and for files in each --format."),
 ]
 _Format = Annotated[
     list[str],
-    typer.Option("--format", "-f", help="Format of the matches' times, as textgrid or audacity; with --out."),
+    typer.Option(
+        "--format", "-f", help="Format of the matches' times, such as textgrid or audacity; with --out."
+    ),
 ]
 _Threshold = Annotated[
     float | None,
     typer.Option(help="Score that a match must reach. Default: as measured on the index, for this clip."),
 ]
-_All = Annotated[bool, typer.Option("--all", help="Show places whatever their score.")]
+_All = Annotated[bool, typer.Option("--all", help="Show matches of any score.")]
 _Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files in OUT that no search wrote.")]
 _Candidates = Annotated[
     int, typer.Option(min=1, help="Items that the model ranks after the quick first stage.")
@@ -140,10 +143,10 @@ def query(
     model: _Model = None,
     candidates: _Candidates = 500,
 ) -> None:
-    """List the places of an index where a clip, or the like of it, is, best first.
+    """List the places of an index that match a clip, the best first.
 
-    A place counts whose score clips that are not in the index reach in 1 % of cases: this is measured when an index is
-    made. Without one: "no match", and the exit code is 3.
+    A match has a score that clips not in the index reach in 1 % of cases; the threshold is measured when an index is
+    made. Without a match the output is "no match", and the exit code is 3.
 
     Example: isotone search query recordings.index clip.wav --top 5 --out found --format textgrid --format audacity
     """
@@ -203,7 +206,7 @@ class _Clip:
 
 
 def _judgement(index: SearchIndex, found: Sequence[Match], least: float | None, rate: float | None) -> str:
-    """What is said of a clip's best places in one sentence."""
+    """Judge a clip's best matches in one sentence."""
     if least is None:
         if index.threshold is None:
             lacks = f"has no threshold; `isotone search add --index {index.folder}` measures one"
@@ -218,7 +221,7 @@ def _judgement(index: SearchIndex, found: Sequence[Match], least: float | None, 
 
 
 def _lines(matches: Sequence[Match]) -> Iterator[str]:
-    """The matches in columns; paths come last and are never cut."""
+    """Format matches in columns; paths come last and are never cut."""
     if matches:
         yield "rank   score   start s     end s  file"
     for m in matches:
@@ -227,7 +230,7 @@ def _lines(matches: Sequence[Match]) -> Iterator[str]:
 
 
 def _searcher_of(index: SearchIndex, model: Path | None) -> Searcher:
-    """The model that made an index."""
+    """Load the model that made an index."""
     from isotone.search import open_searcher
 
     searcher = open_searcher(
@@ -245,16 +248,16 @@ def _progress() -> Iterator[Callable[[str, float], None]]:
         yield lambda what, share: bars.update(task, description=escape(what), completed=share)
 
 
-def _say_built(built: Built, folder: Path) -> None:
-    """Say what is in an index now; leave with 1 where a file could not be read."""
+def _report_built(built: Built, folder: Path) -> None:
+    """Print the contents of an index; exit with 1 if a file could not be read."""
     typer.echo(f"{built.done} files, {built.seconds / 3600:.2f} h, {built.items} items: {folder}")
     if built.copies:
         first = built.copies[0]
         _note(f"{len(built.copies)} left out, copies of others; first: {first['file']}, of {first['of']}")
     if built.errors:
         failed = built.errors[0]
-        count, place = len(built.errors), folder / "errors.jsonl"
-        fail(f"{count} failed ({place} lists them); first: {failed['file']}: {failed['error']}", 1)
+        count, path = len(built.errors), folder / "errors.jsonl"
+        fail(f"{count} failed ({path} lists them); first: {failed['file']}: {failed['error']}", 1)
 
 
 def _note(text: str) -> None:

@@ -36,21 +36,21 @@ def align(
     redo: opt.Redo = False,
     prune: opt.Prune = False,
 ) -> None:
-    """Find when each word and phone of a known text was said.
+    """Align a given text: find the time of each word and phone.
 
-    A word * (or <star>) of a transcript stands for any speech that is not written down. So does a word that the model
-    cannot spell or pronounce: it keeps its place, and is listed among the warnings.
+    A word * (or <star>) of a transcript stands for any unwritten speech. So does a word that the model cannot spell or
+    pronounce: it keeps its position, and is listed among the warnings.
 
     JSON and CSV hold scores: for each segment the mean log-probability per frame (nats) and the confidence that its
     frames belong to it (0 to 1); in JSON also the fit of the whole text.
 
     OUT mirrors the input's folders: speech/dr1/sa1.wav becomes OUT/dr1/sa1.TextGrid. A ledger in OUT records what
-    isotone wrote there. The same command goes on after an interruption, redoes what has changed, and never replaces
-    files that others wrote or that you have changed, without --overwrite.
+    isotone wrote there. The same command resumes an interrupted run and redoes recordings that have changed. Without
+    --overwrite it never replaces files that others wrote or that you have changed.
 
     One bad file does not stop the others: it is listed in OUT/errors.jsonl and the exit code is 1. Files with
-    warnings are written, and listed in OUT/warnings.jsonl. Files whose text is likely not what is said are named; with
-    --strict the exit code is then 2.
+    warnings are written, and listed in OUT/warnings.jsonl. Files whose text is likely wrong are printed; with --strict
+    the exit code is then 2.
 
     Example: isotone align speech/*.wav --model runs/timit/joint --format textgrid --format ctm
     """

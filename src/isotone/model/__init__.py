@@ -1,7 +1,6 @@
-"""Models: an encoder with heads, how text and times are decoded from them, loading, saving and the hub.
+"""Models: an encoder with heads, the configuration of decoding, loading, saving and the hub.
 
-The names are imported when they are first used, so that what needs no torch (checking a name, ``--help``) starts
-without it.
+Names are imported at their first use: commands that need no torch (``--help``, checking a name) start without it.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Thresholds of doubt: which agreement of a text with its audio is too low, as a model's training measured it."""
+"""Thresholds of doubt: the agreement of a text with its audio below which the text is doubtful."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class Check:
     """A threshold of the agreement, with its error rates where it was measured.
 
     Attributes:
-        threshold: Files whose agreement is lower are doubtful.
-        split: Split it was measured on.
+        threshold: Files with a lower agreement are doubtful.
+        split: Split that it was measured on.
         files: Number of recordings.
-        right_flagged: Share of the right transcripts below the threshold, 0 to 1.
-        wrong_flagged: Share of the wrong ones below it.
-        statistic: Statistic it is a threshold of; values of another cannot be compared.
+        right_flagged: Share of the correct transcripts below the threshold, 0 to 1.
+        wrong_flagged: Share of the wrong transcripts below it, 0 to 1.
+        statistic: Name of the statistic; thresholds of other statistics are ignored.
     """
 
     threshold: float
@@ -29,10 +29,10 @@ class Check:
     statistic: str = STATISTIC
 
 
-#: Threshold of models that were trained elsewhere, or before models had one.
+#: Threshold of models without a measured one: trained elsewhere, or by an early version.
 DEFAULT = Check(0.12, "", 0, 0.0, 0.0)
 
 
 def usable(check: Check | None) -> Check:
-    """The check itself; the default where there is none, or one of another statistic."""
+    """Return the check, or the default if there is none or it is of another statistic."""
     return check if check is not None and check.statistic == STATISTIC else DEFAULT

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class ModelError(ValueError):
-    """A model folder cannot be used; the message says what is missing or does not fit."""
+    """A model folder cannot be used; the message names the part that is missing or does not match."""
 
 
 @dataclass
@@ -20,11 +20,12 @@ class DecodingConfig:
         decoder: Decoder of the text: name and options.
         times: Name of the head whose forced alignment of the decoded text gives the times. Empty: the decoder's own.
         aligner: Aligner of the times: name and options; also used when the text is given.
-        guide: Name of a head that tells about where each token is, for an aligner that takes a guide. Where text and
-            recording differ, a head of narrow context gets lost sooner than one that sees the whole. Empty: none.
+        guide: Name of a head whose alignment restricts the tokens, for an aligner that takes a guide. Where text and
+            recording differ, a head with a narrow receptive field fails more often than one that sees the whole
+            recording. Empty: none.
         guide_aligner: Aligner of the guide: name and options.
-        rescore: Weight of the timing head in the choice of the text among the decoder's hypotheses, of which there
-            must be several, see :func:`isotone.pipeline.rescoring.rescored`. 0: the decoder alone.
+        rescore: Weight of the timing head in the choice among the decoder's hypotheses, see
+            :func:`isotone.pipeline.rescoring.rescored`. 0: the decoder alone.
         hypotheses: Most hypotheses to choose from.
     """
 

@@ -24,28 +24,28 @@ from isotone.types import Encoded, Frames, Grid, length_mask
 class SpeechEncoder(Encoder):
     """Any transformers speech encoder: Wav2Vec2, HuBERT, WavLM, Data2Vec, UniSpeech, Wav2Vec2-BERT ...
 
-    The convolutions of a Wav2Vec2-BERT see the past alone. A new one learns to wait for context, so its times are late.
-    ``lookahead_frames`` in its configuration advances the log-mel frames by that number, so that the scores of a frame
-    depend on both sides of it. With 0, as in published models, everything is as in transformers.
+    The convolutions of a Wav2Vec2-BERT see only the past. A model trained from scratch learns to wait for context, so
+    its times are late. ``lookahead_frames`` in its configuration advances the log-mel frames by that number, so that
+    the scores of a frame depend on both sides of it. With 0, as in published models, it is the model of transformers.
 
     Args:
         source: A preset of :data:`isotone.model.sources.PRESETS`, a local folder, a hub id, or a configuration as a
             mapping with ``model_type``.
         config: Changes to the encoder's configuration, such as ``mask_time_prob`` (SpecAugment), ``layerdrop`` or
             ``hidden_dropout``. Unknown names are errors. Heads that read a layer by its number need a ``layerdrop``
-            of 0: dropped layers are not there to be counted.
-        freeze_features: Keep the convolutional wave front end fixed, as is usual in fine-tuning.
-        gradient_checkpointing: Compute hidden states again in the backward pass instead of keeping them: less memory, a
-            third more time.
+            of 0: dropped layers are missing in the count.
+        freeze_features: Do not train the convolutional wave front end, as is usual in fine-tuning.
+        gradient_checkpointing: Compute hidden states again in the backward pass instead of keeping them: less memory,
+            one third more time.
         pretrained: Load weights. False makes a new encoder of the same shape, with fresh weights.
         spec_augment: Options of :class:`isotone.model.spec_augment.SpecAugment`, which masks input features in
             training (``mask_time_prob`` masks the encoder's projection of them). Default: none. They are not saved.
-        mask_features: Let heads that read ``features`` see these masks too. A head that sees one frame finds nothing
-            in a masked one: it ruins the times of the recipes' ``joint``.
+        mask_features: Apply these masks also for heads that read ``features``. Not for heads that see a single frame,
+            such as the timing head of the recipes' ``joint``: masked frames ruin their times.
 
     Raises:
-        ValueError: not a speech encoder, or a configuration it does not have.
-        OSError: no such folder or hub id.
+        ValueError: not a speech encoder, or a setting that its configuration does not have.
+        OSError: there is no such folder or hub id.
     """
 
     name = "transformers"
@@ -85,15 +85,15 @@ class SpeechEncoder(Encoder):
         if gradient_checkpointing:
             self.model.gradient_checkpointing_enable()
         elif hasattr(self.model, "feature_extractor"):
-            # transformers computes the gradient of the audio for the sake of checkpointing; nothing uses it
+            # transformers computes the gradient of the audio, which only checkpointing needs
             self.model.feature_extractor._requires_grad = False
         if freeze_features and hasattr(self.model, "feature_extractor"):
-            # of the part, not of the model: not every class of transformers passes the call on
+            # called on the part, not on the model: not every class of transformers passes the call on
             self.model.feature_extractor._freeze_parameters()
 
     @property
     def exact_padding(self) -> bool:
-        """True where an utterance gives the same frames alone and in a padded batch; group normalisation does not."""
+        """True where an utterance has the same frames alone and in a padded batch; False with group normalisation."""
         return getattr(self.model.config, "feat_extract_norm", "layer") != "group"
 
     def statistics(self, audio: Tensor) -> Statistics | None:
@@ -119,41 +119,42 @@ class SpeechEncoder(Encoder):
         return Encoded(features, (*states[:-1], Frames(last, features.lengths, features.grid)))
 
     def _from_log_mel(self, values: Tensor, lengths: Tensor, hidden: bool) -> tuple[Frames, Any]:
-        """Input features, and the model's output where hidden states are computed."""
+        """Compute input features and, unless ``hidden`` is False, the model's output."""
         features, read = self._augmented(Frames(values, lengths, self._grid()))
         if not hidden:
             return features, None
         mask = length_mask(lengths, values.shape[1])
         ahead = min(getattr(self.model.config, "lookahead_frames", 0), values.shape[1])
-        # Wav2Vec2-BERT's convolutions see the past alone: advanced features give them some future
+        # Wav2Vec2-BERT's convolutions see only the past: advanced features give them some future
         advanced = F.pad(read.values[:, ahead:], (0, 0, 0, ahead))
         with self._masking(values.shape[1]):
             return features, self.model(advanced, attention_mask=mask.long(), output_hidden_states=True)
 
     def _wave_features(self, output: Tensor, lengths: Tensor) -> Frames:
-        """Output of the convolutions, ``(B, D, T)``, as frames."""
+        """Turn the output of the convolutions ``(B, D, T)`` into frames."""
         features = output.transpose(1, 2)
         return Frames(
             features, conv_frames(self.model.config, lengths).clamp(max=features.shape[1]), self._grid()
         )
 
     def _augmented(self, features: Frames) -> tuple[Frames, Frames]:
-        """Input features for heads, and for the first layer."""
+        """Return the input features for heads, and those for the first layer."""
         if self.spec_augment is None:
             return features, features
         masked = replace(features, values=self.spec_augment(features.values, features.lengths))
         return masked if self.mask_features else features, masked
 
     def _from_wave(self, values: Tensor, lengths: Tensor, hidden: bool) -> tuple[Frames, Any]:
-        """As :meth:`_from_log_mel`."""
+        """Compute input features and output from samples, as :meth:`_from_log_mel` does from log-mel energies."""
         field, _ = conv_field(self.model.config)
-        # the convolutions refuse audio that is shorter than one frame
+        # the convolutions fail on audio shorter than one frame
         values = F.pad(values, (0, max(0, field - values.shape[1])))
         if not hidden:
             convolved = self.model.feature_extractor(values)
             return self._augmented(self._wave_features(convolved, lengths))[0], None
         captured: list[Frames] = []
 
+        # a hook both keeps the features for heads and replaces them by masked ones for the first layer
         def capture(_module: Any, _inputs: Any, output: Tensor) -> Tensor:
             features, read = self._augmented(self._wave_features(output, lengths))
             captured.append(features)
@@ -161,7 +162,7 @@ class SpeechEncoder(Encoder):
 
         hook = self.model.feature_extractor.register_forward_hook(capture)
         try:
-            # models with group normalisation were trained without a mask and must be used so
+            # models with group normalisation were trained without an attention mask, and give other frames with one
             mask = (
                 length_mask(lengths.clamp(min=field), values.shape[1]).long() if self.exact_padding else None
             )
@@ -173,7 +174,7 @@ class SpeechEncoder(Encoder):
 
     @contextmanager
     def _masking(self, frames: int) -> Iterator[None]:
-        """Switch off transformers' SpecAugment where a mask is longer than the batch, which it refuses."""
+        """Switch off transformers' SpecAugment where a mask is longer than the batch, which is an error there."""
         config = self.model.config
         configured = getattr(config, "apply_spec_augment", True)
         config.apply_spec_augment = configured and frames >= getattr(config, "mask_time_length", 0)
@@ -183,7 +184,7 @@ class SpeechEncoder(Encoder):
             config.apply_spec_augment = configured
 
     def _grid(self) -> Grid:
-        """Grid of the input features."""
+        """Return the grid of the input features."""
         if isinstance(self.front_end, LogMel):
             return self.front_end.grid
         field, hop = conv_field(self.model.config)
@@ -198,7 +199,7 @@ class SpeechEncoder(Encoder):
                 if isinstance(self.front_end, LogMel)
                 else config.conv_dim[-1]
             )
-        # the adapter's output is one layer more
+        # the adapter's output counts as one more layer
         if has_adapter(self.model.config) and source in ("last", config.num_hidden_layers + 1):
             return config.output_hidden_size
         return config.hidden_size

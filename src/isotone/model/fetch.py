@@ -1,7 +1,7 @@
-"""Models of the Hugging Face hub as folders of this machine: fetched where they are not there yet.
+"""Models of the Hugging Face hub as local folders, downloaded where needed.
 
-Everything that is loaded is loaded from such a folder. The hub is asked once, and has seconds to answer: a model that
-was fetched before loads without a network, and one that was not is refused at once.
+Models are only loaded from local folders. The hub is asked once, with a time limit of seconds. A model that was
+downloaded before loads without a network; any other fails at once.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pathlib import Path
 from isotone.registry import nearest
 from isotone.text.languages import among, spoken_target
 
-#: The file that says that a model is isotone's own.
+#: The file that marks a model in isotone's own format.
 CONFIG = "isotone.json"
 
-#: Seconds that the hub has to answer; the environment's HF_HUB_ETAG_TIMEOUT sets others.
+#: Time limit of the hub's answer, seconds; the environment variable HF_HUB_ETAG_TIMEOUT sets another.
 PATIENCE_S = 2.0
 
 _SMALL = re.compile(
@@ -28,12 +28,12 @@ _SMALL = re.compile(
 
 
 def check_source(source: Path | str) -> None:
-    """See that a model is where :meth:`isotone.model.Model.load` can get it, before anything heavy is imported.
+    """Check that :meth:`isotone.model.Model.load` can find a model, before torch is imported.
 
     Raises:
-        FileNotFoundError: there is no such folder, and the id of a model of the hub, USER/NAME, looks otherwise; or
-            the hub has none of that name.
-        ConnectionError: it is not on this machine, and the hub does not answer.
+        FileNotFoundError: there is no such folder, and ``source`` is no id of the hub (USER/NAME), or the hub has no
+            such model.
+        ConnectionError: the model is not on this machine, and the hub does not answer.
     """
     path = Path(source)
     if path.exists():
@@ -48,22 +48,23 @@ def check_source(source: Path | str) -> None:
 
 
 def model_folder(source: Path | str) -> Path:
-    """The folder of the model: ``source`` itself, or ``model`` in it where it is a run's."""
+    """Return the model's folder: ``source``, or ``source/model`` for a run folder."""
     folder = Path(source)
     return folder / "model" if (folder / "model" / CONFIG).is_file() else folder
 
 
 def fetch(repository: str, language: str = "") -> Path:
-    """A folder with the files of a model of the hub.
+    """Download a model of the hub, unless it is in the cache; return its folder.
 
     Args:
-        repository: Its id, ``user/name``.
-        language: Of a model with an adapter per language, such as MMS: the one to fetch. Default: the model's own.
+        repository: Id of the model, ``user/name``.
+        language: Language of the adapter to download, for models with one per language, such as MMS. Default: the
+            model's own.
 
     Raises:
         FileNotFoundError: neither this machine nor the hub has such a model.
-        ConnectionError: this machine does not have it, and the hub does not answer.
-        ValueError: it has no such language.
+        ConnectionError: the model is not on this machine, and the hub does not answer.
+        ValueError: the model has no such language.
     """
     from huggingface_hub import constants
     from huggingface_hub.errors import GatedRepoError
@@ -92,7 +93,7 @@ def fetch(repository: str, language: str = "") -> Path:
 
 @functools.cache
 def _files_of(repository: str) -> tuple[str, ...]:
-    """The names of a model's files, from the hub; raises as :func:`fetch`."""
+    """List a model's files on the hub; errors as in :func:`fetch`."""
     from huggingface_hub import constants
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
 
@@ -100,7 +101,9 @@ def _files_of(repository: str) -> tuple[str, ...]:
         return tuple(_listed(repository))
     except HFValidationError as error:
         raise FileNotFoundError(f"No folder {repository}, and that is no id of the hub: {error}") from error
-    except Exception as error:  # of the HTTP library, which versions of the hub's client differ in
+    except (
+        Exception
+    ) as error:  # errors of the HTTP library, which differs between versions of the hub's client
         status = getattr(getattr(error, "response", None), "status_code", 0)
         if isinstance(error, RepositoryNotFoundError) or status in (401, 403, 404):
             raise FileNotFoundError(
@@ -115,7 +118,7 @@ def _files_of(repository: str) -> tuple[str, ...]:
 
 
 def _kept(repository: str) -> Path | None:
-    """The folder of the hub's cache that has the model's configuration and weights; None where there is none."""
+    """Return the cache folder with the model's configuration and weights; None if there is none."""
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
@@ -130,7 +133,7 @@ def _kept(repository: str) -> Path | None:
 
 
 def _listed(repository: str) -> list[str]:
-    """The names of the model's files, from the hub; whatever hinders is raised, within :data:`PATIENCE_S` or so."""
+    """List the model's files on the hub; raise any error within about :data:`PATIENCE_S`."""
     from huggingface_hub import HfApi
 
     given = os.environ.get("HF_HUB_ETAG_TIMEOUT", "")
@@ -145,7 +148,7 @@ def _listed(repository: str) -> list[str]:
         except Exception as error:
             failed.append(error)
 
-    # a name server that does not answer is not subject to the client's timeout
+    # in a thread: the client's timeout does not cover a name server that does not answer
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()
     thread.join(patience + 0.5)
@@ -159,12 +162,12 @@ def _listed(repository: str) -> list[str]:
 def _downloaded(repository: str, files: Sequence[str], language: str) -> Path:
     from huggingface_hub import snapshot_download
 
-    wanted = (
+    patterns = (
         list(files)
         if CONFIG in files
         else [*(name for name in files if _SMALL.fullmatch(name)), *_weights(files)]
     )
-    folder = Path(snapshot_download(repository, allow_patterns=wanted))
+    folder = Path(snapshot_download(repository, allow_patterns=patterns))
     adapters = adapters_of(files)
     if adapters and CONFIG not in files:
         target = among(language, list(adapters)) if language else spoken_target(folder)
@@ -174,9 +177,9 @@ def _downloaded(repository: str, files: Sequence[str], language: str) -> Path:
 
 
 def adapters_of(files: Sequence[str]) -> dict[str, str]:
-    """Of a model with an adapter per language the languages, and the file of each."""
+    """Map the languages of a model with one adapter per language to the adapters' files."""
     found: dict[str, str] = {}
-    for ending in ("bin", "safetensors"):  # of two the second
+    for ending in ("bin", "safetensors"):  # of two files for a language safetensors wins
         for name in files:
             if match := re.fullmatch(rf"adapter\.(.+)\.{ending}", name):
                 found[match[1]] = name
@@ -184,7 +187,7 @@ def adapters_of(files: Sequence[str]) -> dict[str, str]:
 
 
 def _weights(files: Sequence[str]) -> list[str]:
-    """The files of the weights, as one or in parts; of several kinds that from which nothing is unpickled."""
+    """Choose the files of the weights, one or several; rather safetensors, which needs no unpickling."""
     for stem, ending in (("model", "safetensors"), ("pytorch_model", "bin")):
         part = re.compile(rf"{stem}(-\d+-of-\d+)?\.{ending}(\.index\.json)?")
         if found := [name for name in files if part.fullmatch(name)]:
@@ -193,6 +196,6 @@ def _weights(files: Sequence[str]) -> list[str]:
 
 
 def _reason(error: Exception) -> str:
-    """The first line of what an error says."""
+    """Return the first line of an error's message."""
     lines = str(error).strip().splitlines()
     return (lines[0] if lines else type(error).__name__).rstrip(".")

@@ -1,4 +1,4 @@
-"""Front ends: audio samples to what the first layer of an encoder reads, batched, on the device of the model."""
+"""Front ends: audio samples to the input of an encoder's first layer, batched, on the device of the model."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from torch.nn import functional as F
 from isotone.interfaces import Statistics
 from isotone.types import Grid, length_mask, mask_rows
 
-# Samples that are looked at at once where a whole recording is measured.
+# Samples per block in measuring a whole recording: limits the memory.
 _BLOCK = 1 << 20
 
 
 class Waveform(nn.Module):
-    """Samples, normalised to zero mean and unit variance an utterance where the encoder was trained so.
+    """Samples, optionally normalised to zero mean and unit variance per utterance.
 
     Args:
         sample_rate: Hz.
-        normalize: Whether to normalise.
+        normalize: Normalise, as in the training of the encoder.
     """
 
     def __init__(self, sample_rate: int, normalize: bool) -> None:
@@ -32,7 +32,7 @@ class Waveform(nn.Module):
     def forward(
         self, audio: Tensor, lengths: Tensor, statistics: Statistics | None = None
     ) -> tuple[Tensor, Tensor]:
-        """``(B, N)`` samples to ``(B, N)`` samples, padded with zeros, and their lengths."""
+        """Normalise samples ``(B, N)`` and set the padding to zero; return them with their lengths."""
         mask = length_mask(lengths, audio.shape[1])
         audio = audio.masked_fill(~mask, 0.0)
         if self.normalize:
@@ -46,7 +46,7 @@ class Waveform(nn.Module):
         return audio, lengths
 
     def statistics(self, audio: Tensor) -> Statistics | None:
-        """Mean and variance of the samples ``(N,)`` of a whole recording; None where nothing is normalised."""
+        """Compute mean and variance of the samples ``(N,)`` of a whole recording; None without normalisation."""
         return _moments(audio.split(_BLOCK), unbiased=False) if self.normalize else None
 
 
@@ -80,13 +80,13 @@ class LogMel(nn.Module):
 
     @property
     def grid(self) -> Grid:
-        """A stacked frame covers the middle of its windows, one hop long."""
+        """Grid of the frames: a stacked frame covers one hop in the middle of its windows."""
         hop = self.hop * self.stack
         centre = (self.window_size + hop - self.hop) / 2
         return Grid(hop / self.sample_rate, (centre - hop / 2) / self.sample_rate)
 
     def frames(self, samples: Tensor) -> Tensor:
-        """Number of stacked frames in so many samples."""
+        """Return the number of stacked frames for numbers of samples."""
         return (1 + (samples - self.window_size).div(self.hop, rounding_mode="floor")).clamp(
             min=0
         ) // self.stack
@@ -94,25 +94,27 @@ class LogMel(nn.Module):
     def forward(
         self, audio: Tensor, lengths: Tensor, statistics: Statistics | None = None
     ) -> tuple[Tensor, Tensor]:
-        """``(B, N)`` samples to ``(B, T, stack * bands)`` features and their lengths."""
+        """Compute features ``(B, T, stack * bands)`` and their lengths from samples ``(B, N)``."""
         with torch.autocast(audio.device.type, enabled=False):  # half precision loses quiet bands
             return self._features(audio.float(), lengths, statistics)
 
     def statistics(self, audio: Tensor) -> Statistics | None:
-        """Mean and variance ``(bands,)`` of the log-mel frames of a whole recording ``(N,)``; None of no frame."""
+        """Compute mean and variance ``(bands,)`` of a recording's ``(N,)`` log-mel frames; None without a frame."""
         with torch.autocast(audio.device.type, enabled=False):
             return _moments(self._blocks(audio), unbiased=True) if len(audio) >= self.window_size else None
 
     def _blocks(self, audio: Tensor) -> Iterator[Tensor]:
-        """The log-mel frames of a recording, some of them at a time: ``(T', bands)``."""
+        """Iterate over the log-mel frames of a recording in blocks ``(T', bands)``."""
         step = _BLOCK // self.hop * self.hop
         for start in range(0, len(audio) - self.window_size + 1, step):
+            # windows overlap: a block has samples beyond the start of the next one
             part = audio[start : start + step - self.hop + self.window_size]
             yield self._log_mel(part[None].float())[0]
 
     def _log_mel(self, audio: Tensor) -> Tensor:
-        """``(B, N)`` samples to ``(B, T, bands)``, a frame every 10 ms."""
+        """Compute log-mel energies ``(B, T, bands)`` of samples ``(B, N)``, one frame per 10 ms."""
         filters, window = self.get_buffer("filters"), self.get_buffer("window")
+        # Kaldi's scale of 16-bit samples; then mean removal, pre-emphasis and the window
         frames = (audio * 2**15).unfold(1, self.window_size, self.hop)
         frames = frames - frames.mean(-1, keepdim=True)
         first = frames[..., :1] * (1 - 0.97)
@@ -126,7 +128,7 @@ class LogMel(nn.Module):
         audio = mask_rows(audio, lengths)
         audio = F.pad(audio, (0, max(0, self.window_size + (self.stack - 1) * self.hop - audio.shape[1])))
         mel = self._log_mel(audio)
-        # statistics over the valid 10 ms frames, an odd last one included, as the reference has them
+        # statistics over all valid 10 ms frames, with those too few for a stack at the end, as in transformers
         valid = (1 + (lengths - self.window_size).div(self.hop, rounding_mode="floor")).clamp(min=0)
         mask = length_mask(valid, mel.shape[1])[..., None]
         if statistics is None:
@@ -143,7 +145,7 @@ class LogMel(nn.Module):
 
 
 def _moments(blocks: Iterable[Tensor], *, unbiased: bool) -> Statistics:
-    """Mean and variance over the first axis of blocks of values, float64 (Chan, Golub & LeVeque 1983)."""
+    """Compute mean and variance over the first axis of blocks, in float64 (Chan, Golub & LeVeque 1983)."""
     count = 0
     mean = square = torch.zeros((), dtype=torch.float64)
     for block in blocks:

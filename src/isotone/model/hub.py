@@ -1,4 +1,4 @@
-"""Models that travel: to plain transformers, and to a hub with a model card written from the run."""
+"""Export of models to plain transformers and to the hub, with a model card written from the run."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from isotone.text.transcript import write_json
 
 CARD = "README.md"
 
-#: What a card shows of a result, where it is there.
+#: Metrics of a result that a card shows.
 METRICS = ("wer", "per", "peaky", "start_f1@20ms", "start_f1@50ms", "start_f1@200ms", "idr", "error_median")
 
 
 def export_transformers(model: Model, folder: Path | str, head: str = "") -> None:
     """Write the encoder and one CTC head as a ``*ForCTC`` model of transformers with its processor.
 
-    Its logits are the same; ``AutoModelForCTC``, ``AutoProcessor`` and the ``automatic-speech-recognition`` pipeline
-    load it without isotone, and :meth:`isotone.model.Model.load` with it. The other heads stay behind.
+    Its logits are the same. ``AutoModelForCTC``, ``AutoProcessor`` and the ``automatic-speech-recognition`` pipeline
+    load it without isotone, and :meth:`isotone.model.Model.load` with it. Other heads are not exported.
 
     Args:
-        model: Any model of a transformers encoder.
+        model: A model with a transformers encoder.
         folder: Written whole or not at all.
-        head: Name of the CTC head. Default: the one that text is read from.
+        head: Name of the CTC head. Default: the head of the text.
 
     Raises:
-        ModelError: the model says something that transformers has no class for; the message says what.
+        ModelError: transformers has no class for a part of the model; the message names it.
     """
     from transformers import AutoModelForCTC
 
@@ -67,7 +67,9 @@ def export_transformers(model: Model, folder: Path | str, head: str = "") -> Non
     with atomic_folder(folder) as target:
         theirs.save_pretrained(target)
         saved = json.loads((target / "config.json").read_text(encoding="utf-8"))
-        model.encoder.save(target)  # its preprocessor; the configuration beside it is of the bare encoder
+        model.encoder.save(
+            target
+        )  # for its preprocessor; it overwrites config.json with that of the bare encoder
         write_json(target / "config.json", saved)
         _write_tokenizer(model.tokenizer, target)
         bert = config.model_type == "wav2vec2-bert"
@@ -77,7 +79,7 @@ def export_transformers(model: Model, folder: Path | str, head: str = "") -> Non
 
 
 def _write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
-    """The files of the tokenizer, for isotone and for transformers."""
+    """Write the tokenizer's files, for isotone and for transformers."""
     tokenizer.save(folder)
     if isinstance(tokenizer, CharacterTokenizer):
         return
@@ -99,16 +101,16 @@ def push_to_hub(
 
     Args:
         source: A run or model folder, or one of :func:`export_transformers`.
-        repository: ``user/name``; made if it is not there.
-        private: Whether a new repository is private.
-        token: Of the hub; by default what ``huggingface-cli login`` stored.
+        repository: ``user/name``; created if needed.
+        private: Make a new repository private.
+        token: Token of the hub. Default: the one that ``huggingface-cli login`` stored.
 
     Returns:
-        The model's address.
+        The model's URL.
 
     Raises:
-        ModelError: no model in the folder.
-        huggingface_hub.errors.HfHubHTTPError: the hub refuses.
+        ModelError: there is no model in the folder.
+        huggingface_hub.errors.HfHubHTTPError: the hub rejects the upload.
         ConnectionError: the hub cannot be reached.
     """
     from huggingface_hub import HfApi
@@ -124,7 +126,9 @@ def push_to_hub(
         api.upload_folder(repo_id=repository, folder_path=str(folder), commit_message=f"Upload {repository}")
     except (OSError, ValueError):
         raise
-    except Exception as error:  # of the HTTP library, which versions of the hub's client differ in
+    except (
+        Exception
+    ) as error:  # errors of the HTTP library, which differs between versions of the hub's client
         raise ConnectionError(
             f"{repository} was not uploaded, the hub could not be reached ({error}). Check the network and try again."
         ) from error
@@ -132,7 +136,7 @@ def push_to_hub(
 
 
 def write_card(run: Path | str) -> Path:
-    """Write the model card of a finished run, ``model/README.md``, from its configuration and its result.
+    """Write the model card of a finished run, ``model/README.md``, from its configuration and result.
 
     Raises:
         FileNotFoundError: the run has no configuration or no model.
@@ -151,23 +155,23 @@ def write_card(run: Path | str) -> Path:
 
 
 def copy_card(run: Path | str, folder: Path | str) -> None:
-    """Put the run's model card, where it has one, beside an exported model."""
+    """Copy the run's model card, if there is one, to an exported model."""
     path = model_folder(run) / CARD
     if path.is_file():
         shutil.copyfile(path, Path(folder) / CARD)
 
 
 def card(name: str, config: Mapping[Any, Any], model: Mapping[str, Any], result: Mapping[str, Any]) -> str:
-    """A model card in Markdown, with the hub's metadata.
+    """Make a model card in Markdown, with the hub's metadata.
 
     Args:
-        name: Of the model.
-        config: The run's configuration; its ``card`` gives licence, language and a description. Folders of the
-            machine that it ran on are left out.
+        name: Name of the model.
+        config: The run's configuration; its ``card`` has licence, language and a description. Folders of the training
+            machine are left out.
         model: ``isotone.json``.
-        result: ``result.json``; empty where nothing was tested.
+        result: ``result.json``; empty without a test split.
     """
-    said = {k: v for k, v in (config.get("card") or {}).items() if v}
+    facts = {k: v for k, v in (config.get("card") or {}).items() if v}
     data = {k: v for k, v in config["data"].items() if "/" not in str(v) and "\\" not in str(v)}
     train = config["train"]
     length = f"{train['steps']} steps" if train["steps"] else f"{train['epochs']} epochs"
@@ -175,15 +179,15 @@ def card(name: str, config: Mapping[Any, Any], model: Mapping[str, Any], result:
     lines = [
         "---",
         "library_name: isotone",
-        f"license: {said.get('license', 'unknown')}",
-        f"language: {said.get('language', 'en')}",
+        f"license: {facts.get('license', 'unknown')}",
+        f"language: {facts.get('language', 'en')}",
         "pipeline_tag: automatic-speech-recognition",
         "tags: [isotone, speech, forced-alignment, ctc]",
         "---",
         "",
         f"# {name}",
         "",
-        said.get(
+        facts.get(
             "description", "A speech recogniser whose time stamps can be trusted, trained with isotone."
         ),
         "",
@@ -205,7 +209,7 @@ def card(name: str, config: Mapping[Any, Any], model: Mapping[str, Any], result:
         f"- Encoder: {encoder if isinstance(encoder, str) else encoder.get('model_type')}",
         f"- Objective: {'; '.join(_term(n, t) for n, t in config['objective'].items())}",
         f"- {length} of {train['batch_size']} utterances, learning rate {train['lr']:g}, seed {config['seed']}",
-        f"- Data licence: {said.get('data_license', 'see the corpus')}",
+        f"- Data licence: {facts.get('data_license', 'see the corpus')}",
         "",
         "## Results",
         "",

@@ -39,8 +39,8 @@ class Model(nn.Module):
         decoding: The heads that text and times are decoded from, and their decoder and aligners.
 
     Attributes:
-        check: Threshold of doubtful transcripts (:mod:`isotone.pipeline.doubt`), measured in training; None where it
-            was not.
+        check: Threshold of doubtful transcripts (:mod:`isotone.pipeline.doubt`), measured in training. None: not
+            measured.
 
     Raises:
         ModelError: ``decoding`` names a head that the model lacks, or a head has no ``name``.
@@ -70,10 +70,10 @@ class Model(nn.Module):
         decoding.check_heads(list(self.heads))
 
     def aligner_of(self, head: str) -> dict[str, Any]:
-        """The specification of the aligner of a head.
+        """Return the specification of a head's aligner.
 
-        The timing head and the guide have those of the decoding configuration. Any other head has the aligner with the
-        name of its own kind, where there is one, and else the timing head's.
+        The timing head and the guide have the aligners of the decoding configuration. Any other head has the aligner of
+        the same name as its own kind, or else the timing head's.
         """
         decoding = self.decoding
         if head == decoding.guide != decoding.times:
@@ -90,16 +90,16 @@ class Model(nn.Module):
         only: set[str] | None = None,
         statistics: Statistics | None = None,
     ) -> dict[str, Emissions]:
-        """Emissions of every head (or of those named), by name.
+        """Compute the emissions of all heads, or of those named, by name.
 
-        In training every head but the first has random numbers of its own, so that adding a head does not change
-        those before it, unless they are trained together.
+        In training every head except the first has its own random numbers: adding a head does not change the others'
+        dropout.
 
         Args:
             audio: ``(B, N)`` float32 at ``encoder.sample_rate``.
             lengths: ``(B,)`` int64, samples.
-            only: Heads to run; all by default.
-            statistics: ``encoder.statistics`` of the audio around a part of a recording.
+            only: Names of the heads to run. Default: all.
+            statistics: ``encoder.statistics`` of the audio around a part of a recording. Default: of the audio itself.
         """
         chosen: dict[str, Any] = {
             name: head for name, head in self.heads.items() if only is None or name in only
@@ -139,14 +139,14 @@ class Model(nn.Module):
 
         Args:
             source: Folder, or hub id, of either kind.
-            language: ISO 639 code of the spoken language. It chooses the adapter of a model of many languages (MMS),
-                the voice of espeak-ng for a model of IPA phones, and the language of numbers. Default: the language
-                in the model's files.
+            language: ISO 639 code of the spoken language. It determines the adapter of a model of many languages
+                (MMS), the espeak-ng voice for a model of IPA phones, and the language of numbers. Default: the
+                language in the model's files.
 
         Raises:
-            ModelError: the folder is not a model, its weights do not fit, or it is not of this language.
-            FileNotFoundError: no such folder or hub id.
-            ConnectionError: no such folder, and the hub does not answer.
+            ModelError: the folder is not a model, its weights do not match it, or it does not have this language.
+            FileNotFoundError: there is no such folder or hub id.
+            ConnectionError: there is no such folder, and the hub does not answer.
         """
         check_source(source)
         folder = model_folder(source)
@@ -163,7 +163,7 @@ class Model(nn.Module):
             )
         return _from_transformers(folder, str(source), language)
 
-    # as transformers calls them
+    # the names that transformers has for them
     save_pretrained = save
     from_pretrained = load
 
@@ -199,8 +199,8 @@ class Model(nn.Module):
 
 @contextmanager
 def _own_randomness(device: torch.device, progress: float) -> Iterator[None]:
-    """Seed random numbers from the stream's state and the progress, and leave the stream as it was."""
-    # modules of every device have these functions, for the device in use
+    """Seed random numbers from the generator's state and the progress; restore the state afterwards."""
+    # every device's torch module has these functions, for the device in use
     here: Any = torch if device.type == "cpu" else torch.get_device_module(device)
     seed = torch.default_generator.manual_seed if device.type == "cpu" else here.manual_seed
     state = here.get_rng_state()
@@ -234,7 +234,7 @@ def _from_transformers(folder: Path, source: str, language: str) -> Model:
 
 
 def _set_language(tokenizer: Tokenizer, language: str) -> None:
-    """Set the language of texts to another than the tokenizer was saved with."""
+    """Set the language of texts, in place of the one saved with the tokenizer."""
     try:
         tokenizer.use_language(language)
     except ValueError as error:

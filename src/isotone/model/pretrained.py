@@ -18,12 +18,12 @@ from isotone.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class Pretrained:
-    """What a model is made of.
+    """The parts of a model.
 
     Attributes:
         encoder: Audio to frames, with its weights.
         head: The specification of the CTC head.
-        weights: ``weight`` and ``bias`` of the head's linear layer, a row for each of the tokenizer's labels.
+        weights: ``weight`` and ``bias`` of the head's linear layer, one row per label of the tokenizer.
         tokenizer: Text to labels.
     """
 
@@ -34,15 +34,15 @@ class Pretrained:
 
 
 def load_ctc(folder: Path, language: str = "") -> Pretrained:
-    """Load a model as transformers saved it.
+    """Load the parts of a model that transformers saved.
 
     Args:
-        folder: Its files; none is looked for elsewhere.
+        folder: Folder with all its files; nothing is downloaded.
         language: See :meth:`isotone.model.Model.load`.
 
     Raises:
-        ValueError: it is no CTC model of a speech encoder, its tokenizer does not fit, or it has no such language.
-        OSError: the weights are not there.
+        ValueError: it is no CTC model of a speech encoder, its tokenizer does not match, or it has no such language.
+        OSError: the weights are missing.
     """
     from transformers import AutoConfig, AutoModelForCTC
 
@@ -61,17 +61,17 @@ def load_ctc(folder: Path, language: str = "") -> Pretrained:
     labels, scored = len(tokenizer), theirs.lm_head.out_features
     if labels > scored:
         raise ValueError(f"the tokenizer has {labels} labels, the model {scored}.")
-    # what is scored beyond the tokenizer's labels has no name and was never a target
+    # scores beyond the tokenizer's labels have no name and were never targets
     weights = {name: value[:labels] for name, value in theirs.lm_head.state_dict().items()}
     head = {"name": "ctc", "reads": "last", "dropout": getattr(config, "final_dropout", 0.0)}
     return Pretrained(encoder, head, weights, tokenizer)
 
 
 def _target(folder: Path, language: str) -> str:
-    """The language whose adapter is wanted, by the model's name for it; empty where it has none to load.
+    """Return the model's name of the language whose adapter to load; empty for a model without adapters.
 
     Raises:
-        ValueError: the model has no such language, or the adapter's file is not there.
+        ValueError: the model has no such language, or the adapter's file is missing.
     """
     there = adapters_of([path.name for path in folder.iterdir()])
     known = languages_of(folder) or list(there)

@@ -1,30 +1,30 @@
-"""How often a head says each label: a running mean of its posteriors, kept by the head while it is trained."""
+"""Label priors: the running mean of a head's posteriors, updated in training."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, distributed
 
-# The mean forgets with a half-life of 34 batches; no label is rarer than this.
+# The running mean has a half-life of 34 batches. Priors in use are at least _LEAST.
 _MEMORY = 0.98
 _LEAST = 1e-5
 
 
 def initial_prior(vocab_size: int) -> Tensor:
-    """The prior before anything was said: ``(V,)``, uniform."""
+    """Return the prior before training: ``(V,)``, uniform."""
     return torch.full((vocab_size,), 1 / vocab_size)
 
 
 def running_prior(prior: Tensor, logits: Tensor, mask: Tensor) -> Tensor:
-    """The running mean of the label posteriors, one batch on: that of all processes which train together.
+    """Update the running mean of the label posteriors with a batch, over all processes.
 
     Args:
         prior: ``(V,)`` the mean so far.
-        logits: ``(B, T, V)`` of the batch; no gradient is kept.
-        mask: ``(B, T)`` bool, valid frames. A batch without any is not counted.
+        logits: ``(B, T, V)`` of the batch; they get no gradient.
+        mask: ``(B, T)`` bool, valid frames. A batch without valid frames is not counted.
 
     Returns:
-        ``(V,)``, sums to 1.
+        ``(V,)``; sums to 1.
     """
     posteriors = logits.detach().float().softmax(-1) * mask[..., None]
     sums = torch.cat([posteriors.sum((0, 1)), mask.sum()[None]])
@@ -35,5 +35,5 @@ def running_prior(prior: Tensor, logits: Tensor, mask: Tensor) -> Tensor:
 
 
 def log_prior(prior: Tensor) -> Tensor:
-    """Logarithm of a prior ``(V,)``, as :class:`~isotone.types.Emissions` carry it: of rare labels bounded below."""
+    """Compute the logarithm of a prior ``(V,)`` for :class:`~isotone.types.Emissions`, bounded below."""
     return prior.clamp(min=_LEAST).log()

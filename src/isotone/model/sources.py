@@ -15,7 +15,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "wav2vec2-bert-tiny": {  # 1.6M parameters on log-mel features, 20 ms frames
         "model_type": "wav2vec2-bert", "hidden_size": 144, "num_hidden_layers": 4, "num_attention_heads": 4,
         "intermediate_size": 432, "conv_depthwise_kernel_size": 3, "feature_projection_input_dim": 160,
-        "position_embeddings_type": None,  # the convolutions tell positions apart; a step is a third shorter
+        "position_embeddings_type": None,  # convolutions suffice for positions; a step is one third shorter without
         "lookahead_frames": 3,  # see SpeechEncoder
         "layerdrop": 0.0, "apply_spec_augment": False,
     },
@@ -32,7 +32,7 @@ def resolve(source: str | Mapping[str, Any]) -> tuple[Any, str | None]:
     """Find the configuration of an encoder, and its folder of weights (None for a new encoder).
 
     Raises:
-        OSError: no such preset, folder or hub id.
+        OSError: there is no such preset, folder or hub id.
         ValueError: a mapping without ``model_type``, or with unknown settings.
     """
     from transformers import AutoConfig
@@ -67,7 +67,7 @@ def check_names(config: Any, settings: Mapping[str, Any]) -> None:
 
 
 def front_end(config: Any, folder: str | None) -> Waveform | LogMel:
-    """Make the front end that the encoder's first layer needs."""
+    """Make the front end for the encoder's first layer."""
     processor: dict[str, Any] = {}
     if folder is not None:
         from transformers import AutoFeatureExtractor

@@ -1,4 +1,4 @@
-"""SpecAugment of input features: masks over time and over bands, drawn anew for every utterance of a batch."""
+"""SpecAugment of input features: masks over time and over bands, drawn for each utterance of a batch."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from isotone.registry import nearest
 
 
 class SpecAugment(nn.Module):
-    """Masks over some spans of time and of bands, in training only.
+    """Random masks over spans of time and of bands, in training only.
 
-    Masked bands are 0, the mean of normalised features. A frame of zeros would have no direction for layer
-    normalisation to keep, only noise to blow up (a new ``wav2vec2-bert-tiny`` does not leave its first plateau then);
-    masked frames are one fixed vector of unit variance instead, as wav2vec2's are one learned vector.
+    Masked bands are 0, the mean of normalised features. Masked frames are one fixed vector of unit variance, as
+    wav2vec2's are one learned vector. In a frame of zeros, layer normalisation would only amplify noise: a new
+    ``wav2vec2-bert-tiny`` does not leave its first plateau then.
 
-    The masks are lhotse's (and icefall's) SpecAugment without warping. Time masks take at most a share of an
-    utterance: there are ``min(time_masks, ceil(share * T / width))`` of them, each from 0 to an equal part of that
-    share, or to the width, long. All choices come from torch's generator of the features' device, and what an
-    utterance gets does not depend on how far it is padded.
+    The masks are lhotse's (and icefall's) SpecAugment without warping. Time masks cover at most a share of an
+    utterance: there are ``min(time_masks, ceil(share * T / width))`` of them. The length of each is drawn from 0 to an
+    equal part of that share, and at most the width. All choices come from torch's generator of the features' device.
+    The masks of an utterance do not depend on its padding.
 
     Args:
         hop_s: Seconds from one frame to the next.
-        bands: Bands of a frame; where several frames are stacked into one, each has the same bands masked.
-        time_masks: Masks over time, at most.
-        time_width_s: Seconds that a mask over time takes at most.
-        time_share: Share of an utterance that its masks over time take at most, 0 to 1. CR-CTC has 2.5 times the usual
-            masks: ``time_masks=25, time_share=0.375``.
-        frequency_masks: Masks over bands.
-        frequency_width: Bands that such a mask takes at most; all, where there are no more.
+        bands: Number of bands of a frame; in stacked frames the same bands of each are masked.
+        time_masks: Most masks over time.
+        time_width_s: Longest mask over time, seconds.
+        time_share: Largest share of an utterance under masks over time, 0 to 1. CR-CTC has 2.5 times the usual masks:
+            ``time_masks=25, time_share=0.375``.
+        frequency_masks: Number of masks over bands.
+        frequency_width: Most bands of such a mask; all of them if there are fewer.
 
     Raises:
         ValueError: an option outside its range.
@@ -72,7 +72,7 @@ class SpecAugment(nn.Module):
         self.frequency_width = min(frequency_width, bands)
 
     def forward(self, values: Tensor, lengths: Tensor) -> Tensor:
-        """Mask ``(B, T, stack * bands)`` features of lengths ``(B,)``, frames; as they are outside of training."""
+        """Mask features ``(B, T, stack * bands)`` of ``lengths (B,)`` frames; do nothing outside of training."""
         if not self.training:
             return values
         most = self.time_share * lengths
@@ -90,31 +90,31 @@ class SpecAugment(nn.Module):
 
 
 def draw_spans(lengths: Tensor, width: Tensor, count: Tensor, most: int, size: int) -> Tensor:
-    """Spans at random places: where in each row there is one.
+    """Draw random spans; return the positions that they cover.
 
     Args:
-        lengths: ``(B,)`` positions of a row; spans lie within them.
-        width: ``(B,)`` positions that a span takes at most: it takes 0 to so many, all as likely.
-        count: ``(B,)`` spans of a row.
-        most: Spans of any row, at most; so many are drawn for each, so that a row's fate is its own.
+        lengths: ``(B,)`` number of positions of each row; spans lie within them.
+        width: ``(B,)`` largest width of a span; widths from 0 to this are equally likely.
+        count: ``(B,)`` number of spans of each row.
+        most: Most spans of any row. This number is drawn for every row, so that rows do not depend on each other.
         size: Positions of the longest row.
 
     Returns:
-        ``(B, size)`` bool.
+        ``(B, size)`` bool, True inside a span.
     """
     widths, starts = torch.rand(2, len(lengths), most, device=lengths.device)
     widths = (widths * (width[:, None] + 1)).long()
     widths = widths.where(torch.arange(most, device=lengths.device) < count[:, None], 0)
     starts = (starts * (lengths[:, None] - widths + 1)).long()
-    place = torch.arange(size, device=lengths.device)
-    return ((place >= starts[..., None]) & (place < (starts + widths)[..., None])).any(1)
+    position = torch.arange(size, device=lengths.device)
+    return ((position >= starts[..., None]) & (position < (starts + widths)[..., None])).any(1)
 
 
 def build_spec_augment(options: Mapping[str, Any], hop_s: float, bands: int) -> SpecAugment:
-    """From configuration: the keyword options of :class:`SpecAugment`.
+    """Build :class:`SpecAugment` from its keyword options in a configuration.
 
     Raises:
-        ValueError: an option that it does not have, or one outside its range.
+        ValueError: an unknown option, or one outside its range.
     """
     known = [p.name for p in inspect.signature(SpecAugment).parameters.values() if p.kind is p.KEYWORD_ONLY]
     for name in options:

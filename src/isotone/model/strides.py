@@ -1,4 +1,4 @@
-"""Frames of strided convolutions: their number, their fields and their grids, from an encoder's configuration."""
+"""Frames of strided convolutions: number, receptive field and grid, from an encoder's configuration."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from isotone.types import Grid
 
 
 def conv_frames(config: Any, samples: Tensor) -> Tensor:
-    """Number of frames that the wave front end's convolutions give for numbers of samples."""
+    """Compute the wave front end's number of frames for numbers of samples."""
     for kernel, stride in zip(config.conv_kernel, config.conv_stride):
         samples = (samples - kernel).div(stride, rounding_mode="floor") + 1
     return samples.clamp(min=0)
 
 
 def conv_field(config: Any) -> tuple[int, int]:
-    """Samples that a frame of the wave front end sees, and samples from one frame to the next."""
+    """Compute the receptive field of the wave front end's frames, and their hop, in samples."""
     field, hop = 1, 1
     for kernel, stride in zip(config.conv_kernel, config.conv_stride):
         field += (kernel - 1) * hop
@@ -27,12 +27,12 @@ def conv_field(config: Any) -> tuple[int, int]:
 
 
 def has_adapter(config: Any) -> bool:
-    """Tell if strided convolutions follow the last layer."""
+    """Tell if the encoder has an adapter: strided convolutions after the last layer."""
     return bool(getattr(config, "add_adapter", False))
 
 
 def adapter_frames(config: Any, frames: Tensor) -> Tensor:
-    """Number of the adapter's valid frames for numbers of frames of the last layer; 0 for 0."""
+    """Compute the adapter's number of valid frames for numbers of frames of the last layer; 0 for 0."""
     kernel = config.adapter_kernel_size if config.model_type == "wav2vec2-bert" else 1
     left = frames
     for _ in range(config.num_adapter_layers):
@@ -41,7 +41,7 @@ def adapter_frames(config: Any, frames: Tensor) -> Tensor:
 
 
 def adapter_grid(config: Any, grid: Grid) -> Grid:
-    """Grid of the adapter's frames: the middle of each is the middle of the frames that its convolutions see."""
+    """Compute the grid of the adapter's frames; each lies in the middle of its receptive field."""
     stride, kernel = config.adapter_stride, config.adapter_kernel_size
     padding = stride // 2 if config.model_type == "wav2vec2-bert" else 1
     hop, middle = grid.hop_s, grid.offset_s + grid.hop_s / 2

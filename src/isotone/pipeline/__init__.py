@@ -1,4 +1,4 @@
-"""Audio, a model and a text to an Alignment, with scores and doubts; or audio alone to text with times."""
+"""Audio, a model and a text to an Alignment with scores and doubt; or audio alone to text with times."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,9 +9,8 @@ __all__ = ["Pipeline"]
 
 
 def __getattr__(name: str) -> Any:
-    if (
-        name not in __all__
-    ):  # imported when it is first used, so that constants and checks start without torch
+    # imported at its first use, so that constants and checks start without torch
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from isotone.pipeline import pipeline
 

@@ -13,7 +13,7 @@ _RATE = 100
 _RANGE_DB = 10.0
 # ... where levels further below the loudest frame than this count as silent.
 _DEPTH_DB = 60.0
-# Less activity than this, in seconds, may be a click or a cough: then everything counts as active.
+# Less activity than this, in seconds, may be a click or a cough. Then everything counts as active.
 _LEAST_S = 2.0
 
 
@@ -38,13 +38,14 @@ class Activity:
         self.frames = found
 
     def near(self, first: int, end: int, least_s: float) -> list[slice]:
-        """Active samples from sample ``first`` up to ``end``.
+        """Find the active samples from sample ``first`` up to ``end``.
 
-        Where they are fewer than ``least_s`` seconds, the nearest active samples on both sides are added.
+        Below ``least_s`` seconds, the nearest active samples on both sides are added.
         """
         low, high = np.searchsorted(self.frames, [first // self.size, -(-end // self.size)]).tolist()
         least = min(len(self.frames), round(least_s * _RATE))
         if high - low < least:
+            # widen evenly on both sides, as far as there are active frames
             low = min(max(0, (low + high - least) // 2), len(self.frames) - least)
             high = low + least
         chosen = self.frames[low:high]
@@ -53,17 +54,17 @@ class Activity:
 
 
 def without_silence(samples: NDArray[np.float32], sample_rate: int) -> NDArray[np.float32]:
-    """Drop frames of digital silence; recordings of nothing else stay whole."""
+    """Drop frames of digital silence; a recording of digital silence alone is returned as it is."""
     size = sample_rate // _RATE
     kept = samples[np.repeat(_powers(samples, size) > 0, size)[: len(samples)]]
     return kept if len(kept) else samples
 
 
 def _powers(samples: NDArray[np.float32], size: int) -> NDArray[np.float64]:
-    """Variance of every frame ``(T,)``; the last frame may be shorter."""
+    """Compute the variance of every frame ``(T,)``; the last frame may be shorter."""
     whole = len(samples) // size
     frames = samples[: whole * size].reshape(whole, size)
-    # without a copy as large as the recording
+    # einsum needs no copy as large as the recording
     power = np.einsum("ts,ts->t", frames, frames) / size - frames.mean(1).astype(float) ** 2
     if whole * size < len(samples):
         power = np.append(power, samples[whole * size :].astype(float).var())
@@ -71,13 +72,13 @@ def _powers(samples: NDArray[np.float32], size: int) -> NDArray[np.float64]:
 
 
 def _levels(power: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Levels of frames in dB, from their variances: ``(T,)``."""
+    """Compute the levels of frames in dB from their variances: ``(T,)``."""
     floor = power.max(initial=0.0) * 10 ** (-_DEPTH_DB / 10)
     return 10 * np.log10(np.maximum(power, max(floor, 1e-30)))
 
 
 def _range_around(level: NDArray[np.float64], reach: int) -> NDArray[np.float64]:
-    """Range of the levels among the frames at most ``reach`` away, in dB: ``(T,)``."""
+    """Compute the range of levels in the frames at most ``reach`` away, in dB: ``(T,)``."""
     if not len(level):
         return level
     values = torch.from_numpy(level)[None]

@@ -1,8 +1,8 @@
 """Doubt about a transcript: the text against its own tokens in another order.
 
-Scores in nats cannot be compared between recordings: right transcripts of speech that a model was not trained on score
-lower than wrong ones of speech that it was. A text of the same tokens in another order is wrong in every recording, and
-has the same voice, noise and model. So the text is compared with such texts.
+Scores in nats cannot be compared between recordings: on speech unlike the training data, correct transcripts score
+lower than wrong ones on speech like it. A text of the same tokens in another order is wrong in every recording, and is
+scored with the same voice, noise and model. So the text is compared with such texts.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from isotone.types import Coupling, Emissions, Grid, Targets
 
 Key = TypeVar("Key")
 
-#: Number of other orders that a text is compared with. Twice as many tell right from wrong no better.
+#: Number of other orders that a text is compared with. Twice as many separate correct from wrong texts no better.
 SHUFFLES = 8
 
-#: Power of the labels' priors by which emissions are divided, where the head tracks them.
+#: Power of the label priors that emissions are divided by, if the head tracks them.
 PRIOR = 0.5
 
-#: Texts of fewer tokens have too few orders to tell a right one by.
+#: Fewest tokens of a text to compare: shorter ones have too few orders.
 LEAST_TOKENS = 5
 
-#: Seconds of the stretches in which a long recording is compared, and their largest number, evenly spread. Time grows
-#: with the square of a stretch, and some stretches tell as much as an hour.
+#: Length in seconds of the stretches of a long recording that are compared, and their largest number, spread evenly.
+#: Computing time grows with the square of a stretch's length, and 24 stretches are as informative as an hour.
 STRETCH_S, STRETCHES = 20.0, 24
 
 
 def doubtful(agreement: float | None, check: Check) -> str:
-    """Say that a text is likely not the recording's; empty where it is not doubtful or cannot be judged.
+    """Make a sentence on a doubtful text; empty where it is not doubtful, or the agreement is unknown.
 
     Args:
-        agreement: Of the result, see :class:`isotone.pipeline.result.Result`.
-        check: The model's, by :func:`isotone.model.check.usable`.
+        agreement: Agreement of the result, see :class:`isotone.pipeline.result.Result`.
+        check: The model's threshold, from :func:`isotone.model.check.usable`.
     """
     if agreement is None or agreement >= check.threshold:
         return ""
@@ -54,13 +54,13 @@ def doubtful(agreement: float | None, check: Check) -> str:
 def agreements(
     emissions: Sequence[Emissions], timing: Grid, texts: Sequence[TextToAlign], coupling: Coupling
 ) -> list[float | None]:
-    """Agreement of every text of a batch with its audio, see :func:`agreement`.
+    """Compute the agreement of every text of a batch with its audio, see :func:`agreement`.
 
     Args:
         emissions: Emissions of the heads to compare by, all of the same utterances.
         timing: Grid of the coupling's frames.
         texts: Texts as they were aligned.
-        coupling: Frames to tokens, by which long recordings are cut.
+        coupling: Coupling of frames and tokens, which long recordings are cut by.
     """
     starts = coupling.spans()[:, :, 0].tolist()
     return [
@@ -74,16 +74,16 @@ def agreements(
 
 
 def agreement(emissions: Sequence[Emissions], text: TextToAlign, starts: Sequence[float]) -> float | None:
-    r"""Agreement of a text with its audio between chance (0) and certainty (1); about 0 where the text is wrong.
+    r"""Compute the agreement of a text with its audio, from chance (0) to certainty (1); wrong texts are near 0.
 
-    With s(y) the log-probability of the best CTC path of the tokens y, :math:`\pi_k` random orders of those that belong
-    to words (silences, delimiters and stars keep their places), and :math:`s^*` the sum of the best label's in every
-    frame,
+    Let s(y) be the log-probability of the best CTC path of the tokens y. Let :math:`\pi_k` be random orders of the
+    tokens that belong to words; silences, delimiters and stars keep their positions. Let :math:`s^*` be the
+    log-probability of the best label, summed over the frames. Then
 
     .. math:: agreement = \frac{s(y) - \frac1K \sum_k s(\pi_k y)}{s^* - \frac1K \sum_k s(\pi_k y)}
 
-    as Cohen's kappa corrects for chance. Numerators and denominators of several heads, and of the stretches of a long
-    recording, are added up. The orders are the same at every call.
+    which corrects for chance as Cohen's kappa does. Numerators and denominators of several heads, and of the stretches
+    of a long recording, are added up. The orders are the same in every call.
 
     Args:
         emissions: Emissions of the heads to compare by, of one utterance.
@@ -91,10 +91,10 @@ def agreement(emissions: Sequence[Emissions], text: TextToAlign, starts: Sequenc
         starts: Start of every token, seconds, in order.
 
     Returns:
-        None where there are too few tokens to tell.
+        The agreement; None with too few tokens.
     """
     transcript, optional = text
-    wordless = not transcript.words  # phones that were given as they are
+    wordless = not transcript.words  # the text was given as phones
     owners = zip(transcript.tokens, transcript.token_words)
     own = [t != STAR_NUMBER and (wordless or w is not None) for t, w in owners]
     if sum(own) < LEAST_TOKENS:
@@ -118,11 +118,11 @@ def agreement(emissions: Sequence[Emissions], text: TextToAlign, starts: Sequenc
 
 
 def strangers(words: Mapping[Key, str], seed: int = 0) -> dict[Key, Key]:
-    """Give every recording another one whose words differ: the next such in a shuffled circle.
+    """Assign every recording another one with other words: the next such in a shuffled circle.
 
     Args:
         words: Words of the recordings, without case and punctuation.
-        seed: Of the shuffle.
+        seed: Seed of the shuffle.
 
     Raises:
         ValueError: there are fewer than two different texts.
@@ -142,22 +142,24 @@ def strangers(words: Mapping[Key, str], seed: int = 0) -> dict[Key, Key]:
 
 
 def _with_stars(emissions: Emissions, targets: Targets) -> tuple[Tensor, NDArray[np.int64]]:
-    """Log-probabilities ``(T, V)`` of the only utterance, and label numbers ``(U,)``, with those of stars."""
+    """Return log-probabilities ``(T, V)`` of the only utterance and label numbers ``(U,)``, stars included."""
     if emissions.log_prior is not None:
         emissions = emissions.without_prior(PRIOR)
     frames = int(emissions.lengths[0])
     total = torch.logsumexp(emissions.logits[0, :frames].float(), -1, keepdim=True)
-    # at no cost: a text is not worse for its stars, and its other orders have them too
+    # cost 0: the text and its other orders have the same stars
     emissions, targets = starred(emissions, targets, 0.0)
     return emissions.logits[0, :frames].float() - total, targets.labels[0].numpy()
 
 
 def _stretches(starts: Sequence[float], seconds: float) -> list[tuple[float, float, slice]]:
-    """Start, end and tokens of the stretches to compare: the whole, or some parts that begin with a token each."""
+    """Choose the stretches to compare, with start, end and tokens: the whole, or parts that begin with a token."""
     count = max(1, round(seconds / STRETCH_S))
     if count == 1:
         return [(0.0, seconds, slice(0, len(starts)))]
+    # of very long recordings STRETCHES ones, spread evenly
     chosen = sorted({count * i // STRETCHES for i in range(STRETCHES)} if count > STRETCHES else range(count))
+    # each border moves to the next token's start, so that no token is cut
     borders = np.searchsorted(starts, np.arange(1, count) * seconds / count)
     edges = [0, *borders.tolist(), len(starts)]
     times = [0.0, *(float([*starts, seconds][b]) for b in borders), seconds]
@@ -171,16 +173,18 @@ def _compared(
     optional: NDArray[np.bool_],
     blank: int,
 ) -> tuple[float, float]:
-    """Nats by which a text is better than chance, and by which a perfect one would be; 0 where there is no chance."""
+    """Return the gain over chance in nats of a text, and of a perfect one; both 0 where there is no chance level."""
     positions, frames = np.flatnonzero(own), len(log_probs)
     rng = np.random.default_rng(0)
     rows = np.repeat(labels[None], 1 + SHUFFLES, 0)
     for row in rows[1:]:
         row[positions] = labels[rng.permutation(positions)]
-    needed = rows[:, ~optional]  # by CTC: a frame each, and one between equal neighbours
+    # CTC needs one frame per token, and one between equal neighbours: drop orders with too few frames
+    needed = rows[:, ~optional]
     rows = rows[needed.shape[1] + (needed[:, 1:] == needed[:, :-1]).sum(1) <= frames]
     if len(positions) < LEAST_TOKENS or len(rows) < 2 or (rows[0] != labels).any():
         return 0.0, 0.0
+    # only the columns of labels that occur: with large vocabularies most do not
     columns, codes = np.unique(np.append(rows, blank), return_inverse=True)
     size = len(rows)
     try:

@@ -1,9 +1,9 @@
 """Edges: parts of a recording before and after its text, such as music, applause, noise or other voices.
 
 An aligner gives every frame to the text or to silence, so the text would be stretched over such parts. A star
-(:mod:`isotone.pipeline.stars`) at either end takes their frames. It is added only where it makes the alignment better
-by :data:`LEAST_GAIN`; recordings without edges are aligned as if stars did not exist. The score stays that of the text
-on the whole recording: with stars, a wrong text moves to where it fits best and is harder to tell from a right one.
+(:mod:`isotone.pipeline.stars`) at either end takes their frames. It is added only where it improves the alignment by
+:data:`LEAST_GAIN`; recordings without edges are aligned as if stars did not exist. The score stays that of the text on
+the whole recording: with stars, a wrong text moves to where it fits best, and its score is closer to a correct one's.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from isotone.pipeline.windows import Windows
 #: music, applause or voices around sentences, costs of 0 to 0.5 found as many words, 1 and 2 fewer, and 3 hardly any.
 EDGE_COST = 0.5
 
-#: Least gain in nats of stars at both ends: LEAST_GAIN for heads that see the whole recording and have blanks,
-#: LOCAL_GAIN for heads that give all frames to labels and may score voices that they do not know badly. Of recordings
-#: of their text alone (141 of LJSpeech, the 80 of the TIMIT sample, 128 synthetic; models that heard synthetic speech
-#: alone) the stars gained 34 nats at most by CTC. Of 56 of the real ones they gained 98 by the head of 35 ms, and 218
-#: by OTTC without CTC; with 20 s of something else, hundreds or more.
+#: Least gain in nats of stars at both ends. LEAST_GAIN is for heads that see the whole recording and have blanks.
+#: LOCAL_GAIN is for heads that give all frames to labels, and may score unknown voices low. Measured with models
+#: trained only on synthetic speech. In recordings without edges (141 of LJSpeech, the 80 of the TIMIT sample, 128
+#: synthetic) stars gained at most 34 nats by CTC. In 56 of the real ones they gained 98 by the head of 35 ms, and 218
+#: by OTTC without CTC. With edges of 20 s they gain hundreds of nats or more.
 LEAST_GAIN = 40.0
 LOCAL_GAIN = 300.0
 
-#: Least gain in nats of each of two stars; else the other stays alone. It is small because a text without the star that
-#: it needs can be squeezed to that end of the recording, and fit nearly as well.
+#: Least gain in nats of each of two stars; otherwise only the other one is added. It is small because a text that lacks
+#: one of two stars moves to that end of the recording, and fits nearly as well.
 END_GAIN = 10.0
 
 #: Share of edges in a recording above which it is encoded a second time, in short windows.
@@ -65,7 +65,7 @@ def choose_edges(
     """Put stars at those ends of a text whose recording needs one.
 
     Args:
-        text: The text. One that has stars already is returned as it is: it marks what is not its text itself.
+        text: The text. One with stars is returned as it is: it marks other speech itself.
         score: Log-probability in nats of a text's best alignment. Texts with and without stars are compared, so the
             emissions need a star for both, see :func:`isotone.pipeline.stars.with_star`.
         gain: Least gain in nats of both stars together, see :data:`LEAST_GAIN`; each of two gains :data:`END_GAIN`.
@@ -83,12 +83,12 @@ def choose_edges(
 
 
 def edge_share(alignment: Alignment) -> float:
-    """Share of a recording before its first word and after its last (or first and last token), 0 to 1."""
+    """Compute the share of a recording before its first and after its last word (or token), 0 to 1."""
     return sum(_edges(alignment)) / alignment.duration
 
 
 def edges_left_out(alignment: Alignment) -> str:
-    """Say how much of a recording lies before and after its text."""
+    """Make a sentence on the seconds before and after the text of a recording."""
     before, after = _edges(alignment)
     return f"{before:.1f} s before the text and {after:.1f} s after it hold something else, and were left out"
 

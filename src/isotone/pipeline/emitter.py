@@ -31,11 +31,11 @@ class Emitter:
         return any(self.windows.cut(self.seconds(samples)) for samples in audio)
 
     def seconds(self, samples: np.ndarray) -> float:
-        """Duration of samples ``(N,)``."""
+        """Return the duration of samples ``(N,)`` in seconds."""
         return len(samples) / self.model.encoder.sample_rate
 
     def in_windows(self, audio: np.ndarray, heads: set[str], windows: Windows) -> dict[str, Emissions]:
-        """Emissions of one utterance ``(N,)`` by other windows, however short it is."""
+        """Compute emissions of one utterance ``(N,)`` by other windows, whatever its length."""
         return emit(self.model, audio, heads, windows)
 
     def __call__(
@@ -45,11 +45,11 @@ class Emitter:
         heads: set[str],
         on_window: Callable[[float], None] = lambda share: None,
     ) -> dict[str, Emissions]:
-        """Emissions by head, on the CPU; of one utterance only where :meth:`cuts`.
+        """Compute emissions by head, on the CPU. Audio that :meth:`cuts` must be the only one.
 
         Args:
             ids: Utterance ids, for errors.
-            audio: ``(N,)`` float32 samples at the model's sample rate, for each.
+            audio: ``(N,)`` float32 samples at the model's sample rate, per utterance.
             heads: Names of the heads.
             on_window: Called after every window with the share of the audio that is encoded.
 

@@ -40,20 +40,20 @@ class Pipeline:
         windows: Windows into which long audio is cut, so that memory does not grow with its length.
         extra_speech: Allow speech that is not in the given text, before, after and between words. It is found as
             stars, labelled ``*`` in the tier of words. The aligner must be able to skip tokens.
-        star_cost: Nats per frame by which a star, such as one for extra speech, scores less than the best label: the
-            higher, the less is taken for speech that is not in the text.
-        guided: Use the guide, where the model has one and the aligner takes it. Times are better where text or
-            recording are hard; forced alignment then needs the whole encoder, which the timing head may not.
+        star_cost: Nats per frame by which a star scores less than the best label: with a higher cost, less is taken for
+            speech that is not in the text.
+        guided: Use the guide, if the model has one and the aligner takes it. Times are better where text or recording
+            are difficult; forced alignment then needs the whole encoder, which the timing head alone may not.
         edges: Allow other sounds before and after a given text, see :mod:`isotone.pipeline.edges`.
         text: Options of given texts.
         on_window: Called while long audio is encoded, with the share of it that is done.
         check: Compare given texts with chance, see :mod:`isotone.pipeline.doubt`; times and scores do not change.
 
     Raises:
-        LookupError: no such aligner, decoder or head.
-        TextError, FileNotFoundError: a dictionary that does not fit the model, or is not there.
-        ValueError: extra speech, with an aligner that cannot skip tokens; a star's cost below 0; or a model whose
-            text is rescored, with a decoder of its own that gives one hypothesis.
+        LookupError: there is no such aligner, decoder or head.
+        TextError, FileNotFoundError: a dictionary does not fit the model, or is missing.
+        ValueError: extra speech with an aligner that cannot skip tokens; a star cost below 0; or a model that rescores
+            hypotheses, and whose own decoder gives only one.
     """
 
     def __init__(
@@ -101,13 +101,13 @@ class Pipeline:
         self.on_window = on_window
         self.star_cost = star_cost
         self.extra_speech = extra_speech
-        # an aligner that was asked for is taken as it is
+        # an aligner that the caller names is used as it is
         self.holds_phones = aligner is None and model.tokenizer.unit == "phones"
         self.finds_edges = edges and not extra_speech and self.aligner.skips_optional
         self.check = check
 
     def encode(self, text: str) -> Transcript:
-        """A text as :meth:`align` takes it: the tokenizer's labels, and stars (:mod:`isotone.pipeline.stars`).
+        """Encode a text for :meth:`align`: the tokenizer's labels, and stars (:mod:`isotone.pipeline.stars`).
 
         Raises:
             TextError: nothing in the text can be aligned.
@@ -115,7 +115,7 @@ class Pipeline:
         return stars.encode(self.tokenizer, text, keep_markup=self.text.keep_markup)
 
     def align(self, id: str, audio: np.ndarray, transcript: Transcript) -> Result:
-        """Forced alignment of a known text.
+        """Align a given text.
 
         Args:
             id: Utterance id.
@@ -130,7 +130,7 @@ class Pipeline:
     def align_batch(
         self, ids: Sequence[str], audio: Sequence[np.ndarray], transcripts: Sequence[Transcript]
     ) -> list[Result]:
-        """Forced alignment of several utterances at once; see :meth:`align`."""
+        """Align several utterances at once; see :meth:`align`."""
         if len(ids) > 1 and self.emitter.cuts(audio):
             return [self.align(*one) for one in zip(ids, audio, transcripts)]
         emissions = self.emitter(ids, audio, {self.times, self.guide} - {""}, self.on_window)
@@ -143,9 +143,9 @@ class Pipeline:
         return out
 
     def transcribe(self, id: str, audio: np.ndarray) -> Result:
-        """Recognition: the text, and the times of its tokens. Arguments as :meth:`align`.
+        """Recognise the text, and the times of its tokens. Arguments as in :meth:`align`.
 
-        Where the aligner cannot align the recognised text (it may need more frames than there are), the times are
+        Where the aligner cannot align the recognised text, which may need more frames than there are, the times are
         the decoder's own, and a warning is logged.
 
         Raises:
@@ -154,7 +154,7 @@ class Pipeline:
         return self.transcribe_batch([id], [audio])[0]
 
     def transcribe_batch(self, ids: Sequence[str], audio: Sequence[np.ndarray]) -> list[Result]:
-        """Recognition of several utterances at once; see :meth:`transcribe`."""
+        """Recognise several utterances at once; see :meth:`transcribe`."""
         if len(ids) > 1 and self.emitter.cuts(audio):
             return [self.transcribe(*one) for one in zip(ids, audio)]
         emissions = self.emitter(ids, audio, self.recogniser.heads, self.on_window)
@@ -169,7 +169,7 @@ class Pipeline:
         strings: Sequence[str],
         star_cost: float,
     ) -> list[Result]:
-        """The results of given texts."""
+        """Align given texts, and make their results."""
         targets, coupling = self._placer(emissions)(ids, emissions, targets_of(texts), star_cost)
         timing = emissions[self.times]
         found = results(
@@ -182,7 +182,7 @@ class Pipeline:
         return [replace(result, agreement=a) for result, a in zip(found, agreed)]
 
     def _placer(self, emissions: Mapping[str, Emissions]) -> Placer:
-        """The placer of given texts."""
+        """Return the placer of given texts."""
         return self.placer.patient(emissions) if self.holds_phones else self.placer
 
     def _within_edges(
@@ -193,33 +193,33 @@ class Pipeline:
         emissions: Mapping[str, Emissions],
         text: TextToAlign,
     ) -> Result | None:
-        """The result with edges (:mod:`isotone.pipeline.edges`); None where the text is all of its recording."""
+        """Align with edges (:mod:`isotone.pipeline.edges`); None where the text covers its recording."""
 
-        def place(emissions: Mapping[str, Emissions]) -> Result | None:
+        def attempt(emissions: Mapping[str, Emissions]) -> Result | None:
             edged = self._placer(emissions).with_edges(emissions, text)
             if edged == text:
                 return None
             return self._given([name], [audio], emissions, [edged], [whole.text], EDGE_COST)[0]
 
-        found = place(emissions)
+        found = attempt(emissions)
         if found is None:
             return None
         if edge_share(found.alignment) >= SECOND_PASS_SHARE:
-            second = place(self.emitter.in_windows(audio, set(emissions), SECOND_PASS))
+            second = attempt(self.emitter.in_windows(audio, set(emissions), SECOND_PASS))
             found = second if second is not None and second.score > found.score else found
-        # a wrong text can be squeezed to where it fits: the score is that of the text on the whole recording
+        # the score is that of the text on the whole recording: with edges, a wrong text moves to where it fits best
         alignment = replace(found.alignment, score=whole.score)
         warnings = (edges_left_out(alignment), *found.warnings)
         return replace(found, alignment=alignment, score=whole.score, warnings=warnings)
 
     def _with_pauses(self, transcript: Transcript) -> TextToAlign:
-        """A given text with optional silences between words, and stars where extra speech is allowed."""
+        """Put optional silences between words, and stars where extra speech is allowed."""
         text = with_pauses(self.model.tokenizer, transcript, self.aligner)
         return stars.with_extra_speech(text) if self.extra_speech else text
 
 
 def _decoder(model: Model, given: str | dict | None) -> Decoder:
-    """The decoder of a call, or the model's own."""
+    """Build the given decoder, or the model's own."""
     decoder: Decoder = decoders.create(given or model.decoding.decoder)
     decoder.use_tokenizer(model.tokenizer)
     if model.decoding.rescore and not decoder.ranks and given is None:
@@ -231,7 +231,7 @@ def _decoder(model: Model, given: str | dict | None) -> Decoder:
 
 
 def _timing_head(model: Model, given: str | None) -> str:
-    """The name of the head of a call, or of the model's own."""
+    """Return the name of the given timing head, or of the model's own."""
     name = given or model.decoding.times or model.decoding.text
     if name not in model.heads:
         near = nearest(name, list(model.heads))

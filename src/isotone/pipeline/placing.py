@@ -1,4 +1,4 @@
-"""Placing texts in emissions: an aligner with stars, with a guide, and with errors that name the utterance."""
+"""Placement of texts in emissions: an aligner with stars, a guide, and errors that name the utterance."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from isotone.types import NO_TOKEN, PAST_END, Coupling, Emissions, FramePath, Ta
 log = logging.getLogger(__name__)
 
 
-#: Least duration in seconds of a phone of a given text, in whole frames, before boundaries are moved between frames. By
-#: TIMIT's hand labels (64 sentences; the joint model of the README, trained on synthetic speech alone) 68.4 % of the
-#: starts are within 20 ms with it and 65.4 without, 88.6 and 85.3 within 50 ms, and no phone is shorter than 20 ms,
-#: where 17 % were.
+#: Least duration in seconds of a phone of a given text, in whole frames, before boundaries are moved between frames.
+#: Measured with TIMIT's hand labels (64 sentences; the joint model of the README, trained only on synthetic speech):
+#: with it 68.4 % of the starts are within 20 ms, without it 65.4; within 50 ms 88.6 and 85.3. With it no phone is
+#: shorter than 20 ms, without it 17 % are.
 PHONE_S = 0.04
 
 
@@ -51,7 +51,7 @@ class Placer:
 
         Args:
             ids: Utterance ids, for errors.
-            emissions: Emissions by head, the guide's among them where there is one.
+            emissions: Emissions by head, with those of the guide if there is one.
             targets: ``(B, U)`` tokens; stars are -1.
             star_cost: See :func:`isotone.pipeline.stars.with_star`.
 
@@ -70,7 +70,7 @@ class Placer:
             raise AlignmentError(error.reason, row=error.row, id=ids[error.row]) from error
 
     def patient(self, emissions: Mapping[str, Emissions]) -> Placer:
-        """The same placer with phones of at least :data:`PHONE_S`, where the aligner knows a least duration."""
+        """Copy the placer with phones of at least :data:`PHONE_S`, if the aligner supports a least duration."""
         frames = math.floor(PHONE_S / emissions[self.times].grid.hop_s + 1e-6)
         return replace(self, aligner=self.aligner.holding(frames))
 
@@ -91,7 +91,7 @@ class Placer:
     def guided(
         self, ids: Sequence[str], emissions: Mapping[str, Emissions], targets: Targets, star_cost: float
     ) -> Targets:
-        """Give targets their guide, on the frames of the timing head; texts that the guide cannot align get none."""
+        """Add the guide to targets, on the timing head's frames; texts that the guide cannot align get none."""
         if self.guide_aligner is None:
             return targets
         guide, timing, align = emissions[self.guide], emissions[self.times], self.guide_aligner
@@ -110,9 +110,10 @@ class Placer:
 
 
 def _score(aligner: Aligner, emissions: Emissions, text: TextToAlign) -> float:
-    """Log-probability in nats of one text's best alignment, by emissions with a star; 0 where aligners give none.
+    """Compute the log-probability in nats of one text's best alignment; 0 where the aligner gives none.
 
-    Texts without stars get the same emissions, so that both can be compared: a star shares the probability.
+    Emissions have a star even for texts without stars, so that both can be compared: a star takes a share of the
+    probability.
     """
     targets = targets_of([text]).numbered(emissions.logits.shape[2])
     score = aligner(with_star(emissions, EDGE_COST), targets).score
@@ -123,6 +124,7 @@ def on_grid(path: FramePath, emissions: Emissions, timing: Emissions) -> FramePa
     """Move a path from one head's frames to those of another that overlap them most."""
     grid = emissions.grid
     times = timing.grid.offset_s + (torch.arange(timing.logits.shape[1]) + 0.5) * timing.grid.hop_s
+    # the source frame at the middle of each timing frame; beyond the row's end its last one
     frames = ((times - grid.offset_s) / grid.hop_s).floor().long().expand(len(path.tokens), -1)
     moved = path.tokens.gather(1, frames.clamp(min=0).minimum(emissions.lengths[:, None] - 1).clamp(min=0))
     return FramePath(torch.where(length_mask(timing.lengths, moved.shape[1]), moved, PAST_END))

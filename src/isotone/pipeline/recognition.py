@@ -27,8 +27,8 @@ class Recogniser:
     Attributes:
         model: The model.
         decoder: Decoder of the text.
-        rescorer: Aligner by which the timing head chooses among the decoder's hypotheses; None: the first is taken.
-        placer: Aligner of the text that is found; None: the decoder's own times.
+        rescorer: Aligner that scores the decoder's hypotheses with the timing head. None: the first one is taken.
+        placer: Aligner of the recognised text. None: the times are the decoder's own.
         star_cost: See :func:`isotone.pipeline.stars.with_star`.
     """
 
@@ -50,8 +50,8 @@ class Recogniser:
     ) -> list[Result]:
         """Recognise a batch.
 
-        Rows that the aligner cannot align (a text may need more frames than there are) have the decoder's own text and
-        times, and a warning is logged.
+        Rows that the aligner cannot align, whose text may need more frames than there are, have the decoder's own text
+        and times, and a warning is logged.
         """
         text = emissions[self.model.decoding.text]
         decoded = None if self.rescorer else self.decoder(text)
@@ -68,7 +68,7 @@ class Recogniser:
         return [found[row] for row in range(len(ids))]
 
     def _rescored(self, emissions: Mapping[str, Emissions]) -> Targets:
-        """The text that both heads prefer, see :mod:`isotone.pipeline.rescoring`."""
+        """Choose the text by both heads, see :mod:`isotone.pipeline.rescoring`."""
         decoding, tokenizer, rescorer = self.model.decoding, self.model.tokenizer, self.rescorer
         assert rescorer is not None
 
@@ -92,20 +92,20 @@ class Recogniser:
         emissions: Mapping[str, Emissions],
         targets: Targets,
     ) -> dict[int, Result]:
-        """Results of the rows that the aligner can align."""
+        """Make the results of the rows that the aligner can align."""
         if self.placer is None or not rows:
             return {}
         placer, tokenizer = self.placer, self.model.tokenizer
         transcripts, strings = self._texts(targets.rows(rows))
         texts = [with_pauses(tokenizer, t, placer.aligner, tokenizer.pauses) for t in transcripts]
 
-        def place(some: list[int]) -> tuple[Targets, Coupling]:
+        def align(some: list[int]) -> tuple[Targets, Coupling]:
             kept = [rows[i] for i in some]
             of_kept = {head: e.rows(kept) for head, e in emissions.items()}
             names = [ids[row] for row in kept]
             return placer(names, of_kept, targets_of([texts[i] for i in some]), self.star_cost)
 
-        some, placed, errors = alignable(place, len(rows))
+        some, placed, errors = alignable(align, len(rows))
         for error in errors.values():
             log.warning("%s The times are the decoder's own.", error)
         if placed is None:
@@ -117,7 +117,7 @@ class Recogniser:
         )  # fmt: skip
 
     def _texts(self, targets: Targets) -> tuple[list, list[str]]:
-        """Recognised labels as transcripts and as strings."""
+        """Turn recognised labels into transcripts and strings."""
         tokenizer, rows = self.model.tokenizer, targets.tolist()
         return [tokenizer.recognised(row) for row in rows], [tokenizer.decode(row) for row in rows]
 
@@ -132,7 +132,7 @@ class Recogniser:
         transcripts: list,
         strings: list[str],
     ) -> dict[int, Result]:
-        """Results by row; targets and couplings are of these rows, emissions of all."""
+        """Make results by row; targets and coupling have only these rows, emissions all."""
         out = results(
             [ids[row] for row in rows], [seconds[row] for row in rows], strings, transcripts,
             self.model.tokenizer, emissions.rows(rows), targets, coupling, self.star_cost,

@@ -1,4 +1,4 @@
-"""Rescoring: the hypotheses of one head, weighed by how well another head can align them."""
+"""Rescoring: hypotheses of one head, weighed by another head's alignment scores."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from isotone.interfaces import Aligner
 from isotone.pipeline.rows import alignable
 from isotone.types import Emissions, Targets
 
-#: Most seconds of audio whose text is chosen at once. The hypotheses of a long recording differ in a few places
-#: only: of recordings of a minute (synthetic speech, one voice each; CTC 6.1 % errors, 5.9 by its beam) 5.9 % was wrong
-#: when chosen whole, 5.8 in stretches of 30 s, 5.5 of 10 s, 5.4 of 2 to 5 s; as 21 recordings each, 5.4.
+#: Most seconds of audio whose text is chosen at once. The hypotheses of a long recording differ only in a few words.
+#: Errors in recordings of one minute (synthetic speech, one voice each; CTC 6.1 %, its beam 5.9): 5.9 % chosen whole,
+#: 5.8 in stretches of 30 s, 5.5 of 10 s, 5.4 of 2 to 5 s; cut into 21 recordings each, 5.4.
 STRETCH_S = 8.0
 
-#: Frames times labels of the copies of an utterance that are aligned at once: 64 MB of float32.
+#: Most frames times labels, over the copies of an utterance, that are aligned at once: 64 MB of float32.
 _AT_ONCE = 2**24
 
 
@@ -30,7 +30,7 @@ def rescored(
     """Choose the labels of every utterance by both heads; long utterances stretch by stretch.
 
     Args:
-        text: Emissions of the head that proposes.
+        text: Emissions of the head that gives the hypotheses.
         timing: Emissions of the head that rescores, of the same utterances.
         nbest: Hypotheses of every row of emissions, see :func:`choose`.
         score: Scores of label sequences through emissions of one row, see :func:`choose`.
@@ -41,6 +41,7 @@ def rescored(
     out: list[list[int]] = [[] for _ in rows]
     for (i, part), hypotheses in zip(parts, nbest(text.frames(parts))):
         ends = [round(timing.grid.frames(text.grid.seconds(frame))) for frame in (part.start, part.stop)]
+        # the first and the last stretch have all frames of the timing head there, whose grid may begin elsewhere
         first = max(0, ends[0]) if part.start else 0
         last = ends[1] if part.stop < text.lengths[i] else int(timing.lengths[i])
         stretch = timing.frames([(i, slice(first, last))])
@@ -49,16 +50,17 @@ def rescored(
 
 
 def stretches(emissions: Emissions, seconds: float) -> list[slice]:
-    """Cut the frames of one utterance into stretches of a most duration, each within its longest pause.
+    """Cut the frames of one utterance into stretches of at most ``seconds``, in the middle of long pauses.
 
-    A pause is a run of frames whose most likely label is the blank. It is looked for in the last half of what could be
-    the stretch; where there is none, the stretch ends at its longest.
+    A pause is a run of frames whose most likely label is the blank. A stretch ends in the longest pause of its second
+    half; without a pause it has the full length.
     """
     total, most = int(emissions.lengths[0]), max(2, round(seconds / emissions.grid.hop_s))
     silent = (emissions.logits[0, :total].argmax(-1) == emissions.blank).numpy()
     out, start = [], 0
     while total - start > most:
         low = start + most // 2
+        # padded with False on both sides, every pause has a begin and an end
         edges = np.flatnonzero(np.diff(np.concatenate([[False], silent[low : start + most], [False]])))
         begins, ends = low + edges[::2], low + edges[1::2]
         longest = int((ends - begins).argmax()) if len(begins) else None
@@ -76,11 +78,12 @@ def choose(
     r"""Choose the hypothesis with the highest score of both heads.
 
     That is :math:`\arg\max_y \; \log p(y) + w \, s(y)`, where s(y) is the log-probability of the best path of y through
-    the emissions of the other head. The first is chosen where it is empty, or where none can be aligned.
+    the emissions of the other head. The first hypothesis is chosen if it is empty, or if none can be aligned.
 
     Args:
         hypotheses: Labels and log-probability in nats, the best first; at least one.
-        score: Scores s in nats of label sequences, none of which is empty; -inf where one cannot be aligned.
+        score: Function from label sequences, none of them empty, to their scores s in nats; -inf where one cannot be
+            aligned.
         weight: w, above 0.
     """
     first = tuple(hypotheses[0][0])
@@ -95,15 +98,15 @@ def path_scores(aligner: Aligner, emissions: Emissions, targets: Targets) -> np.
     """Score label sequences by the log-probability, in nats, of their best paths through one utterance.
 
     Args:
-        aligner: One whose couplings have a ``score``.
-        emissions: Of one utterance.
+        aligner: An aligner whose couplings have a ``score``.
+        emissions: Emissions of one utterance.
         targets: ``(N, U)`` label sequences.
 
     Returns:
         ``(N,)`` float64; -inf where a sequence needs more frames than there are.
 
     Raises:
-        ValueError: an aligner that does not score its paths.
+        ValueError: the aligner does not score its paths.
     """
     count, (frames, labels) = len(targets.lengths), emissions.logits.shape[1:]
     size = max(1, _AT_ONCE // max(1, frames * labels))

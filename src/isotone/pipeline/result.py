@@ -25,14 +25,14 @@ class Result:
     Attributes:
         alignment: Tiers of words (where the text has words) and of the model's tokens.
         text: The recognised text, or the given one.
-        frames: Frames of the head the times were read from.
+        frames: Number of frames of the timing head.
         blank_frames: Of these, the frames whose most likely label is the blank or the word delimiter.
         score: Fit of the text to the audio, nats per token, 0 at best: see :class:`isotone.pipeline.scores.Scores`.
-        frameless: Share of the tokens that have no frame of their own, 0 to 1.
+        frameless: Share of the tokens without a frame, 0 to 1.
         warnings: Sentences on parts of the recording that were left out (:mod:`isotone.pipeline.edges`), and on words
             that are too long (:mod:`isotone.pipeline.plausible`).
-        agreement: Agreement of a given text with the audio, 1 at best and about 0 where it is wrong
-            (:func:`isotone.pipeline.doubt.agreement`). None for recognised texts, and for texts too short to tell.
+        agreement: Agreement of a given text with the audio, 1 at best and near 0 for a wrong text
+            (:func:`isotone.pipeline.doubt.agreement`). None for recognised texts and for very short ones.
     """
 
     alignment: Alignment
@@ -66,7 +66,7 @@ def results(
         tokenizer: Tokenizer of the labels.
         emissions: Emissions of the head that was aligned.
         targets: ``(B, U)`` tokens as they were aligned.
-        coupling: Frames to tokens.
+        coupling: Coupling of frames and tokens.
         star_cost: See :func:`isotone.pipeline.stars.with_star`.
     """
     spans = coupling.spans()
@@ -89,7 +89,7 @@ def results(
 def _word_spans(
     tokenizer: Tokenizer, transcript: Transcript, tokens: Sequence[_Token]
 ) -> list[tuple[str, float, int]]:
-    """Words with their seconds and the number of their phones or letters, without stars and words without frames."""
+    """List words with their seconds and number of phones or letters, except stars and words without frames."""
     units: Counter[int] = Counter()
     for token, word in zip(transcript.tokens, transcript.token_words):
         if word is not None and token >= 0:
@@ -113,7 +113,7 @@ def _by_word(tokens: Sequence[_Token]) -> dict[int, list[_Token]]:
 def _tiers(
     duration: float, tokenizer: Tokenizer, transcript: Transcript, tokens: Sequence[_Token]
 ) -> tuple[Tier, ...]:
-    # silences, and labels that write nothing: stars, delimiters between words, labels like <unk>
+    # hidden in the tier of tokens: stars, silences, and labels without spelling such as delimiters or <unk>
     hidden = {t for t in set(transcript.tokens) if t < 0 or tokenizer.labels[t] in SILENCE}
     hidden |= {t for t in set(transcript.tokens) - hidden if not tokenizer.writes(t)}
     seen = [(tokenizer.labels[t.number], [t]) for t in tokens if t.number not in hidden]
@@ -140,7 +140,7 @@ class _Token:
 def _placed(
     transcript: Transcript, times: list[tuple[float, float]], scores: Scores, row: int
 ) -> list[_Token]:
-    """The tokens that have frames, in order."""
+    """List the tokens that have frames, in order."""
     numbers = (x[row].tolist() for x in (scores.weight, scores.log_prob, scores.confidence))
     rows = zip(transcript.tokens, transcript.token_words, times, *numbers)
     return [_Token(t, word, start, end, *own) for t, word, (start, end), *own in rows if end > start]
@@ -161,7 +161,7 @@ def _tier(name: str, groups: Sequence[tuple[str, list[_Token]]], duration: float
 
 
 def blank_frames(emissions: Emissions, delimiter: int | None = None) -> Tensor:
-    """Frames whose most likely label is the blank or the word delimiter: ``(B,)`` int64."""
+    """Count the frames whose most likely label is the blank or the word delimiter: ``(B,)`` int64."""
     best = emissions.logits.argmax(-1)
     blank = best == emissions.blank
     if delimiter is not None:

@@ -16,7 +16,7 @@ def alignable(
     """Run on the rows of a batch that can be aligned, and leave out those that raise an AlignmentError.
 
     Args:
-        run: Called with row numbers, until it raises for none of them.
+        run: Called with row numbers, until it raises no AlignmentError.
         count: B.
 
     Returns:
@@ -29,13 +29,14 @@ def alignable(
         try:
             return rows, run(rows), errors
         except AlignmentError as error:
-            if error.row is None and len(rows) > 1:  # an aligner that does not say which row it means
+            if error.row is None and len(rows) > 1:  # the aligner does not name the row: try each by itself
                 found = {row: _error_of(run, row) for row in rows}
                 if not any(found.values()):
                     raise
                 errors |= {row: e for row, e in found.items() if e is not None}
                 rows = [row for row in rows if found[row] is None]
             else:
+                # error.row counts among the rows of this call, not of the batch
                 errors[rows.pop(error.row or 0)] = error
     return rows, None, errors
 

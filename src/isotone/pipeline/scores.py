@@ -1,7 +1,7 @@
-"""How well a text fits the audio it was aligned with: each token, and the whole.
+"""Scores of the fit between a text and its audio: per token, and of the whole text.
 
-Scores are read from the emissions the times were read from, and from the alignment as it came out; no aligner has to
-know of them. Stars count as the best label of each of their frames.
+Scores are computed from the timing head's emissions and the alignment, so that aligners need not support them. Stars
+count as the best label of each of their frames.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from isotone.pipeline.rows import alignable
 from isotone.pipeline.stars import STAR_COST, STAR_NUMBER, starred
 from isotone.types import Coupling, Emissions, FramePath, Targets
 
-# Rows of more frames than this (a minute of 20 ms) have their confidences piece by piece, with some context that is
-# dropped: the time is that of the frames, not of frames and tokens.
+# In frames. Confidences of longer rows than _LONG (one minute of 20 ms frames) are computed piece by piece, with
+# context that is dropped: time then grows with the frames, not with frames times tokens.
 _LONG, _PIECE, _CONTEXT = 3000, 1500, 500
 
 
@@ -26,25 +26,22 @@ class Scores:
     r"""Scores of a batch of alignments.
 
     Attributes:
-        weight: ``(B, U)`` frames of every token (of soft alignments, its mass); what means over several tokens
-            are weighted by.
-        log_prob: ``(B, U)`` mean log-probability a frame of every token over its frames, nats, <= 0; 0 where it
-            has none.
+        weight: ``(B, U)`` frames of every token (in soft alignments, its mass): the weights of means over tokens.
+        log_prob: ``(B, U)`` mean log-probability per frame of every token, nats, <= 0; 0 where it has no frames.
         confidence: ``(B, U)`` mean over a token's frames of the probability that the frame is the token's, given
             the text: the posterior among all CTC paths of the row's tokens (see
             :func:`isotone.kernels.posteriors.token_posteriors`). 0 to 1; NaN where a token has no frames, or the row
-            is too short for a CTC path. Long rows are taken in pieces: what the text does more than ten seconds away is
-            held for certain.
-        fit: ``(B,)`` nats a token, <= 0: how much better the best label is than the text's. With
+            is too short for a CTC path. In long rows, the alignment more than ten seconds away counts as certain.
+        fit: ``(B,)`` nats per token, <= 0: the log-likelihood ratio of the text's labels and the best labels. With
             :math:`r_t = \log p_t(\text{label of } t) - \max_v \log p_t(v)`, where a frame without token has the
-            better of blank and silence,
+            better one of blank and silence,
 
             .. math:: fit = \frac1U \Bigl(\sum_u \frac1{|F_u|} \sum_{t \in F_u} r_t + \sum_{t \in F_-} r_t\Bigr)
 
-            over the U tokens with frames :math:`F_u`, stars apart, and the frames :math:`F_-` without. It is the
-            log-likelihood ratio of the text against a garbage model that may say anything; every token counts the
-            same, and every frame of speech between them that the text does not have counts like one.
-        frameless: ``(B,)`` share of the tokens (but for those that are optional) that have most of no frame, 0 to 1.
+            over the U tokens with frames :math:`F_u`, except stars, and the frames :math:`F_-` without token. It is the
+            log-likelihood ratio of the text against a garbage model that accepts anything. Every token counts the
+            same, and every frame of speech between tokens that is not in the text counts like one token.
+        frameless: ``(B,)`` share of the tokens, except optional ones, that are not the main token of any frame, 0 to 1.
     """
 
     weight: Tensor
@@ -66,14 +63,14 @@ def score(
     Args:
         emissions: Logits ``(B, T, V)``.
         targets: Labels ``(B, U)``; stars are -1.
-        coupling: Frames to tokens, hard or soft.
-        silence: Label number of silence, where there is one.
+        coupling: Coupling of frames and tokens, hard or soft.
+        silence: Label number of silence, if there is one.
         star_cost: See :func:`isotone.pipeline.stars.with_star`.
     """
     size = emissions.logits.shape[2]
     stars = targets.labels == STAR_NUMBER
     emissions, targets = starred(emissions, targets, star_cost)
-    # a star's label is beyond those that share the probability
+    # normalised without the star's column, which is no label of the model
     logits = emissions.logits.float()
     log_probs = logits - torch.logsumexp(logits[..., :size], -1, keepdim=True)
     paths = coupling.path(log_probs.shape[1])
@@ -90,7 +87,7 @@ def score(
 
 
 def token_scores(log_probs: Tensor, targets: Targets, coupling: Coupling) -> Tensor:
-    """Mean log-probability a frame of every token over its frames: ``(B, U)``; 0 where it has none."""
+    """Compute the mean log-probability per frame of every token: ``(B, U)``; 0 where it has no frames."""
     batch = torch.arange(len(log_probs))[:, None]
     labels = targets.labels.gather(1, coupling.target.clamp(max=targets.labels.shape[1] - 1))
     mass = coupling.mass.to(log_probs.dtype)
@@ -104,7 +101,7 @@ def _token_mass(targets: Targets, coupling: Coupling) -> Tensor:
 
 
 def _confidence(log_probs: Tensor, paths: FramePath, targets: Targets, emissions: Emissions) -> Tensor:
-    """The confidences of :class:`Scores`: ``(B, U)`` float64, NaN in rows without a CTC path."""
+    """Compute the confidences of :class:`Scores`: ``(B, U)`` float64, NaN in rows without a CTC path."""
     if paths.tokens.shape[1] > _LONG:
         single = ([row] for row in range(len(log_probs)))
         parts = [
@@ -130,14 +127,15 @@ def _confidence(log_probs: Tensor, paths: FramePath, targets: Targets, emissions
 def _confidence_in_pieces(
     log_probs: Tensor, paths: FramePath, targets: Targets, emissions: Emissions
 ) -> Tensor:
-    """The confidences of the tokens of one long row, some of them at a time.
+    """Compute the confidences of the tokens of one long row, piece by piece.
 
-    A piece of the row is a row of its own, between the tokens that its path begins and ends with; those that begin in
-    the context on either side are dropped.
+    A piece is scored as a row of the tokens that its path has. Tokens that begin in the context on either side are
+    dropped.
     """
     out = torch.full(targets.labels.shape, torch.nan, dtype=torch.float64)
     frames = int(emissions.lengths[0])
     path = paths.tokens[0, :frames]
+    # first frame of each token
     first = torch.full_like(targets.labels[0], frames)
     first.scatter_reduce_(0, path.clamp(min=0), torch.where(path >= 0, torch.arange(frames), frames), "amin")
     for start in range(0, frames, _PIECE):
@@ -162,7 +160,7 @@ def _confidence_in_pieces(
 
 
 def _fit(log_probs: Tensor, silent: Tensor, paths: FramePath, targets: Targets, stars: Tensor) -> Tensor:
-    """The fit of :class:`Scores`: ``(B,)`` float64."""
+    """Compute the fit of :class:`Scores`: ``(B,)`` float64."""
     token = paths.tokens.clamp(min=0)
     own = log_probs.gather(2, targets.labels.gather(1, token)[..., None])[..., 0]
     ratio = torch.where(paths.carried, own, silent) - log_probs.amax(-1)

@@ -1,8 +1,8 @@
-"""Stars: words of a transcript that stand for speech which is not written down, or that has no labels.
+"""Stars: words of a transcript that stand for unwritten speech, or for words without labels.
 
-A star matches any frames. In a frame it scores as the best label does, less a cost, so that the text keeps the frames
-that it fits. To an aligner a star is one label more in the emissions, so every aligner can have them; to the kernels
-(:mod:`isotone.kernels.viterbi`) one column more, see :func:`star_scores`.
+A star matches any frames. Its score in a frame is that of the best label minus a cost, so that the text keeps the
+frames that it fits. For aligners a star is an additional label of the emissions, so every aligner supports stars. For
+the kernels (:mod:`isotone.kernels.viterbi`) it is an additional column, see :func:`star_scores`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ __all__ = [
     "with_star",
 ]  # fmt: skip
 
-#: Cost c of a star in nats a frame: its log-probability is that of the frame's best label less c (1 - p(blank)), so
-#: that the spikes of a peaky model cost what the frames of another do. On synthetic speech of voices not trained on,
-#: with a quarter of the words left out of the text, optional stars of cost 0.5, 1, 2, 3, 4 and 6 found 97, 96, 93, 90,
-#: 80 and 66 % of them (joint model; CTC 87, 86, 86, 85, 85 and 78), in seconds; of speech with its whole text they took
-#: 9.4, 5.4, 2.6, 0.9, 0.4 and 0.1 % (CTC 3.7, 2.8, 1.7, 0.8, 0.5 and 0.2).
+#: Cost c of a star in nats per frame: its log-probability is that of the frame's best label minus c (1 - p(blank)), so
+#: that the peaks of a peaky model cost as much as the frames of another. Measured on synthetic speech of voices not in
+#: the training data. With a quarter of the words left out of the text, optional stars of cost 0.5, 1, 2, 3, 4 and 6
+#: found 97, 96, 93, 90, 80 and 66 % of their seconds (joint model; CTC 87, 86, 86, 85, 85 and 78). With the whole text
+#: they took 9.4, 5.4, 2.6, 0.9, 0.4 and 0.1 % of the speech (CTC 3.7, 2.8, 1.7, 0.8, 0.5 and 0.2).
 STAR_COST = 3.0
 
 
@@ -43,8 +43,8 @@ def with_extra_speech(text: TextToAlign) -> TextToAlign:
     words = list(transcript.words)
     rows: list[tuple[int, int | None, bool]] = []
     tokens = [*zip(transcript.tokens, transcript.token_words, optional), None]
-    spoken: int | None = None  # the word before, a star too
-    before = 0  # its last token
+    spoken: int | None = None  # the previous word, which may be a star
+    before = 0  # the last token of that word
     for row in tokens:
         begins = row is None or (row[1] is not None and row[1] != spoken)
         beside_star = STAR_NUMBER in (before, row and row[0])
@@ -65,20 +65,20 @@ def with_extra_speech(text: TextToAlign) -> TextToAlign:
 
 
 def shared_out(transcript: Transcript, times: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Times in which the stars of several words in a row share their time by the words' length.
+    """Divide the time of consecutive stars in proportion to the lengths of their words.
 
-    Where one star ends and the next begins says nothing: both fit everything.
+    The border between two stars is arbitrary, since both match any frames.
 
     Args:
         transcript: The tokens.
-        times: Start and end of every token, in any unit; of one without a place both are the same.
+        times: Start and end of every token, in any unit; equal for a token without frames.
     """
     out = list(times)
     runs: list[list[int]] = [[]]
     for i, (token, owner, (start, end)) in enumerate(zip(transcript.tokens, transcript.token_words, times)):
         if token == STAR_NUMBER:
             runs[-1].append(i)
-        elif end > start or owner is not None:  # more than a pause that is not there
+        elif end > start or owner is not None:  # not a skipped pause
             runs.append([])
     for run in runs:
         owners = (transcript.token_words[i] for i in run)
@@ -93,18 +93,18 @@ def shared_out(transcript: Transcript, times: Sequence[tuple[float, float]]) -> 
 
 
 def star_scores(logits: Tensor, blank: int, cost: float = STAR_COST) -> Tensor:
-    """The score of a star in every frame, to be put beside the labels' as one column more.
+    """Compute the score of a star in every frame, an additional column beside those of the labels.
 
-    ``torch.cat([log_probs, star_scores(log_probs, blank)[..., None]], -1)`` is what aligns targets in which label V is
-    a star. As with any label, CTC has a blank between two stars in a row.
+    ``torch.cat([log_probs, star_scores(log_probs, blank)[..., None]], -1)`` has the scores for targets in which label V
+    is a star. As with any label, CTC has a blank between two stars in a row.
 
     Args:
         logits: ``(B, T, V)`` floating, log-probabilities or unnormalised.
-        blank: Label number of the blank, whose probability a star does not pay for.
-        cost: Nats a frame, 0 or more; see :data:`STAR_COST`.
+        blank: Label number of the blank, whose probability reduces the cost.
+        cost: Nats per frame, 0 or more; see :data:`STAR_COST`.
 
     Returns:
-        ``(B, T)`` in the unit of the logits: the best label's less ``cost (1 - p(blank))``.
+        ``(B, T)`` in the unit of the logits: the best label's score minus ``cost (1 - p(blank))``.
     """
     wide = torch.promote_types(logits.dtype, torch.float32)
     speech = 1 - torch.softmax(logits, -1, dtype=wide)[..., blank]
@@ -112,18 +112,18 @@ def star_scores(logits: Tensor, blank: int, cost: float = STAR_COST) -> Tensor:
 
 
 def with_star(emissions: Emissions, cost: float) -> Emissions:
-    """Emissions with a star as one label more, the last: see :func:`star_scores`."""
+    """Append a star to the labels of emissions, as the last one: see :func:`star_scores`."""
     prior = emissions.log_prior
-    if prior is not None:  # what a label has on average
+    if prior is not None:  # the star's log prior: the mean over labels, weighted by their priors
         prior = torch.cat([prior, (prior.exp() * prior).sum()[None] / prior.exp().sum()])
     star = star_scores(emissions.logits, emissions.blank, cost)
     return replace(emissions, logits=torch.cat([emissions.logits, star[..., None]], -1), log_prior=prior)
 
 
 def starred(emissions: Emissions, targets: Targets, cost: float) -> tuple[Emissions, Targets]:
-    """Give the stars of the targets a label of their own, the last, and the emissions its scores.
+    """Give the stars of the targets the label after the last, and the emissions its scores.
 
-    Both are returned as they are where the targets have no stars.
+    Without stars both are returned as they are.
     """
     if not bool((targets.labels == STAR_NUMBER).any()):
         return emissions, targets

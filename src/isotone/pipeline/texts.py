@@ -1,4 +1,4 @@
-"""Texts as they are aligned: transcripts whose tokens may partly be skipped."""
+"""Texts to align: transcripts with optional tokens."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from isotone.types import Targets, marks
 
 
 class TextToAlign(NamedTuple):
-    """A transcript and the choice that the aligner has.
+    """A transcript with optional tokens.
 
     Attributes:
         transcript: Tokens and their words.
-        optional: For every token, true where it may be skipped: pauses, and stars at the ends.
+        optional: Per token, True where the aligner may skip it: pauses, and stars at the ends.
     """
 
     transcript: Transcript
@@ -32,13 +32,13 @@ def targets_of(texts: Sequence[TextToAlign]) -> Targets:
 def with_pauses(
     tokenizer: Tokenizer, transcript: Transcript, aligner: Aligner, pauses: bool = True
 ) -> TextToAlign:
-    """Put optional silences between the words of a transcript, where the aligner can skip them.
+    """Put optional silences between the words of a transcript, if the aligner can skip them.
 
     Args:
         tokenizer: Tokenizer of the transcript.
         transcript: Tokens and their words.
         aligner: Aligner of the text.
-        pauses: False leaves the silences out.
+        pauses: False: put no silences in.
     """
     if pauses and aligner.skips_optional:
         return TextToAlign(*tokenizer.with_pauses(transcript))

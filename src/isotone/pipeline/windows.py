@@ -1,7 +1,7 @@
 """Emissions of long audio: encoded in windows that overlap, joined on one grid of frames.
 
-Memory is bounded by the window, but for the samples themselves and the emissions (an hour at 16 kHz: 230 MB, and 7 MB
-for every ten labels).
+Memory is bounded by the window, except for the samples and the emissions (one hour at 16 kHz: 230 MB, and 7 MB per ten
+labels).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from isotone.model import Model
 from isotone.pipeline.activity import Activity, without_silence
 from isotone.types import Emissions
 
-# Least seconds of active audio that a window is normalised by.
+# Least seconds of active audio for the statistics of a window.
 _NORMALISED_S = 10.0
 
 
@@ -27,17 +27,17 @@ class Windows:
 
     A window keeps the frames of ``window_s`` seconds and is encoded with ``context_s`` seconds more on both sides,
     whose frames are dropped. Windows begin on the frame grid of the whole recording. So heads and encoders that see no
-    further than the context give the same as one pass, except for the normalisation (of log-mel bands, of samples).
+    further than the context give the same as one pass, except for the normalisation (of log-mel bands or samples).
     Statistics come from active audio (:mod:`isotone.pipeline.activity`) in the window and its context; under 10 s,
     nearby active audio is added. So long silence, other voices and other microphones elsewhere have no influence.
     Attention sees one window. Encoders whose front end has group normalisation (wav2vec2-base) normalise every window
     by itself.
 
     Attributes:
-        window_s: Seconds of frames that a window keeps. Audio of up to twice as much is encoded at once, as utterances
-            are in training; with 0 all is.
+        window_s: Seconds of frames that a window keeps. Audio of up to twice this length is encoded at once, as
+            utterances are in training. 0: all audio is.
         context_s: Seconds on each side whose frames are dropped.
-        alone: Normalise a window over all of itself and its context, and nothing else.
+        alone: Normalise each window over itself and its context, without activity detection.
 
     Raises:
         ValueError: a time that is negative or not finite.
@@ -66,20 +66,21 @@ def emit(
     windows: Windows,
     progress: Callable[[float], None] = lambda share: None,
 ) -> dict[str, Emissions]:
-    """Emissions of one long utterance, window by window.
+    """Compute emissions of one long utterance, window by window.
 
     Args:
-        model: The model, on the device where it runs.
+        model: The model, on its device.
         audio: ``(N,)`` float32 at the model's sample rate.
         heads: Names of the heads.
-        windows: How the audio is cut.
+        windows: Windows into which the audio is cut.
         progress: Called after every window with the share of the audio that is encoded, 0 to 1.
 
     Returns:
-        Emissions ``(1, T, V)`` of every head, on the CPU: as many frames as one pass gives, on its grid.
+        Emissions ``(1, T, V)`` of every head, on the CPU, with the frames and the grid of a single pass.
 
     Raises:
-        ValueError: the context is shorter than what a single frame sees, or frames are no whole number of samples.
+        ValueError: the context is shorter than the receptive field of a frame, or frames are no whole number of
+            samples.
     """
     samples = torch.from_numpy(audio).to(next(model.parameters()).device)
     activity = None if windows.alone else Activity(audio, model.encoder.sample_rate)
@@ -95,7 +96,7 @@ def emit(
 def _each_window(
     model: Model, samples: torch.Tensor, heads: set[str], windows: Windows, activity: Activity | None
 ) -> Iterator[tuple[float, dict[str, Emissions]]]:
-    """Encode window by window: the share of the samples up to its end, and the frames that it keeps."""
+    """Encode window by window; yield the share of the samples up to its end, and the frames that it keeps."""
     rate, total = model.encoder.sample_rate, len(samples)
     window, context = round(windows.window_s * rate), round(windows.context_s * rate)
     start = stop = first = hop = 0
@@ -115,7 +116,7 @@ def _each_window(
                 f"Windows of {windows.window_s} s cannot be joined: expected them to be longer than a frame, and "
                 f"the frames of one head to divide those of another; their hops are {hops} samples."
             )
-        # the audio that is left after a window's context is never too short for a frame
+        # a last piece within the context of this window belongs to it: alone it may be too short for a frame
         stop = total if end == total else start + window // hop * hop
         yield (
             stop / total,
@@ -125,6 +126,7 @@ def _each_window(
             },
         )
         start = stop
+        # the context, rounded up to whole frames, so that the next window lies on the frame grid
         first = max(0, start - -(-context // hop) * hop)
 
 

@@ -16,7 +16,7 @@ from filelock import Timeout
 
 from isotone import audio as sound
 from isotone.batch import explain
-from isotone.batch.inputs import find_audio, ids_of, place, readable
+from isotone.batch.inputs import absolute, find_audio, ids_of, readable
 from isotone.files import alone, atomic_write
 from isotone.interfaces import Searcher
 from isotone.search import saving, store
@@ -278,7 +278,7 @@ def _is_still(recording: store.Recording) -> bool:
 
 
 def _absolute(path: Path) -> str:
-    return str(place(path))
+    return str(absolute(path))
 
 
 def _write_errors(folder: Path, errors: Sequence[dict[str, str]]) -> None:

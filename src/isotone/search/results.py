@@ -9,7 +9,7 @@ from pathlib import Path
 
 from isotone import format as files
 from isotone.alignment import Alignment, Segment, Tier
-from isotone.batch.inputs import place, readable
+from isotone.batch.inputs import absolute, readable
 from isotone.batch.ledger import Entry, Ledger, State
 from isotone.files import check_folder
 from isotone.registries import formats as format_registry
@@ -56,7 +56,7 @@ def write_matches(
                 "another --out, or replace them with --overwrite."
             )
         before = set(ledger.names(_ID))
-        entry = Entry(_ID, readable(clip), readable(place(clip)), "search query")
+        entry = Entry(_ID, readable(clip), readable(absolute(clip)), "search query")
         ledger.write(entry, contents, overwrite=overwrite)
         ledger.forget(before - contents.keys())
     return [out / name for name in contents]

@@ -1,4 +1,4 @@
-"""What a model does on a split: recognised and forced alignments, on disk and in numbers."""
+"""Assess a model on a split: recognised and forced alignments, on disk and in numbers."""
 
 from __future__ import annotations
 
@@ -27,13 +27,16 @@ from isotone.training.data import Batch, Utterances
 
 log = logging.getLogger(__name__)
 
-#: Utterances decoded side by side; one at a time where padding would change what the encoder says.
+#: Utterances decoded side by side; one at a time where padding would change the encoder's output.
 BATCH = 8
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """One utterance of a split: corpus row, reference, recognised and forced (None where the text does not fit)."""
+    """One utterance of a split: corpus row, reference, recognised and forced result.
+
+    The forced result is None where the text needs more frames than the audio has.
+    """
 
     row: dict[str, Any]
     reference: Alignment
@@ -43,13 +46,13 @@ class Decoded:
 
 
 def decode(pipeline: Pipeline, data: Utterances, limit: int = 0, *, forced: bool = True) -> Iterator[Decoded]:
-    """Recognise, and align by force, the utterances of a split in their order.
+    """Recognise the utterances of a split in their order, and align their transcripts.
 
     Args:
         pipeline: The model with its decoder and aligner.
         data: The split.
-        limit: Utterances, spread over the split; 0: all.
-        forced: Whether to align the reference transcript as well.
+        limit: Number of utterances, spread over the split; 0: all.
+        forced: Also align the reference transcript.
     """
     size = BATCH if getattr(pipeline.model.encoder, "exact_padding", True) else 1
     count = min(limit or len(data), len(data))
@@ -78,12 +81,12 @@ def decode(pipeline: Pipeline, data: Utterances, limit: int = 0, *, forced: bool
 def assess(model: Model, data: Utterances, folder: Path, seed: int = 0) -> dict[str, Report]:
     """Decode a split into a run folder and score it.
 
-    Writes ``alignments/`` and ``forced/`` (TextGrid), ``reference/`` (TextGrid), ``predictions.jsonl`` and
-    ``result.json``, with ``forced_frameless``, the mean share of the forced tokens that have no frame. Where the
-    corpus has no times there are no references, and the result is the error rate.
+    Writes ``alignments/``, ``forced/`` and ``reference/`` (TextGrid), ``predictions.jsonl`` and ``result.json``. The
+    latter has ``forced_frameless``: the mean share of the forced tokens without a frame. Where the corpus has no times
+    there are no references, and the result is the error rate.
 
     Returns:
-        Reports by name, ``recognised`` and ``forced``: those for which there is something to compare.
+        Reports by name, ``recognised`` and ``forced``; one with nothing to compare is left out.
     """
     pipeline = Pipeline(model, device=next(model.parameters()).device, check=False)
     textgrid = formats.build("textgrid")
@@ -126,7 +129,7 @@ def assess(model: Model, data: Utterances, folder: Path, seed: int = 0) -> dict[
 
 
 def snapshot(model: Model, data: Utterances, folder: Path, step: int, settings: Any) -> dict[str, float]:
-    """Error rate on dev while training goes on; the alignments of the watched utterances are kept for the figures."""
+    """Measure the error rate on dev during training, and save the alignments of the watched utterances for figures."""
     was = model.training
     pipeline = Pipeline(model, device=next(model.parameters()).device)
     try:
@@ -145,7 +148,7 @@ def snapshot(model: Model, data: Utterances, folder: Path, step: int, settings: 
 
 
 def watch(pipeline: Pipeline, batch: Batch) -> dict[str, np.ndarray]:
-    """OT weights and forced alignment of one utterance, frame by frame."""
+    """Return the OT weights and the forced alignment of one utterance, per frame."""
     device = next(pipeline.model.parameters()).device
     with torch.inference_mode():
         emissions = pipeline.model(batch.audio.to(device), batch.lengths.to(device), {pipeline.times})
@@ -161,7 +164,7 @@ def watch(pipeline: Pipeline, batch: Batch) -> dict[str, np.ndarray]:
 
 
 def _reference_times(data: Utterances, index: int) -> dict[str, np.ndarray]:
-    """Start and end of every token in the corpus's own times, where there is one segment a token."""
+    """Return each token's start and end in the corpus's times; nothing unless there is one segment per token."""
     row = data.row(index)
     tier = row.get(data.tokenizer.unit)
     if not tier or len(tier["start"]) != len(data.tokenizer.encode_row(row).tokens):
@@ -170,6 +173,6 @@ def _reference_times(data: Utterances, index: int) -> dict[str, np.ndarray]:
 
 
 def np_save(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """Write an ``npz`` whole or not at all."""
+    """Write an ``npz`` file, whole or not at all."""
     with atomic_write(path, "wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)

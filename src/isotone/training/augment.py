@@ -1,8 +1,8 @@
 """Augmentation of recordings: the same words through other noise, level, speed and channel.
 
-Every augmentation is a callable ``(samples, rng) -> samples``: ``(N,)`` floating in, ``(M,)`` float32 out, whose every
-random choice comes from the numpy generator, so that a seed decides on them in any worker process. In a configuration
-they are a list, applied in order::
+Every augmentation is a callable ``(samples, rng) -> samples``: ``(N,)`` floating in, ``(M,)`` float32 out. All random
+choices come from the numpy generator: one seed gives the same choices in any worker process. A configuration has a list
+of augmentations, applied in order::
 
     - {name: speed, factor: [0.9, 1.1]}
     - {name: band, probability: 0.5}
@@ -38,7 +38,7 @@ class Augmentation(ABC):
         ValueError: a probability outside of that.
     """
 
-    #: Whether a recording is as long as it was, so that times in it stay true.
+    #: True where a recording keeps its length, so that times in it stay valid.
     keeps_length = True
 
     def __init__(self, probability: float) -> None:
@@ -48,7 +48,7 @@ class Augmentation(ABC):
 
     @abstractmethod
     def change(self, samples: Samples, rng: np.random.Generator) -> NDArray[Any]:
-        """The change: ``(N,)``, at least one sample, to ``(M,)``; the input is left as it is."""
+        """Return changed samples: ``(N,)``, at least one, to ``(M,)``; the input is not modified."""
 
     def __call__(self, samples: NDArray[Any], rng: np.random.Generator) -> Samples:
         """Change the samples, or (by chance, or where there are none) copy them.
@@ -66,7 +66,7 @@ class Augmentation(ABC):
 
 @augmentations.register("gain")
 class Gain(Augmentation):
-    """Louder or quieter.
+    """A random gain: the recording gets louder or quieter.
 
     Args:
         gain_db: Range to draw from, uniformly, in dB.
@@ -91,7 +91,7 @@ class Noise(Augmentation):
 
     Args:
         snr_db: Range of the ratio, in dB.
-        colour: Range of the pole that the noise is filtered with, in [0, 1): 0 is white, more is lower.
+        colour: Range of the pole of the filter of the noise, in [0, 1): 0 is white noise, higher values are darker.
         probability: Share of the recordings that are changed.
 
     Raises:
@@ -120,7 +120,7 @@ class Noise(Augmentation):
 
 @augmentations.register("speed")
 class Speed(Augmentation):
-    """Faster and higher, or slower and lower, by resampling.
+    """A change of speed by resampling: faster and higher in pitch, or slower and lower.
 
     Args:
         factor: Range to draw from, above 0; the recording lasts 1 / factor times as long.
@@ -144,11 +144,11 @@ class Speed(Augmentation):
 
 @augmentations.register("band")
 class Band(Augmentation):
-    """A band-pass, as of another microphone or a telephone: a Butterworth filter of second order at either side.
+    """A band-pass, as of another microphone or a telephone: a second-order Butterworth filter at each side.
 
     Args:
         low_hz: Range of the lower corner.
-        high_hz: Range of the upper corner; above half the sample rate there is none.
+        high_hz: Range of the upper corner; from half the sample rate upwards there is none.
         sample_rate: Hz of the recordings.
         probability: Share of the recordings that are changed.
 
@@ -185,11 +185,11 @@ class Band(Augmentation):
 
 @augmentations.register("mask")
 class Mask(Augmentation):
-    """Silence in some places.
+    """Stretches of silence.
 
     Args:
-        spans: Number of places.
-        share: Range of the share of the recording that each place takes, 0 to 1.
+        spans: Number of stretches.
+        share: Range of each stretch's share of the recording, 0 to 1.
         probability: Share of the recordings that are changed.
 
     Raises:
@@ -216,10 +216,10 @@ class Mask(Augmentation):
 
 
 class Chain:
-    """Augmentations one after the other.
+    """A chain of augmentations, applied in order.
 
     Args:
-        parts: In their order; each an augmentation, or its name or mapping (``name`` and options).
+        parts: Augmentations in order; each an augmentation, its name, or a mapping (``name`` and options).
     """
 
     def __init__(self, parts: Iterable[Augmentation | str | Mapping[str, Any]]) -> None:
@@ -229,18 +229,18 @@ class Chain:
 
     @property
     def keeps_length(self) -> bool:
-        """Whether no part makes a recording longer or shorter."""
+        """True where every augmentation keeps the length of a recording."""
         return all(part.keeps_length for part in self.parts)
 
     def __call__(self, samples: NDArray[Any], rng: np.random.Generator) -> Samples:
-        """Change the samples ``(N,)``; a chain of nothing copies them."""
+        """Apply all augmentations to the samples ``(N,)``; an empty chain copies them."""
         changed = np.array(samples, np.float32)
         for part in self.parts:
             changed = part(changed, rng)
         return changed
 
     def views(self, samples: NDArray[Any], rng: np.random.Generator, count: int = 2) -> list[Samples]:
-        """So many independent views of one recording: what contrastive learning compares."""
+        """Make ``count`` independent views of one recording, for contrastive learning."""
         return [self(samples, rng) for _ in range(count)]
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints: everything that the next step depends on, written whole or not at all."""
+"""Checkpoints: all state that the next step depends on, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,41 +13,43 @@ STATE = "state.json"
 def save(accelerator: Any, folder: Path, state: dict[str, int], keep: int) -> Path:
     """Write ``folder/step-NNNNNN`` and remove older checkpoints beyond ``keep``.
 
-    Weights are safetensors; optimiser, schedule and random states are accelerate's. All processes call it.
+    Weights are safetensors; optimiser, schedule and random states are in accelerate's format. All processes must call
+    this.
 
     Args:
-        accelerator: Holds what is saved.
+        accelerator: Holds the state to save.
         folder: The run's checkpoint folder.
-        state: ``step``, ``epoch`` and ``batch``: where the data stands.
-        keep: Checkpoints kept; 0: all.
+        state: ``step``, ``epoch`` and ``batch``: the position in the data.
+        keep: Number of checkpoints kept; 0: all.
     """
     target = folder / f"step-{state['step']:06d}"
     temporary = folder / f".{target.name}.tmp"
     if accelerator.is_main_process:
-        for left in folder.glob(".step-*.tmp"):  # of a run that was killed, or a disk that was full
+        for left in folder.glob(".step-*.tmp"):  # left by a killed run or a full disk
             shutil.rmtree(left, ignore_errors=True)
         temporary.mkdir(parents=True)
     accelerator.wait_for_everyone()
     accelerator.save_state(str(temporary), safe_serialization=True)
     accelerator.wait_for_everyone()
     if accelerator.is_main_process:
+        # the state file comes last: a folder without it is no checkpoint, see find
         (temporary / STATE).write_text(json.dumps(state) + "\n")
         shutil.rmtree(target, ignore_errors=True)
         temporary.rename(target)
-        for old in find(folder)[:-keep]:
+        for old in find(folder)[:-keep]:  # keep=0 keeps all: [:-0] is empty
             shutil.rmtree(old)
     accelerator.wait_for_everyone()
     return target
 
 
 def find(folder: Path) -> list[Path]:
-    """Whole checkpoints, oldest first."""
+    """List the complete checkpoints, oldest first."""
     found = (p for p in folder.glob("step-*") if (p / STATE).is_file())
     return sorted(found, key=lambda p: int(p.name.removeprefix("step-")))
 
 
 def load(accelerator: Any, folder: Path) -> dict[str, int] | None:
-    """Restore the newest checkpoint; None where there is none."""
+    """Restore the newest checkpoint and return its state; None if there is none."""
     found = find(folder)
     if not found:
         return None
@@ -56,7 +58,7 @@ def load(accelerator: Any, folder: Path) -> dict[str, int] | None:
 
 
 def truncate_metrics(path: Path, step: int) -> None:
-    """Drop the rows of metrics that were recorded after the checkpoint that training resumes from."""
+    """Drop the metrics recorded after ``step``, the checkpoint that training resumes from."""
     if not path.is_file():
         return
     kept = []

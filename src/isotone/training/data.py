@@ -1,4 +1,4 @@
-"""Corpus rows to batches: tokenised targets, audio loaded when it is needed, batches of similar length."""
+"""Turn corpus rows into batches of similar length: tokenised targets, and audio loaded on demand."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Batch:
     Attributes:
         audio: ``(B, N)`` float32 samples.
         lengths: ``(B,)`` int64, samples.
-        targets: Labels, with durations (seconds) and teacher's paths where there are any.
+        targets: Labels, with durations (seconds) and the teacher's paths if there are any.
         ids: Utterance ids.
-        rows: Numbers of the utterances in their split.
+        rows: Indices of the utterances in their split.
     """
 
     audio: Tensor
@@ -53,19 +53,20 @@ class Example:
 class Utterances(Dataset[Example]):
     """A split of a corpus whose items are read, tokenised and loaded one at a time.
 
-    Beside the rows, which ``datasets`` leaves on disk, an utterance takes 16 bytes of memory.
+    ``datasets`` leaves the rows on disk; beside them an utterance takes 16 bytes of memory.
 
     Args:
         rows: A ``datasets.Dataset`` with the columns of :mod:`isotone.corpus`, or a list of such rows.
         tokenizer: Makes the targets.
         sample_rate: Hz the model expects.
-        max_seconds: Longer utterances are left out; 0: none.
-        frames: How many frames so many samples give; utterances that give none are left out. Default: not asked.
+        max_seconds: Longer utterances are left out; 0: no limit.
+        frames: Number of frames for a number of samples; utterances without a frame are left out. Default: not checked.
 
     Attributes:
-        kept: ``(N,)`` int64, row numbers that can be used.
-        skipped: ``(id, reason)`` of those that cannot.
+        kept: ``(N,)`` int64, indices of the usable rows.
+        skipped: ``(id, reason)`` of the others.
         seconds: ``(N,)`` float64, duration of each kept utterance.
+        paths: Utterance index to ``(T,)`` int16, a fixed alignment, see :mod:`isotone.training.teacher`; empty: none.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class Utterances(Dataset[Example]):
         return len(self.kept)
 
     def row(self, index: int) -> dict[str, Any]:
-        """The corpus's row of an utterance."""
+        """Return the corpus row of an utterance."""
         return self.rows[int(self.kept[index])]
 
     def __getitem__(self, index: int) -> Example:
@@ -120,7 +121,7 @@ class Utterances(Dataset[Example]):
             for row, e in zip(durations, examples):
                 row[: len(e.durations or ())] = torch.tensor(e.durations)
         if self.paths:
-            # the teacher has a path for every utterance, of -2 alone where it could not align
+            # the teacher has a path for every utterance; where it could not align, all frames are -2
             known = [torch.from_numpy(self.paths[e.row]).long() for e in examples]
             paths = FramePath(pad_sequence(known, batch_first=True, padding_value=PAST_END))
         optional = None
@@ -131,12 +132,12 @@ class Utterances(Dataset[Example]):
 
 
 class Augmented(Dataset[Example]):
-    """Utterances whose recordings are changed at random, as the seed, the epoch and the row decide.
+    """Utterances with random changes to their recordings, determined by the seed, the epoch and the row.
 
     Args:
-        data: The utterances; their teacher's paths, if any, are those of recordings that keep their length.
-        change: What is done to a recording; durations of labels follow where it gets longer or shorter.
-        seed, epoch: Of the choices, so that training that was interrupted goes on with the same ones.
+        data: The utterances. With a teacher's paths, ``change`` must keep the length of a recording.
+        change: Augmentations; durations of labels are scaled with the length of the recording.
+        seed, epoch: Determine the random choices, so that resumed training makes the same ones.
     """
 
     def __init__(self, data: Utterances, change: Chain, seed: int, epoch: int) -> None:
@@ -157,7 +158,7 @@ class Augmented(Dataset[Example]):
 
 
 def _rows(rows: Any, columns: list[str]) -> Iterator[dict[str, Any]]:
-    """Rows one after another: of a ``datasets.Dataset`` these columns alone, many read at once."""
+    """Iterate over rows; of a ``datasets.Dataset`` only these columns are read, 1,000 rows at a time."""
     if not hasattr(rows, "select_columns"):
         yield from rows
         return
@@ -167,7 +168,7 @@ def _rows(rows: Any, columns: list[str]) -> Iterator[dict[str, Any]]:
 
 
 class _Check:
-    """Whether an utterance can be used, without tokenising its text where a look at it is enough."""
+    """A check that an utterance can be trained on; it tokenises the text only where its first word does not decide."""
 
     def __init__(
         self,
@@ -178,13 +179,13 @@ class _Check:
     ) -> None:
         self.tokenizer, self.sample_rate = tokenizer, sample_rate
         self.max_seconds, self.frames = max_seconds, frames
-        self.enough = math.inf  # fewest samples that are known to give a frame: more of them do too
-        self.labelled: dict[str, bool] = {}  # whether a word has labels
+        self.enough = math.inf  # fewest samples known to give a frame: more samples give one too
+        self.labelled: dict[str, bool] = {}  # word -> True where it has labels
         tiers = ["phones", "words"] if tokenizer.unit == "phones" else []
         self.columns = ["id", "start", "end", "text", *tiers]
 
     def __call__(self, row: dict[str, Any]) -> str:
-        """Why an utterance cannot be used; empty where it can."""
+        """Return the reason why an utterance cannot be used; empty if it can."""
         seconds = row["end"] - row["start"]
         if self.max_seconds and seconds > self.max_seconds:
             return f"{seconds:.1f} s is longer than max_seconds={self.max_seconds}"
@@ -201,8 +202,10 @@ class _Check:
         return ""
 
     def _has_labels(self, row: dict[str, Any]) -> bool:
-        """True where a text's first word has labels, so that the text has; it is many texts' first word."""
-        if self.tokenizer.unit == "phones":  # of its own, or a later word may have no pronunciation
+        """Tell if the first word of a text has labels, and so the text; few words begin many texts, so this caches."""
+        if (
+            self.tokenizer.unit == "phones"
+        ):  # rows may bring phones, and a later word may have no pronunciation
             return False
         first = next(iter(row["text"].split(maxsplit=1)), "")
         if first not in self.labelled:
@@ -214,7 +217,7 @@ class _Check:
 
 
 def token_durations(row: Any, transcript: Transcript, tokenizer: Tokenizer) -> list[float] | None:
-    """Seconds each token lasts in the corpus's own times, where its tier of that unit gives one segment a token."""
+    """Return each token's duration in seconds from the corpus's tier; None unless it has one segment per token."""
     tier = row.get(tokenizer.unit)
     if not tier or len(tier["label"]) != len(transcript.tokens):
         return None
@@ -222,22 +225,22 @@ def token_durations(row: Any, transcript: Transcript, tokenizer: Tokenizer) -> l
 
 
 class LengthBatches(Sampler[list[int]]):
-    """Batches of utterances of similar length, in an order that depends on the seed and the epoch alone.
+    """Batches of utterances of similar length, in an order that depends only on the seed and the epoch.
 
     Utterances are shuffled, cut into pools of ``pool`` batches, sorted by length inside each pool and batched; the
     batches are shuffled again.
 
     Args:
         seconds: Duration of every utterance.
-        batch_size: Utterances a batch.
-        batch_seconds: Most seconds in a batch, padding counted; 0: no limit.
-        seed: Of the order.
+        batch_size: Most utterances per batch.
+        batch_seconds: Most seconds per batch, with padding; 0: no limit.
+        seed: Determines the order.
         pool: Batches in a pool.
-        min_size: Batches of fewer utterances are left out: each of so many processes takes a part of a batch.
+        min_size: Smaller batches are left out; the number of processes, since each takes a part of every batch.
 
     Attributes:
-        epoch: Passes over the data that are done.
-        start: Batches of this epoch that are done; iteration leaves them out.
+        epoch: Number of finished passes over the data.
+        start: Number of finished batches of this epoch; iteration skips them.
     """
 
     def __init__(
@@ -259,7 +262,7 @@ class LengthBatches(Sampler[list[int]]):
         self.start = 0
 
     def batches(self) -> list[list[int]]:
-        """All batches of the current epoch."""
+        """Return all batches of the current epoch."""
         shuffle = random.Random(f"{self.seed}/{self.epoch}")
         order = list(range(len(self.seconds)))
         shuffle.shuffle(order)
@@ -273,7 +276,7 @@ class LengthBatches(Sampler[list[int]]):
 
     def _cut(self, pool: list[int]) -> Iterator[list[int]]:
         batch: list[int] = []
-        for j in pool:  # ascending, so j is the longest so far
+        for j in pool:  # ascending by length: every utterance is padded to the length of j
             too_long = self.batch_seconds and (len(batch) + 1) * self.seconds[j] > self.batch_seconds
             if batch and (len(batch) == self.batch_size or too_long):
                 yield batch

@@ -1,4 +1,4 @@
-"""The training loop: accelerate handles devices, processes and precision, this module the rest."""
+"""The training loop; accelerate handles devices, processes and precision."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class Preempted(SystemExit):
-    """Training was asked to stop (SIGTERM), saved, and can be resumed by the same command; exit code 0."""
+    """An exit with code 0 after SIGTERM: a checkpoint was saved, and the same command resumes training."""
 
 
 class Trainer:
@@ -43,12 +43,12 @@ class Trainer:
         data: The training split.
         recipe: The configuration, of :class:`isotone.training.config.Recipe`.
         folder: Run folder: ``metrics.jsonl``, ``checkpoints`` and tracker logs go there.
-        evaluate: Called with the step and the model at every evaluation, on the main process; gives metrics to record.
-        accelerator: From :func:`isotone.training.processes.make_accelerator`; the caller ends its training.
-        realignment: Alignments of the training split by the model itself. Default: none.
+        evaluate: Called with step and model at every evaluation, on the main process; returns metrics to record.
+        accelerator: From :func:`isotone.training.processes.make_accelerator`; the caller calls its ``end_training``.
+        realignment: Alignments of the training split by the model in training. Default: none.
 
     Raises:
-        ValueError: there is nothing to train on.
+        ValueError: there are no utterances to train on.
     """
 
     def __init__(
@@ -86,27 +86,28 @@ class Trainer:
         self.raw = objective
         self.gathered = Gathered(objective.model, accelerator)
         self.objective, self.optimizer = accelerator.prepare(objective, optimizer)
-        # sharding replaces the parameters: look them up after it
+        # sharding replaces the parameters: Frozen, clip_groups and Average must look them up after prepare
         self.frozen = Frozen(objective, settings.freeze)
         self.clipped = clip_groups(objective, settings.clip_apart)
         accelerator.register_for_checkpointing(self.schedule)
         self.average = Average(objective, settings.average) if settings.average else None
         if self.average:
             accelerator.register_for_checkpointing(self.average)
+        # last: building what is above must not change the numbers that dropout draws
         set_seed(recipe.seed + accelerator.process_index)
         self.step = self.epoch = self.batch = 0
         self._stop = False
 
     def fit(self) -> Model | None:
-        """Train from the newest checkpoint, or from the start, to the last step; averaged weights are the model's then.
+        """Train from the newest checkpoint, or from the start, to the last step.
 
         Returns:
-            The model; None where weights are sharded and the process is not the main one.
+            The model, with averaged weights where ``train.average`` is set. None on other processes than the main one
+            where weights are sharded.
 
         Raises:
             Preempted: SIGTERM arrived; a checkpoint was written first.
-            FloatingPointError: a loss or a gradient is not finite; the message names the step and the
-                utterances.
+            FloatingPointError: a loss or a gradient is not finite; the message names the step and the utterances.
         """
         folder = self.folder / "checkpoints"
         state = checkpoint.load(self.accelerator, folder)
@@ -119,7 +120,8 @@ class Trainer:
             batches = self._batches()
             while self.step < self.steps:
                 if self._realigned():
-                    batches = self._batches()  # batches that workers loaded ahead have the old alignments
+                    # batches that workers loaded ahead have the old alignments: load them again
+                    batches = self._batches()
                 self._one_step(batches)
                 advance(self.step)
                 self._after_step(folder)
@@ -129,18 +131,20 @@ class Trainer:
             return model
 
     def _realigned(self) -> bool:
-        """Realign the training split where that is due; true where alignments changed."""
+        """Realign the training split if due; return whether alignments changed."""
         progress = self.step / self.steps
         if self.realignment is None or not self.realignment.due(progress):
             return False
         with self.gathered() as model, self.accelerator.main_process_first():
-            self.realignment.align(progress, model)  # one process aligns, the others read what it wrote
+            self.realignment.align(progress, model)  # the main process aligns, the others read its file
         return True
 
     def _one_step(self, batches: Iterator[Batch]) -> None:
+        """Take one optimiser step over ``accumulate`` batches, and record it."""
         started = time.perf_counter()
         self.raw.set_progress(self.step / self.steps)
         self.objective.train()
+        # not read off the optimiser, whose groups have scales of their own
         lr = self.settings.lr * self.schedule.lr_lambdas[0](self.step)
         sums: dict[str, float] = {}
         norm = 0.0
@@ -155,7 +159,7 @@ class Trainer:
                         batch.targets.to(self.accelerator.device),
                     )
                 count = self._count(total)
-                # so that averaging gradients over processes gives the mean over all utterances
+                # DDP averages gradients over processes: with this factor that is the mean over all utterances
                 loss = total.sum() * self.accelerator.num_processes / count
                 if not torch.isfinite(loss):
                     bad = [id for id, finite in zip(batch.ids, torch.isfinite(total).tolist()) if not finite]
@@ -164,7 +168,7 @@ class Trainer:
                 self.frozen.apply(self.step / self.steps)
                 if self.accelerator.sync_gradients:
                     norm = self._clip()
-                    # with fp16 such steps are left out, and the loss is scaled by less
+                    # fp16's gradient scaler skips such steps itself, and lowers its scale
                     if not math.isfinite(norm) and self.accelerator.mixed_precision != "fp16":
                         self._diverged("gradient", norm, batch.ids)
                 self.optimizer.step()
@@ -188,12 +192,13 @@ class Trainer:
         )
 
     def _clip(self) -> float:
-        """Clip the gradients, and return their norm before that."""
+        """Clip the gradients group by group; return their total norm before clipping."""
         clip = self.accelerator.clip_grad_norm_
         norms = []
         for group in self.clipped:
             norms.append(float(gather(clip(group, self.settings.clip))))
-            clip = torch.nn.utils.clip_grad_norm_  # accelerate unscales gradients, once per step
+            # accelerate's function unscales all gradients of the optimiser, which must happen once per step
+            clip = torch.nn.utils.clip_grad_norm_
         return math.hypot(*norms)
 
     def _diverged(self, what: str, value: float, ids: list[str]) -> NoReturn:
@@ -203,13 +208,14 @@ class Trainer:
         )
 
     def _count(self, rows: torch.Tensor) -> float:
-        """Utterances of all processes in this batch."""
+        """Count the utterances of this batch on all processes."""
         if self.accelerator.num_processes == 1:
             return len(rows)
         count = torch.tensor(float(len(rows)), device=rows.device)
         return float(self.accelerator.reduce(count, "sum"))
 
     def _after_step(self, folder: Path) -> None:
+        """Evaluate and save where due; raise Preempted if a stop was requested."""
         every = self.settings.evaluate_every or self.per_epoch
         last = self.step == self.steps
         if self.evaluate and (last or self.step % every == 0):
@@ -228,32 +234,32 @@ class Trainer:
             raise Preempted(0)
 
     def _over_processes(self, values: dict[str, float]) -> dict[str, float]:
-        """Sums over the processes."""
+        """Sum each value over the processes."""
         if self.accelerator.num_processes == 1:
             return values
         mine = torch.tensor(list(values.values()), device=self.accelerator.device, dtype=torch.float64)
         return dict(zip(values, self.accelerator.reduce(mine, "sum").tolist()))
 
     def _stopping(self) -> bool:
-        """Tell if any process was asked to stop: all stop after the same step."""
+        """Tell if any process got SIGTERM, so that all stop after the same step."""
         if self.accelerator.num_processes == 1:
             return self._stop
         signalled = torch.tensor(float(self._stop), device=self.accelerator.device)
         return bool(self.accelerator.reduce(signalled, "sum") > 0)
 
     def _batches(self) -> Iterator[Batch]:
-        """Batches from the current position on, epoch after epoch; every process takes its share of each."""
+        """Iterate over batches from the current position on, epoch after epoch; each process gets its part."""
         rank, world = self.accelerator.process_index, self.accelerator.num_processes
         while True:
             self.sampler.epoch, self.sampler.start = self.epoch, self.batch
             mine = [batch[rank::world] for batch in self.sampler]
-            # its own generator: making an iterator must not change the random state that dropout uses
             data = Augmented(self.data, self.change, self.seed, self.epoch)
             loader = DataLoader(
                 data if self.change.parts else self.data,
                 batch_sampler=mine,
                 collate_fn=self.data.collate,
                 num_workers=self.settings.workers,
+                # a generator of its own: making an iterator must not change the random state that dropout uses
                 generator=torch.Generator().manual_seed(0),
             )
             for batch in loader:
@@ -262,6 +268,7 @@ class Trainer:
             self.epoch, self.batch = self.epoch + 1, 0
 
     def _record(self, row: dict[str, Any]) -> None:
+        """Append a row to ``metrics.jsonl`` and send it to the trackers."""
         if not self.accelerator.is_main_process:
             return
         with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:

@@ -15,19 +15,19 @@ from isotone.types import Targets
 
 
 class Objective(nn.Module):
-    """A model and what it is trained to do.
+    """A model and its weighted losses.
 
     Args:
         model: Encoder and heads.
-        terms: Term name to ``head``, ``loss`` (``name`` and options) and ``weight``. One of weight 0 is left out, and
-            what nothing else needs is not computed.
+        terms: Term name to ``head``, ``loss`` (``name`` and options) and ``weight``. Terms of weight 0 are left out;
+            heads that no term needs are not computed.
 
     Attributes:
-        views: How often the model sees every utterance of a batch: the most that a loss asks for, see
-            :class:`isotone.interfaces.Loss`.
+        views: Number of times that the model sees every utterance of a batch: the largest number of views of the
+            losses, see :class:`isotone.interfaces.Loss`.
 
     Raises:
-        ValueError: a term names a head that the model does not have, all weights are 0, or two losses ask for different
+        ValueError: a term names a head that the model does not have, all weights are 0, or two losses need different
             numbers of views above one.
     """
 
@@ -54,7 +54,7 @@ class Objective(nn.Module):
             )
 
     def forward(self, audio: Tensor, lengths: Tensor, targets: Targets) -> tuple[Tensor, dict[str, Tensor]]:
-        """The weighted sum of the terms, ``(B,)``, and each term, ``(B,)``, detached; means over the views."""
+        """Return the weighted sum of the terms ``(B,)``, and each term ``(B,)`` detached; both are means over views."""
         size = len(audio)
         if self.views > 1:
             audio, lengths = audio.repeat(self.views, 1), lengths.repeat(self.views)
@@ -64,7 +64,7 @@ class Objective(nn.Module):
         parts: dict[str, Tensor] = {}
         for name, loss in self.losses.items():
             value = loss(emissions[self.heads[name]], targets)
-            if self._views[name] < self.views:
+            if self._views[name] < self.views:  # a loss of one view got all of them as rows: average
                 value = value.view(self.views, size).mean(0)
             total = total + self.weights[name] * value
             parts[name] = value.detach()
@@ -78,5 +78,5 @@ class Objective(nn.Module):
 
 
 def _repeat(targets: Targets, views: int) -> Targets:
-    """Targets of so many views, one after the other."""
+    """Repeat the targets for each view: all rows of the first view, then all of the second."""
     return targets.rows(list(range(len(targets.lengths))) * views)

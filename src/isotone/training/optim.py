@@ -1,4 +1,4 @@
-"""AdamW with parameter groups, linear warm-up and decay, parameters that are frozen for a while, averaged weights."""
+"""Optimisation: AdamW with parameter groups, its schedule, clipping, frozen parameters, and averaged weights."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from isotone.training.sharding import gather, shard
 
 
 def make_optimizer(module: nn.Module, settings: Any) -> AdamW:
-    """AdamW; biases and normalisation weights are not decayed.
+    """Make an AdamW optimiser; biases and normalisation weights are not decayed.
 
     Args:
-        module: Its parameters that require gradients are trained.
+        module: The module to train; parameters that require no gradient are left out.
         settings: :class:`isotone.training.config.Training`.
 
     Raises:
@@ -33,11 +33,11 @@ def make_optimizer(module: nn.Module, settings: Any) -> AdamW:
         scale, decay = 1.0, settings.weight_decay
         matches = [(group, p) for group in settings.groups for p in group.parameters if _matches(name, p)]
         used.update(pattern for _, pattern in matches)
-        if matches:
+        if matches:  # of several groups the first one counts
             group = matches[0][0]
             scale = group.lr_scale
             decay = settings.weight_decay if group.weight_decay is None else group.weight_decay
-        if parameter.ndim < 2:
+        if parameter.ndim < 2:  # biases and the scales of normalisation layers
             decay = 0.0
         groups.setdefault((scale, decay), []).append(parameter)
     idle = [p for g in settings.groups for p in g.parameters if p not in used]
@@ -55,12 +55,12 @@ def make_optimizer(module: nn.Module, settings: Any) -> AdamW:
 
 
 def _matches(name: str, pattern: str) -> bool:
-    """Whether a parameter is meant; patterns may leave out that the model is a part of the objective."""
+    """Tell if a pattern matches a parameter of the objective; the prefix ``model.`` may be left out."""
     return fnmatchcase(name, pattern) or fnmatchcase(name, f"model.{pattern}")
 
 
 def make_schedule(optimizer: Any, settings: Any, steps: int) -> LambdaLR:
-    """Linear warm-up to the peak, then linear decay to 0 at ``steps``; no step is made with 0."""
+    """Make a schedule: linear warm-up, then linear decay to 0 at ``steps``; every step has a rate above 0."""
     warmup = settings.warmup_steps or round(settings.warmup_share * steps)
     warmup = max(1, min(warmup, steps - 1))
 
@@ -73,10 +73,10 @@ def make_schedule(optimizer: Any, settings: Any, steps: int) -> LambdaLR:
 
 
 def clip_groups(module: nn.Module, apart: Sequence[str]) -> list[list[nn.Parameter]]:
-    """The parameters whose gradients are clipped together: those of each pattern, and before them all others.
+    """Group the parameters whose gradients are clipped together: first the rest, then one group per pattern.
 
     Raises:
-        ValueError: a pattern matches no parameter that is left.
+        ValueError: a pattern matches no parameter outside of the patterns before it.
     """
     left = {name: p for name, p in module.named_parameters() if p.requires_grad}
     groups = []
@@ -85,16 +85,17 @@ def clip_groups(module: nn.Module, apart: Sequence[str]) -> list[list[nn.Paramet
         if not found:
             raise ValueError(f"No trained parameter matches {pattern!r} of train.clip_apart.")
         groups.append([left.pop(name) for name in found])
+    # never an empty group: accelerate unscales gradients with the first one
     return [group for group in (list(left.values()), *groups) if group]
 
 
 class Frozen:
-    """Which parameters rest at a point of the training.
+    """Parameters that are frozen for a part of the training.
 
-    A resting parameter gets no gradient, so that neither the step nor the weight decay moves it.
+    A frozen parameter has no gradient, so that neither the step nor the weight decay changes it.
 
     Args:
-        module: Whose parameters.
+        module: The module that has the parameters.
         freezes: :class:`isotone.training.config.Freeze` entries.
 
     Raises:
@@ -112,22 +113,22 @@ class Frozen:
                 self.rules.append((freeze.start, freeze.end, found))
 
     def apply(self, progress: float) -> None:
-        """Drop the gradients of the parameters that rest at this share of the training."""
+        """Drop the gradients of the parameters that are frozen at this share of the training, 0 to 1."""
         for start, end, parameters in self.rules:
             if start <= progress < end:
                 for parameter in parameters:
-                    parameter.grad = None
+                    parameter.grad = None  # not zero: AdamW would still decay the weights and use its moments
 
 
 class Average:
-    r"""An exponential moving average of the parameters, for evaluation and for the model that is kept.
+    r"""An exponential moving average of the parameters, for evaluation and for the saved model.
 
     After step t it is :math:`\bar w \leftarrow d_t \bar w + (1 - d_t) w` with
-    :math:`d_t = \min(d, (1 + t) / (10 + t))`: at the start the average forgets what the weights were before training.
+    :math:`d_t = \min(d, (1 + t) / (10 + t))`: at the start the average quickly forgets the untrained weights.
 
     Args:
-        module: Whose parameters; on devices and in shards as they are when this is made.
-        decay: d, 0 to 1.
+        module: The module that has the parameters, already on its device and sharded.
+        decay: d, from 0 to below 1.
 
     Raises:
         ValueError: a decay outside its range.
@@ -143,14 +144,14 @@ class Average:
 
     @torch.no_grad()
     def update(self) -> None:
-        """Take in the parameters after a step."""
+        """Update the average with the parameters after a step."""
         self.steps += 1
         decay = min(self.decay, (1 + self.steps) / (10 + self.steps))
         torch._foreach_lerp_(self.values, [p.detach() for p in self.parameters], 1 - decay)
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """The parameters are their averages inside the block."""
+        """Replace the parameters by their averages inside the block."""
         self.swap()
         try:
             yield
@@ -158,18 +159,18 @@ class Average:
             self.swap()
 
     def state_dict(self) -> dict[str, int | Tensor]:
-        """What a checkpoint keeps."""
+        """Return the state for a checkpoint: the number of steps, and the averages gathered from their shards."""
         return {"steps": self.steps, **{str(i): gather(v) for i, v in enumerate(self.values)}}
 
     def load_state_dict(self, state: dict[str, int | Tensor]) -> None:
-        """Go on from a checkpoint."""
+        """Restore the state of a checkpoint."""
         self.steps = int(state["steps"])
         for i, value in enumerate(self.values):
             value.copy_(shard(torch.as_tensor(state[str(i)]), value))
 
     @torch.no_grad()
     def swap(self) -> None:
-        """Exchange parameters and averages."""
+        """Exchange parameters and averages, in place: optimiser and shards keep pointing at the same tensors."""
         for parameter, value in zip(self.parameters, self.values):
             kept = parameter.detach().clone()
             parameter.copy_(value)

@@ -1,4 +1,4 @@
-"""How training is shared out over devices and processes: accelerate's ways, and what each of them has to be told."""
+"""Configuration of accelerate: training on one or several devices and processes, by DDP, FSDP or DeepSpeed."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from isotone.training.loader import flatten
 
 
 def make_accelerator(recipe: Any, folder: Path) -> Accelerator:
-    """The accelerator of a run: precision, accumulation, trackers; of one kind of processes or another.
+    """Make the accelerator of a run: precision, accumulation, trackers, and the kind of processes.
 
     Raises:
-        ValueError: a way of sharing the work that training here does not know, options that do not go with it, or
-            processes that do not know of each other.
+        ValueError: a kind of processes that training here does not support, options that it does not support, or
+            processes that accelerate does not connect.
     """
     settings = recipe.train
-    # a plain no in YAML is false
+    # YAML reads a plain `no` as false
     precision = {"False": "no"}.get(settings.precision, settings.precision)
     trackers = [t for t in settings.trackers if t != "none"]
     accelerator = Accelerator(
-        # weights are float32 everywhere; DeepSpeed would make them what is computed with, and gets autocast below
+        # weights are float32 everywhere; DeepSpeed would cast them to this precision, so it gets autocast below
         mixed_precision="no" if os.environ.get("ACCELERATE_USE_DEEPSPEED") == "true" else precision,
         gradient_accumulation_plugin=GradientAccumulationPlugin(
             num_steps=settings.accumulate, sync_with_dataloader=False, adjust_scheduler=False
@@ -42,17 +42,26 @@ def make_accelerator(recipe: Any, folder: Path) -> Accelerator:
             "CPU, for instance): change `accelerate config`."
         )
     if accelerator.distributed_type == DistributedType.DEEPSPEED:
-        _tell_deepspeed(accelerator.state.deepspeed_plugin, settings, precision)
+        configure_deepspeed(accelerator.state.deepspeed_plugin, settings, precision)
     if accelerator.distributed_type == DistributedType.FSDP:
-        _tell_fsdp(accelerator.state.fsdp_plugin)
+        configure_fsdp(accelerator.state.fsdp_plugin)
     if trackers:
         flat = {k: str(v) for k, v in flatten(asdict(recipe)) if v != {}}
         accelerator.init_trackers("logs", config=flat)
     return accelerator
 
 
-def _tell_deepspeed(plugin: Any, settings: Any, precision: str) -> None:
-    """Give DeepSpeed what it does itself, and refuse what it does not do."""
+def configure_deepspeed(plugin: Any, settings: Any, precision: str) -> None:
+    """Pass the settings of training on to DeepSpeed, in place.
+
+    Args:
+        plugin: accelerate's plugin; its ``deepspeed_config`` is changed.
+        settings: :class:`isotone.training.config.Training`.
+        precision: ``no``, ``bf16`` or ``fp16``.
+
+    Raises:
+        ValueError: settings that DeepSpeed does not support here.
+    """
     if plugin.zero_stage == 3:
         raise ValueError(
             "Stage 3 of DeepSpeed spreads the weights, and no process could evaluate or save the model: use stage 1 "
@@ -73,7 +82,7 @@ def _tell_deepspeed(plugin: Any, settings: Any, precision: str) -> None:
             "nor bf16: weights stay float32 here."
         )
     config["torch_autocast"] = {"enabled": precision == "bf16", "dtype": "bfloat16"}
-    # a number that it asks for; batches here are not all of one size
+    # DeepSpeed requires a number, although batches here vary in size
     config["train_micro_batch_size_per_gpu"] = max(1, settings.batch_size)
     config["gradient_accumulation_steps"] = settings.accumulate
     config["gradient_clipping"] = settings.clip
@@ -83,11 +92,15 @@ def _enabled(section: Any) -> bool:
     return isinstance(section, dict) and section.get("enabled") is True
 
 
-def _tell_fsdp(plugin: Any) -> None:
-    """See that FSDP is the second one, and leave the weights float32."""
+def configure_fsdp(plugin: Any) -> None:
+    """Keep the weights float32 under FSDP, in place.
+
+    Raises:
+        ValueError: the plugin is not version 2 of FSDP.
+    """
     if plugin.fsdp_version != 2:
         raise ValueError(
             "Of FSDP the second version is used here: say fsdp_version: 2 in `accelerate config`."
         )
-    # also on their way between processes: autocast decides what is computed in less, as on one device
+    # also between processes: only autocast chooses lower precision, as on one device
     plugin.mixed_precision_policy = None

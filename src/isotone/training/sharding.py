@@ -19,14 +19,14 @@ class Gathered:
 
     Args:
         model: The model, before its weights are sharded.
-        accelerator: The accelerator that will shard them, or not.
+        accelerator: The accelerator that shards them, if at all.
     """
 
     def __init__(self, model: Model, accelerator: Accelerator) -> None:
         self.model = model
         self.accelerator = accelerator
         self.sharded = accelerator.distributed_type == DistributedType.FSDP
-        # the tokenizer has no weights, and may hold objects that cannot be copied
+        # the tokenizer is shared: it has no weights, and may hold objects that cannot be copied
         self.copy = (
             copy.deepcopy(model, {id(model.tokenizer): model.tokenizer})
             if self.sharded and accelerator.is_main_process
@@ -35,7 +35,7 @@ class Gathered:
 
     @contextmanager
     def __call__(self) -> Iterator[Model | None]:
-        """The model as it is now; where weights are sharded a copy on the main process, and None on the others.
+        """Yield the current model; where weights are sharded, a copy on the main process and None on the others.
 
         All processes must call it, since each sends its shards.
         """
@@ -58,12 +58,12 @@ class Gathered:
 
 
 def gather(value: Tensor) -> Tensor:
-    """Gather a tensor of which every process has a shard; others are returned as they are."""
+    """Gather a sharded tensor; return any other tensor as it is."""
     return value.full_tensor() if hasattr(value, "full_tensor") else value
 
 
 def shard(value: Tensor, example: Any) -> Tensor:
-    """This process's shard of a whole tensor, sharded as the example is."""
+    """Return this process's shard of a full tensor, sharded like the example."""
     if not hasattr(example, "full_tensor"):
         return value
     from torch.distributed.tensor import distribute_tensor

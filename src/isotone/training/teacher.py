@@ -20,7 +20,7 @@ from isotone.registry import nearest
 from isotone.training.data import Utterances
 from isotone.types import PAST_END, Emissions, Targets
 
-#: Utterances aligned side by side; one at a time where padding would change what the encoder says.
+#: Utterances aligned side by side; one at a time where padding would change the encoder's output.
 BATCH = 8
 
 
@@ -32,15 +32,15 @@ def teacher_paths(
     head: str = "",
     aligner: Mapping[str, Any] | None = None,
 ) -> dict[int, np.ndarray]:
-    """The alignment of every utterance by a finished model.
+    """Align every utterance by a finished model, the teacher.
 
     Args:
         source: The teacher: a run or model folder.
-        data: Utterances, tokenised by the student's tokenizer, which must be the teacher's.
-        cache: File the paths are kept in, so that resuming does not compute them again.
-        device: Where the teacher runs.
-        head: Head of the teacher that is aligned. Default: the one that it reads times from.
-        aligner: What aligns it. Default: the teacher's own.
+        data: Utterances, tokenised with the labels of the teacher.
+        cache: File for the paths; resumed training reads it.
+        device: Device that the teacher runs on.
+        head: Head of the teacher to align. Default: the teacher's timing head.
+        aligner: Name and options of the aligner. Default: the teacher's own.
 
     Returns:
         As :func:`aligned_paths`.
@@ -61,18 +61,18 @@ def teacher_paths(
 def aligned_paths(
     model: Model, data: Utterances, cache: Path, head: str = "", aligner: Mapping[str, Any] | None = None
 ) -> dict[int, np.ndarray]:
-    """The alignment of every utterance by a model as it is, without dropout.
+    """Align every utterance by a model with its current weights, without dropout.
 
     Args:
-        model: On any device.
+        model: The model, on any device.
         data: Utterances with the model's labels.
-        cache: File the paths are written to, or read from where it is there.
-        head: Head that is aligned. Default: the one that the model reads times from.
-        aligner: Name and options of what aligns it. Default: the model's own.
+        cache: File for the paths; an existing file is read instead of aligning.
+        head: Head to align. Default: the model's timing head.
+        aligner: Name and options of the aligner. Default: the model's own.
 
     Returns:
-        Utterance number to ``(T,)`` int16: for every frame the number of its token, -1 for blank; -2 on all frames
-        of an utterance whose text needs more than there are.
+        Utterance index to ``(T,)`` int16: each frame's token index, -1 for blank. An utterance with too few frames for
+        its text has -2 on all frames.
 
     Raises:
         ValueError: the model has no such head.
@@ -84,19 +84,19 @@ def aligned_paths(
     align = aligners.create(aligner or model.decoding.aligner)
     device = next(model.parameters()).device
     size = BATCH if getattr(model.encoder, "exact_padding", True) else 1
-    order = sorted(range(len(data)), key=lambda number: data.seconds[number])
+    order = sorted(range(len(data)), key=lambda index: data.seconds[index])  # batches with little padding
     paths: dict[int, np.ndarray] = {}
     was = model.training
     model.eval()
     for start in track(
         range(0, len(data), size), description="Alignments of the training split", transient=True
     ):
-        batch = data.collate([data[number] for number in order[start : start + size]])
+        batch = data.collate([data[index] for index in order[start : start + size]])
         with torch.inference_mode():
             emissions = model(batch.audio.to(device), batch.lengths.to(device), {head})[head].to("cpu")
             found = _paths(align, emissions, batch.targets)
-        for number, path, frames in zip(batch.rows, found, emissions.lengths.tolist()):
-            paths[number] = path[:frames].numpy().astype(np.int16)
+        for index, path, frames in zip(batch.rows, found, emissions.lengths.tolist()):
+            paths[index] = path[:frames].numpy().astype(np.int16)
     model.train(was)
     with atomic_write(cache, "wb") as file:
         np.savez_compressed(file, allow_pickle=False, **{str(k): v for k, v in sorted(paths.items())})
@@ -104,20 +104,20 @@ def aligned_paths(
 
 
 class Realignment:
-    """Alignments by the model in training that are fixed until the next round.
+    """Alignments of the training split by the model in training, renewed in rounds.
 
-    Each round is a file in the run folder, so that a run that was interrupted goes on with the same alignments.
-    Before the first round, utterances have the paths that were there, such as a teacher's, or empty ones.
+    Each round is a file in the run folder, so that a resumed run has the same alignments. Before the first round,
+    utterances keep the paths that they have, such as a teacher's; without any, paths are empty.
 
     Args:
-        model: The model in training, which tells whether there is such a head.
+        model: The model in training; only its heads' names are checked.
         data: The training split, whose ``paths`` are set.
-        after: Shares of training, 0 to 1, at which the split is aligned.
+        after: Shares of training, 0 to 1, at which the rounds are.
         folder: Run folder.
         head, aligner: As in :func:`aligned_paths`.
 
     Raises:
-        ValueError: a share outside its range, or no such head.
+        ValueError: a share outside its range, or the model has no such head.
     """
 
     def __init__(
@@ -138,14 +138,14 @@ class Realignment:
         self.head, self.aligner = head, aligner
         self.share: float | None = None
         if not data.paths:
-            data.paths = {number: np.empty(0, np.int16) for number in range(len(data))}
+            data.paths = {index: np.empty(0, np.int16) for index in range(len(data))}
 
     def due(self, progress: float) -> bool:
-        """Whether another round's alignments are wanted at this share of training."""
+        """Return whether another round's alignments apply at this share of training, 0 to 1."""
         return self._latest(progress) != self.share
 
     def align(self, progress: float, model: Model | None) -> None:
-        """Give the split the alignments of the latest round; without a model, those that another process wrote."""
+        """Set the alignments of the latest round; without a model, read those that another process wrote."""
         self.share = self._latest(progress)
         cache = self.folder / f"realigned-{self.share:.4f}.npz"
         if model is None:
@@ -154,7 +154,7 @@ class Realignment:
             self.data.paths = aligned_paths(model, self.data, cache, self.head, self.aligner)
 
     def forget(self) -> None:
-        """Remove the rounds of a run that was begun in this folder and left nothing to go on from."""
+        """Remove the rounds of an earlier run in this folder that left no checkpoint to resume from."""
         for old in self.folder.glob("realigned-*.npz"):
             old.unlink()
 
@@ -172,7 +172,7 @@ def _check_head(model: Model, head: str) -> None:
 
 
 def _paths(align: Aligner, emissions: Emissions, targets: Targets) -> Tensor:
-    """Tokens of paths ``(B, T)``, see :class:`isotone.types.FramePath`."""
+    """Align a batch; return tokens ``(B, T)`` as in :class:`isotone.types.FramePath`, -2 in rows that cannot align."""
     out = torch.full(emissions.logits.shape[:2], PAST_END)
     rows, coupling, _ = alignable(lambda rows: align(emissions.rows(rows), targets.rows(rows)), len(out))
     if coupling is not None:

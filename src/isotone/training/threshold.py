@@ -1,4 +1,4 @@
-"""When a transcript is doubtful: measured on a split, with right transcripts and wrong ones."""
+"""The threshold of doubtful transcripts, measured on a split with correct and wrong transcripts."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from isotone.training.data import Utterances
 
 log = logging.getLogger(__name__)
 
-#: Utterances that are aligned, spread over the split: a rate of one in a hundred can be seen.
+#: Most utterances to align, spread over the split: enough to see a rate of one in a hundred.
 MOST = 200
 
-#: With fewer a threshold would be an accident.
+#: Fewest agreements of each kind: with fewer a threshold would be chance.
 LEAST = 20
 
-#: Share of the wrong transcripts of the split that are to be flagged. Of speech that a model was not trained on both
-#: kinds agree less: there this threshold flagged 99 to 100 % of the wrong (benchmarks/README.md), and one for 99 % of
-#: the split would flag twice to five times as many of the right.
-WANTED = 0.95
+#: Share of the wrong transcripts of the split to flag. On speech unlike the training data, correct and wrong
+#: transcripts both agree less. There this threshold flagged 99 to 100 % of the wrong ones (benchmarks/README.md). A
+#: threshold for 99 % of the split would flag two to five times as many correct ones.
+FLAGGED = 0.95
 
 
 def measure(model: Model, data: Utterances, split: str) -> Check | None:
-    """The threshold below which 95 % of wrong transcripts lie, and what it does to right ones.
+    """Measure the threshold that 95 % of wrong transcripts lie below, and the share of correct ones it flags.
 
-    Every utterance is aligned with its own transcript and with another's.
+    Every utterance is aligned with its own transcript and with that of another utterance.
 
     Args:
         model: In evaluation mode.
         data: Utterances with transcripts.
-        split: Their name.
+        split: Name of the split, for the result.
 
     Returns:
-        None where there are fewer than 20 recordings whose texts are long enough.
+        The check; None with fewer than 20 recordings whose texts are long enough.
     """
     count = min(MOST, len(data))
     chosen = [i * len(data) // count for i in range(count)]
@@ -56,14 +56,16 @@ def measure(model: Model, data: Utterances, split: str) -> Check | None:
         for transcript, found in ((example.transcript, right), (other, wrong)):
             try:
                 agreement = pipeline.align(example.id, example.audio, transcript).agreement
-            except AlignmentError:  # too long for the audio: an error of its own
+            except (
+                AlignmentError
+            ):  # a text too long for the audio needs no threshold: it is an error by itself
                 continue
             if agreement is not None:
                 found.append(agreement)
     if min(len(right), len(wrong)) < LEAST:
         log.info("Nothing says when a transcript is doubtful: %d utterances can be used.", len(right))
         return None
-    threshold = float(np.quantile(wrong, WANTED, method="higher"))
+    threshold = float(np.quantile(wrong, FLAGGED, method="higher"))
     return Check(
         threshold=threshold,
         split=split,

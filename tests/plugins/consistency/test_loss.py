@@ -1,4 +1,4 @@
-"""Consistency of two views: against sums written out, and what it teaches which side."""
+"""Consistency of two views: against explicit sums, and the gradient of each view."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_padding_has_no_influence() -> None:
 
 
 def test_views_are_drawn_together() -> None:
-    """Trained by nothing else, two views come to say one thing, and both move."""
+    """Trained with this loss alone, two views become equal, and both change."""
     emissions, targets = two_views(dtype=torch.float32)
     logits = emissions.logits.clone().requires_grad_()
     loss = ConsistencyLoss()

@@ -40,7 +40,7 @@ def emissions_of(logits: torch.Tensor, lengths: Sequence[int] | None = None) -> 
 
 
 def spelt(text: str, frames: int = 2, sure: float = 12.0) -> Emissions:
-    """Emissions of characters that say a text, each for so many frames, with a blank after it."""
+    """Make emissions of a text's characters, each with some frames and a blank after it."""
     path = [x for c in text.replace(" ", "|") for x in [CHARACTERS.labels.index(c)] * frames + [0]]
     return emissions_of(sure * torch.nn.functional.one_hot(torch.tensor([path]), len(CHARACTERS)).float())
 
@@ -122,8 +122,8 @@ def model_of(folder: Path, sentences: Sequence[Sequence[str]], order: int = 2) -
 
 
 def natural_log_prob(model: NGram, sentence: Sequence[str]) -> float:
-    said = ["<s>", *sentence, "</s>"]
-    return math.log(10) * sum(model.log10_prob(said[i], said[:i]) for i in range(1, len(said)))
+    words = ["<s>", *sentence, "</s>"]
+    return math.log(10) * sum(model.log10_prob(words[i], words[:i]) for i in range(1, len(words)))
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [(0.0, 0.5), (0.7, 0.0), (0.7, 1.3), (2.0, -0.8)])
@@ -266,8 +266,8 @@ def test_a_model_reads_with_it(tmp_path: Path) -> None:
     model.decoding = replace(model.decoding, decoder={"name": "ctc-beam", "beam": 8}, times="")
     model.save(tmp_path / "beam")
     result = Pipeline(Model.load(tmp_path / "beam")).transcribe("x", audio)
-    said = [phone for phone in result.text.split() if phone != "sil"]
-    assert said == result.alignment.tier("phones").labels
+    phones = [phone for phone in result.text.split() if phone != "sil"]
+    assert phones == result.alignment.tier("phones").labels
     assert all(s.confidence is not None for s in result.alignment.tier("phones"))
     with pytest.raises(OptionError, match="It takes: beam"):
         decoders.create({"name": "ctc-beam", "bean": 8})
@@ -280,5 +280,5 @@ def test_a_pipeline_tells_it_the_labels(flashlight: None, tmp_path: Path) -> Non
     options = {"name": "ctc-beam", "model": str(path), "alpha": 4.0, "beta": 9.0}
     model.decoding = replace(model.decoding, decoder=options)
     audio = np.random.default_rng(0).normal(0, 0.1, 16_000).astype(np.float32)
-    heard = Pipeline(model).transcribe("x", audio).text.split()
-    assert heard[:3] == ["sil", "aa", "t"]
+    recognised = Pipeline(model).transcribe("x", audio).text.split()
+    assert recognised[:3] == ["sil", "aa", "t"]

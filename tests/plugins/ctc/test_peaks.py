@@ -1,4 +1,4 @@
-"""CTC with something against peaks and lateness: label priors and the delay penalty."""
+"""CTC against peaks and delay: label priors and the delay penalty."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def by_enumeration(emissions: Emissions, targets: Targets, prior: float, delay: 
         torch.zeros(log_probs.shape[-1]) if emissions.log_prior is None else emissions.log_prior.double()
     )
     blank, out = emissions.blank, []
-    for b, wanted in enumerate(targets.tolist()):
+    for b, target in enumerate(targets.tolist()):
         size = int(emissions.lengths[b])
         scores = []
         for path in itertools.product(range(log_probs.shape[-1]), repeat=size):
-            if [v for v, _ in itertools.groupby(path) if v != blank] != wanted:
+            if [v for v, _ in itertools.groupby(path) if v != blank] != target:
                 continue
             score = torch.zeros((), dtype=torch.float64)
             for t, v in enumerate(path):

@@ -1,4 +1,4 @@
-"""Tokens between the frames where their neighbours were heard: by definition, and in the aligner."""
+"""Tokens between their neighbours in a guide: by definition, and in the aligner."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def random_guide(frames: int, tokens: int, draw: torch.Generator) -> torch.Tenso
 
 
 def allowed(guide: list[int], token: int, frame: int) -> bool:
-    """Whether a token lies between its neighbours in this frame, by the words of :func:`near_labels`."""
+    """Return whether a token lies between its neighbours in this frame, as :func:`near_labels` defines it."""
     before = [u for u in guide if 0 <= u < token]
     after = [u for u in guide if u > token]
     begins = guide.index(max(before)) if before else 0
@@ -51,23 +51,23 @@ def emissions(log_probs: torch.Tensor) -> Emissions:
 
 
 def test_a_token_is_kept_between_its_neighbours() -> None:
-    """Label 1 scores best late, and yet was heard early: within the cost it stays."""
+    """Label 1 scores best late but is early in the guide: it stays early if the cost is high enough."""
     logits = torch.zeros(1, 10, 4)
     logits[0, 6:, 1] = 3.0
     targets = Targets.from_lists([[1, 2, 3]])
     guide = torch.full((1, 10), -1)
     guide[0, [1, 3, 5]] = torch.tensor([0, 1, 2])
 
-    def spans(cost: float, heard: torch.Tensor | None = guide) -> list[list[float]]:
+    def spans(cost: float, path: torch.Tensor | None = guide) -> list[list[float]]:
         aligner = SegmentalViterbi(guide_cost=cost)
         assert aligner.takes_guide == (cost > 0)
-        asked = Targets(targets.labels, targets.lengths, guide=None if heard is None else FramePath(heard))
-        return aligner(emissions(logits), asked).spans()[0].tolist()
+        guided = Targets(targets.labels, targets.lengths, guide=None if path is None else FramePath(path))
+        return aligner(emissions(logits), guided).spans()[0].tolist()
 
     free = spans(2.0, None)
     assert free[0] == [0.0, 8.0]
     assert spans(0.0) == free
-    assert spans(100.0)[0][1] <= 4, "it ends where the next one was heard at the latest"
+    assert spans(100.0)[0][1] <= 4, "it ends at the last frame of the next one in the guide"
     assert spans(0.1) == free, "three nats a frame are worth more"
     nothing = torch.full((1, 10), -1)
     assert spans(100.0, nothing) == free
@@ -80,15 +80,15 @@ def test_a_guide_that_agrees_changes_nothing(seed: int, states: int, silence: bo
     draw = torch.Generator().manual_seed(seed)
     tokens = int(torch.randint(1, 6, (), generator=draw))
     labels = torch.randint(1, 5, (tokens,), generator=draw).tolist()
-    heard = emissions(torch.randn(1, 30, 5 * states, generator=draw) * 2)
+    sample = emissions(torch.randn(1, 30, 5 * states, generator=draw) * 2)
     aligner = SegmentalViterbi(states=states, silence=0 if silence else None, guide_cost=5.0)
     targets = Targets.from_lists([labels])
-    own = aligner(heard, targets)
+    own = aligner(sample, targets)
     guide = torch.full((1, 30), -1)
     hard = own.hard()
     kept = hard.mass[0] > 0
     guide[0, hard.source[0, kept]] = hard.target[0, kept]
-    again = aligner(heard, Targets(targets.labels, targets.lengths, guide=FramePath(guide)))
+    again = aligner(sample, Targets(targets.labels, targets.lengths, guide=FramePath(guide)))
     torch.testing.assert_close(again.spans(), own.spans())
     torch.testing.assert_close(again.score, own.score)
 

@@ -1,4 +1,4 @@
-"""The segmental aligner where tokens last some frames, in the rows that are long enough for it."""
+"""The segmental aligner with a least number of frames per token, in rows that are long enough."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from isotone.types import Emissions, Grid, Targets
 
 
 def best_by_hand(log_probs: torch.Tensor, labels: list[int], least: int) -> float:
-    """The score of the best of all ways to give every label so many frames at least."""
+    """Compute the best score over all ways to give every label a least number of frames."""
     frames = len(log_probs)
     scores = []
     for cuts in itertools.combinations(range(1, frames), len(labels) - 1):
@@ -28,7 +28,7 @@ def best_by_hand(log_probs: torch.Tensor, labels: list[int], least: int) -> floa
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_every_row_is_the_best_that_holds_where_it_can(data: st.DataObject) -> None:
-    """Brute force; rows too short to hold are what they are without, whatever else is in the batch."""
+    """By brute force; rows that are too short are aligned without it, whatever else is in the batch."""
     count, least = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))
     labels = [data.draw(st.permutations([1, 2, 3]))[: data.draw(st.integers(1, 3))] for _ in range(count)]
     lengths = [data.draw(st.integers(len(row), 9)) for row in labels]

@@ -1,4 +1,4 @@
-"""Label weights that are learned, given by fixed alignments, or put aside for a single path."""
+"""Label weights that are learned or come from fixed alignments, and training along a single path."""
 
 from __future__ import annotations
 

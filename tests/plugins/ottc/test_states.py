@@ -28,12 +28,12 @@ from tests.plugins.ottc.parts import best_path
 ORDER = {2: (0, 1), 3: (1, 0, 2), 4: (1, 0, 2, 3)}
 
 
-def state_number(label: int, place: int, states: int, vocab_size: int) -> int:
-    return ORDER[states][place] * vocab_size + label
+def state_number(label: int, position: int, states: int, vocab_size: int) -> int:
+    return ORDER[states][position] * vocab_size + label
 
 
 def with_states(emissions: Emissions, states: int) -> Emissions:
-    """Emissions of labels whose states are all as probable: what reads labels only must not see a difference."""
+    """Split labels into equally probable states, which must not change anything that merges states."""
     share = torch.log(torch.tensor(float(states)))
     prior = None if emissions.log_prior is None else (emissions.log_prior - share).repeat(states)
     return replace(emissions, logits=(emissions.logits - share).repeat(1, 1, states), log_prior=prior)
@@ -77,10 +77,10 @@ def test_labels_spell_their_states_and_collapse_back(rows: list[list[tuple[int, 
     spelt = spell_states(targets.labels, targets.lengths, whole, states, 4)
     for b, row in enumerate(rows):
         expected, origin = [], []
-        for place, (label, flag) in enumerate(row):
+        for position, (label, flag) in enumerate(row):
             one = flag or label == 4 or states == 1  # 4 is a star: above the labels
             got = [label] if one else [state_number(label, s, states, 4) for s in range(states)]
-            expected, origin = [*expected, *got], [*origin, *[place] * len(got)]
+            expected, origin = [*expected, *got], [*origin, *[position] * len(got)]
         n = int(spelt.lengths[b])
         assert spelt.labels[b, :n].tolist() == expected
         assert spelt.origin[b, :n].tolist() == origin
@@ -225,8 +225,8 @@ def test_a_head_learns_states_from_the_order_of_labels() -> None:
     for _ in range(24):
         labels = 1 + torch.randint(1, 3, (4,), generator=rng).cumsum(0) % 3
         durations = torch.randint(3, 8, (4,), generator=rng)
-        place = torch.cat([torch.tensor([1, *[0] * (int(d) - 2), 2]) for d in durations])
-        kind = place * 4 + labels.repeat_interleave(durations)
+        position = torch.cat([torch.tensor([1, *[0] * (int(d) - 2), 2]) for d in durations])
+        kind = position * 4 + labels.repeat_interleave(durations)
         noise = 0.2 * torch.randn(len(kind), 12, generator=rng)
         values.append(torch.nn.functional.one_hot(kind, 12) + noise)
         tokens.append(labels.tolist())
