@@ -93,17 +93,22 @@ def _advance(
 ) -> None:
     """Add one token: ``after`` and its back-pointers, from the best sums ``before`` it."""
     n = len(score)
-    after[0] = before[0] if optional else -np.inf
-    back[0] = _SKIP if optional else _STAY
+    gained = score
+    if slope > 0:
+        gained = np.empty(n)
+        for t in range(n):
+            gained[t] = score[t] - slope * abs((t + 0.5) / n - middle)
+    running, code = (before[0], _SKIP) if optional else (-np.inf, _STAY)
+    after[0], back[0] = running, code
     for t in range(1, n + 1):
-        cost = slope * abs((t - 0.5) / n - middle)
         # the token before lies at least `spacing` frames to the left; there is none before the first
-        taken = before[max(0, t - spacing)] + score[t - 1] + bonus - cost
-        after[t], back[t] = after[t - 1], _STAY
-        if taken >= after[t] and taken > -np.inf:  # ties go to the right, where the token after has less room
-            after[t], back[t] = taken, _TAKE
-        if optional and before[t] > after[t]:
-            after[t], back[t] = before[t], _SKIP
+        taken = before[max(0, t - spacing)] + gained[t - 1] + bonus
+        code = _STAY
+        if taken >= running and taken > -np.inf:  # ties go to the right
+            running, code = taken, _TAKE
+        if optional and before[t] > running:
+            running, code = before[t], _SKIP
+        after[t], back[t] = running, code
 
 
 @compiled
