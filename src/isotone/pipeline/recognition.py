@@ -15,6 +15,7 @@ from isotone.pipeline.rescoring import path_scores, rescored
 from isotone.pipeline.result import Result, results
 from isotone.pipeline.rows import alignable
 from isotone.pipeline.texts import targets_of, with_pauses
+from isotone.text.tokenizer import Transcript
 from isotone.types import Coupling, Emissions, Targets
 
 log = logging.getLogger(__name__)
@@ -116,7 +117,7 @@ class Recogniser:
             [texts[i].transcript for i in some], [strings[i] for i in some],
         )  # fmt: skip
 
-    def _texts(self, targets: Targets) -> tuple[list, list[str]]:
+    def _texts(self, targets: Targets) -> tuple[list[Transcript], list[str]]:
         """Turn recognised labels into transcripts and strings."""
         tokenizer, rows = self.model.tokenizer, targets.tolist()
         return [tokenizer.recognised(row) for row in rows], [tokenizer.decode(row) for row in rows]
@@ -129,8 +130,8 @@ class Recogniser:
         emissions: Emissions,
         targets: Targets,
         coupling: Coupling,
-        transcripts: list,
-        strings: list[str],
+        transcripts: Sequence[Transcript],
+        strings: Sequence[str],
     ) -> dict[int, Result]:
         """Make results by row; targets and coupling have only these rows, emissions all."""
         out = results(
