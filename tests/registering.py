@@ -19,4 +19,4 @@ def registered(registry: Registry[Any], name: str, plugin: Any) -> Iterator[None
     try:
         yield
     finally:
-        registry._registered.pop(name)
+        registry.unregister(name)

@@ -26,7 +26,7 @@ FOCAL = '''
 import torch
 from isotone import losses
 from isotone.alignment import AlignmentError
-from isotone.interfaces import Loss
+from isotone.interfaces import Aligner, Loss
 from isotone.kernels.paths import coupling_from_paths
 from isotone.types import length_mask
 
@@ -44,7 +44,7 @@ class FocalCTC(Loss):
         return (1 - torch.exp(-nll)) ** self.gamma * nll
 
 
-class Uniform:
+class Uniform(Aligner):
     """Every token takes the same share of the frames."""
 
     def __call__(self, emissions, targets):
@@ -52,7 +52,7 @@ class Uniform:
         inside = length_mask(frames, emissions.logits.shape[1])
         for row, (n, m) in enumerate(zip(frames.tolist(), tokens.tolist())):
             if m > n or not bool(torch.isfinite(emissions.logits[row, :n]).all()):
-                raise AlignmentError(f"row {row}: {m} tokens in {n} frames, or logits that are no numbers")
+                raise AlignmentError(f"{m} tokens in {n} frames, or logits that are no numbers", row=row)
         share = torch.arange(inside.shape[1]) * tokens[:, None] // frames[:, None]
         return coupling_from_paths(torch.where(inside, share, -2), frames, tokens)
 '''

@@ -13,6 +13,7 @@ from isotone.registry import (
     UnknownPlugin,
     nearest,
 )
+from tests.registering import registered
 
 GROUP = "isotone_test.losses"
 
@@ -264,3 +265,14 @@ def test_a_class_of_this_process_can_be_removed_again(install, losses):
     for name in ("mine", "ottc"):
         with pytest.raises(UnknownPlugin, match=f"No loss named '{name}' was registered in this process"):
             losses.unregister(name)
+
+
+def test_a_plugin_that_is_not_of_the_interface_is_refused() -> None:
+    registry = Registry("number", "isotone.tests.numbers", "numbers:Number")
+    with registered(registry, "two", lambda: 2):
+        assert registry.build("two") == 2
+    with (
+        registered(registry, "word", lambda: "two"),
+        pytest.raises(BrokenPlugin, match=r"builtins\.str\) is no Number"),
+    ):
+        registry.build("word")

@@ -7,6 +7,7 @@ affects only those who use it.
 from __future__ import annotations
 
 import difflib
+import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -57,6 +58,8 @@ class Registry(Generic[T]):
     Args:
         kind: The kind in the singular, for messages: ``"loss"``.
         group: The entry-point group that other distributions declare: ``"isotone.losses"``.
+        interface: Class that plugins must be subclasses of, as ``module:name``; imported with the first plugin. Empty:
+            any class will do.
 
     Example:
         >>> losses = Registry("loss", "isotone.losses")
@@ -67,9 +70,10 @@ class Registry(Generic[T]):
         2.0
     """
 
-    def __init__(self, kind: str, group: str) -> None:
+    def __init__(self, kind: str, group: str, interface: str = "") -> None:
         self.kind = kind
         self.group = group
+        self.interface = interface
         self._registered: dict[str, Callable[..., T]] = {}
 
     def register(self, name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
@@ -144,6 +148,7 @@ class Registry(Generic[T]):
 
         Raises:
             OptionError: an unknown or a missing option; the message lists the options of the constructor.
+            BrokenPlugin: its class is no subclass of the interface.
         """
         target = self.get(name)
         try:
@@ -166,11 +171,22 @@ class Registry(Generic[T]):
                 f"The {self.kind} {name!r}: {error}. It takes: {', '.join(known) or 'none'}."
             ) from None
         try:
-            return target(*args, **options)
+            return self._checked(target(*args, **options), name)
         except TypeError as error:
             if options:  # the cause may be an option of a wrong type, such as a text for a number
                 error.add_note(f"This came of making the {self.kind} {name!r} with {options}.")
             raise
+
+    def _checked(self, plugin: T, name: str) -> T:
+        """The plugin itself, once it is known to be of the interface."""
+        if self.interface:
+            module, _, attribute = self.interface.partition(":")
+            if not isinstance(plugin, getattr(importlib.import_module(module), attribute)):
+                raise BrokenPlugin(
+                    f"The {self.kind} {name!r} ({type(plugin).__module__}.{type(plugin).__qualname__}) is no {attribute}: "
+                    f"make its class a subclass of {module}.{attribute}, which declares what it can do."
+                )
+        return plugin
 
     def create(self, spec: str | Mapping[str, Any], /, *args: Any, **options: Any) -> T:
         """Build from a configuration: a name, or a mapping with ``name`` and options, to which ``options`` are added.

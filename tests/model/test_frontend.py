@@ -30,7 +30,7 @@ def padded(rows: list[np.ndarray], fill: float = 0.0, extra: int = 0) -> tuple[T
 
 
 # transformers takes the variance of a single frame
-@pytest.mark.filterwarnings("ignore:Degrees of freedom:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:Degrees of freedom:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
 def test_log_mel_is_the_extractor_of_transformers() -> None:
     rows = sounds()
     features, lengths = LogMel()(*padded(rows))

@@ -282,7 +282,8 @@ def test_two_processes(tiny_recipes: Path, tmp_path: Path, way: str) -> None:
     kinds = {path.name for path in (folder / "checkpoints").glob("*/*")}
     assert kinds & {"model.safetensors", "pytorch_model_fsdp_0", "zero_to_fp32.py"} == {MARK[way]}
     process = start(tiny_recipes / "joint.yaml", alone, [*options, "train.batch_size=4"])
-    assert process.wait(timeout=180) == 0
+    _, last_words = process.communicate(timeout=180)
+    assert process.returncode == 0, last_words
     assert [(r["step"], r.get("epoch")) for r in rows(folder)] == [
         (r["step"], r.get("epoch")) for r in rows(alone)
     ]
