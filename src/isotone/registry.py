@@ -182,8 +182,9 @@ class Registry(Generic[T]):
         if self.interface:
             module, _, attribute = self.interface.partition(":")
             if not isinstance(plugin, getattr(importlib.import_module(module), attribute)):
+                found = f"{type(plugin).__module__}.{type(plugin).__qualname__}"
                 raise BrokenPlugin(
-                    f"The {self.kind} {name!r} ({type(plugin).__module__}.{type(plugin).__qualname__}) is no {attribute}: "
+                    f"The {self.kind} {name!r} ({found}) is no {attribute}: "
                     f"make its class a subclass of {module}.{attribute}, which declares what it can do."
                 )
         return plugin
