@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor
 
+from isotone.interfaces import Relaxation
 from isotone.types import mask_rows
 from isotone_opas import functional as F
 from isotone_opas import kernels as kernel
-
-if TYPE_CHECKING:
-    from isotone_opas.model import OPAS
 
 # Queries scored together, and similarities of these with a block of items: they fit the second-level cache.
 _QUERIES, _BLOCK_SIMILARITIES = 32, 1 << 19
@@ -20,7 +18,28 @@ _QUERIES, _BLOCK_SIMILARITIES = 32, 1 << 19
 _TOLERANCE = 1e-5
 
 
-def compilable(model: OPAS, queries: Tensor) -> bool:
+class Scorer(Protocol):
+    """The parts of :class:`isotone_opas.model.OPAS` that scoring needs."""
+
+    penalty: Any
+    relaxation: Relaxation
+    reward: Literal["theorem1", "hinge"]
+    margin: float
+    hinge: bool
+
+    def select(
+        self, queries: Tensor, corpus: Tensor, query_lengths: Tensor | None, corpus_lengths: Tensor | None
+    ) -> Any:
+        """Select ordered windows of every pair."""
+
+    def combine(self, fit: Tensor, order: Tensor | float = 0.0) -> Tensor:
+        """Combine s_F and s_lambda into scores."""
+
+    def positions_of(self, n: int) -> Tensor:
+        """Return the positions a of items of n elements."""
+
+
+def compilable(model: Scorer, queries: Tensor) -> bool:
     """Return whether the compiled loops do what the model does with such queries."""
     return (
         not torch.is_grad_enabled()
@@ -31,7 +50,7 @@ def compilable(model: OPAS, queries: Tensor) -> bool:
     )
 
 
-def exact(model: OPAS) -> bool:
+def exact(model: Scorer) -> bool:
     """Return whether the plan is the best ordered selection itself, which needs no penalties."""
     penalty = model.penalty.compiled()
     free = isinstance(penalty, Tensor) and not penalty.any()
@@ -39,7 +58,11 @@ def exact(model: OPAS) -> bool:
 
 
 def pairs_compiled(
-    model: OPAS, queries: Tensor, corpus: Tensor, query_lengths: Tensor | None, corpus_lengths: Tensor | None
+    model: Scorer,
+    queries: Tensor,
+    corpus: Tensor,
+    query_lengths: Tensor | None,
+    corpus_lengths: Tensor | None,
 ) -> Tensor:
     """Score pairs by the compiled loops: ``(B,)``."""
     if exact(model):
@@ -57,7 +80,7 @@ def pairs_compiled(
 
 
 def all_compiled(
-    model: OPAS,
+    model: Scorer,
     queries: Tensor,
     corpus: Tensor,
     query_lengths: Tensor | None,
@@ -102,7 +125,7 @@ def _block_items(rows: int, n: int, d: int, memory_mib: float) -> int:
 
 
 def all_by_tensors(
-    model: OPAS,
+    model: Scorer,
     queries: Tensor,
     corpus: Tensor,
     query_lengths: Tensor | None,
@@ -123,7 +146,7 @@ def all_by_tensors(
     return torch.cat(scores).view(count, items) if scores else queries.new_zeros(count, items)
 
 
-def _options(model: OPAS, n: int) -> kernel.Sinkhorn:
+def _options(model: Scorer, n: int) -> kernel.Sinkhorn:
     tau, iterations = _sinkhorn(model.relaxation) or (1.0, 1)
     return kernel.Sinkhorn(model.positions_of(n), tau, iterations, model.margin, model.hinge)
 
@@ -139,7 +162,11 @@ def _sinkhorn(relaxation: Any) -> tuple[float, int] | None:
 
 
 def _all_penalties(
-    model: OPAS, queries: Tensor, corpus: Tensor, query_lengths: Tensor | None, corpus_lengths: Tensor | None
+    model: Scorer,
+    queries: Tensor,
+    corpus: Tensor,
+    query_lengths: Tensor | None,
+    corpus_lengths: Tensor | None,
 ) -> Tensor:
     """Return the penalties ``(Q, m, C)`` of all pairs, one query at a time."""
     rows = []

@@ -11,6 +11,7 @@ from torch import Tensor
 from isotone.interfaces import Encoder
 from isotone.model.fetch import adapters_of
 from isotone.registries import encoders
+from isotone.text import tokenizer as tokenizers
 from isotone.text.foreign import languages_of, load_foreign
 from isotone.text.languages import among, spoken_target
 from isotone.text.tokenizer import Tokenizer
@@ -52,7 +53,7 @@ def load_ctc(folder: Path, language: str = "") -> Pretrained:
             f"it is a {config.architectures} model: to align or transcribe, one '...ForCTC' is needed."
         )
     target = _target(folder, language)
-    tokenizer = load_foreign(folder, target or language, blank=config.pad_token_id)
+    tokenizer = _tokenizer(folder, target or language, config.pad_token_id)
     encoder = encoders.build("transformers", str(folder), pretrained=False)
     theirs = AutoModelForCTC.from_pretrained(folder, local_files_only=True)
     if target in adapters_of([path.name for path in folder.iterdir()]):
@@ -65,6 +66,16 @@ def load_ctc(folder: Path, language: str = "") -> Pretrained:
     weights = {name: value[:labels] for name, value in theirs.lm_head.state_dict().items()}
     head = {"name": "ctc", "reads": "last", "dropout": getattr(config, "final_dropout", 0.0)}
     return Pretrained(encoder, head, weights, tokenizer)
+
+
+def _tokenizer(folder: Path, language: str, blank: int | None) -> Tokenizer:
+    """Load the tokenizer of a folder: isotone's own, where it was saved beside the model, or that of transformers."""
+    if not (folder / tokenizers.CONFIG).is_file():
+        return load_foreign(folder, language, blank=blank)
+    tokenizer = tokenizers.load(folder)
+    if language:
+        tokenizer.use_language(language)
+    return tokenizer
 
 
 def _target(folder: Path, language: str) -> str:

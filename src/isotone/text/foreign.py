@@ -30,13 +30,6 @@ def load_foreign(folder: Path, language: str = "", blank: int | None = None) -> 
         FileNotFoundError: no tokenizer in the folder.
         ValueError: its files do not describe one, or texts cannot be spelled or pronounced in its labels.
     """
-    if (folder / CONFIG).is_file():
-        from isotone.text.tokenizer import load
-
-        tokenizer = load(folder)
-        if language:
-            tokenizer.use_language(language)
-        return tokenizer
     config = read_json(folder / "special_tokens_map.json") | read_json(folder / "tokenizer_config.json")
     kind = str(config.get("tokenizer_class") or "").removesuffix("Fast")
     pieces = (folder / "tokenizer.json").is_file() or any(folder.glob("*.model"))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isotone.text.languages import iso_code, language_code
-from isotone.text.pronounce import Pronouncer
+from isotone.text.pronouncer import Pronouncer
 
 if TYPE_CHECKING:
     from isotone.text.espeak_library import Library

@@ -4,58 +4,21 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from isotone.files import atomic_write
 from isotone.text.folding import bare
-from isotone.text.languages import iso_code, language_code
+from isotone.text.ipa import EspeakIPA
+from isotone.text.languages import iso_code
 from isotone.text.normalize import TextError
 from isotone.text.phones import RELEASES, Closures, PhoneSet, fold
-from isotone.text.transcript import not_pronounced
+from isotone.text.pronouncer import Pronouncer
 
 #: Scripts that espeak-ng reads in English text; it spells or names the letters of other scripts.
 _SCRIPTS = ("LATIN", "GREEK", "MICRO")
 _CLOSURES = {release: closure for closure, releases in RELEASES.items() for release in releases}
-
-
-class Pronouncer(ABC):
-    """Words to phones.
-
-    Attributes:
-        phone_set: The TIMIT phone set of its phones, and the treatment of closures (see :func:`to_phone_set`); None
-            for phones as they were given.
-    """
-
-    phone_set: tuple[PhoneSet, Closures] | None = None
-
-    @abstractmethod
-    def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
-        """Return the phones of every word; None for an unknown word."""
-
-    @abstractmethod
-    def save(self, folder: Path) -> dict[str, Any]:
-        """Write the files that :func:`load_pronouncer` needs into a folder, and return the configuration for it."""
-
-    def use_language(self, language: str) -> None:
-        """Pronounce words in a language, given by its ISO 639 code; ValueError if that is impossible.
-
-        A pronouncer with fixed pronunciations, such as a dictionary, accepts every language.
-        """
-        language_code(language)
-
-    def __call__(self, words: Sequence[str]) -> list[list[str]]:
-        """Return the phones of every word.
-
-        Raises:
-            TextError: words without a pronunciation; the message names them.
-        """
-        found = self.lookup(words)
-        if unknown := [word for word, phones in zip(words, found) if not phones]:
-            raise TextError(not_pronounced(unknown))
-        return [phones for phones in found if phones]
 
 
 class Dictionary(Pronouncer):
@@ -204,8 +167,6 @@ def load_pronouncer(config: Mapping[str, Any], folder: Path) -> Pronouncer:
     if kind == "espeak":
         return Espeak(**options)
     if kind == "ipa":
-        from isotone.text.ipa import EspeakIPA  # it imports this module
-
         return EspeakIPA(**options)
     if kind == "chain":
         return Chain(*(load_pronouncer(c, folder) for c in options["pronouncers"]))

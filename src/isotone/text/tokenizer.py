@@ -10,6 +10,7 @@ from typing import Any, Literal
 from isotone.text.base import Tokenizer, Unit
 from isotone.text.characters import CharacterTokenizer
 from isotone.text.fast_pieces import FAST_FILE, FastPieceTokenizer
+from isotone.text.foreign import load_foreign
 from isotone.text.lexicon import Lexicon
 from isotone.text.normalize import Case, TextError, Word, normalize, split_words
 from isotone.text.phone_tokenizer import PhoneTokenizer
@@ -131,8 +132,6 @@ def load(folder: str | Path) -> Tokenizer:
     """
     folder = Path(folder)
     if not (folder / CONFIG).is_file():
-        from isotone.text.foreign import load_foreign  # it imports this function
-
         return load_foreign(folder)
     config = read_json(folder / CONFIG)
     kind = config.get("kind", "characters")

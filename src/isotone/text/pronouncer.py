@@ -1,0 +1,53 @@
+"""The interface of pronouncers: words to phones."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from isotone.text.languages import language_code
+from isotone.text.normalize import TextError
+from isotone.text.phones import Closures, PhoneSet
+from isotone.text.transcript import not_pronounced
+
+
+class Pronouncer(ABC):
+    """Words to phones.
+
+    Attributes:
+        phone_set: The TIMIT phone set of its phones, and the treatment of closures (see
+            :func:`isotone.text.pronounce.to_phone_set`); None for phones as they were given.
+    """
+
+    phone_set: tuple[PhoneSet, Closures] | None = None
+
+    @abstractmethod
+    def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
+        """Return the phones of every word; None for an unknown word."""
+
+    @abstractmethod
+    def save(self, folder: Path) -> dict[str, Any]:
+        """Write the files that loading needs into a folder, and return the configuration for it.
+
+        See :func:`isotone.text.pronounce.load_pronouncer`.
+        """
+
+    def use_language(self, language: str) -> None:
+        """Pronounce words in a language, given by its ISO 639 code; ValueError if that is impossible.
+
+        A pronouncer with fixed pronunciations, such as a dictionary, accepts every language.
+        """
+        language_code(language)
+
+    def __call__(self, words: Sequence[str]) -> list[list[str]]:
+        """Return the phones of every word.
+
+        Raises:
+            TextError: words without a pronunciation; the message names them.
+        """
+        found = self.lookup(words)
+        if unknown := [word for word, phones in zip(words, found) if not phones]:
+            raise TextError(not_pronounced(unknown))
+        return [phones for phones in found if phones]
