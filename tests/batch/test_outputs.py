@@ -275,6 +275,7 @@ def test_ctrl_c_says_how_to_go_on(model: Path, tmp_path: Path) -> None:
         save_noise(tmp_path / f"in/u{i}.wav", text="go on", seed=i)
     code = """
 import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 from isotone import cli
 from isotone.batch import ledger
 put = ledger.put
