@@ -13,7 +13,7 @@ from isotone.registry import Registry
 def registered(registry: Registry[Any], name: str, plugin: Any) -> Iterator[None]:
     """Register a plugin within a ``with`` block.
 
-    A registry forgets no name in use, and other tests run over all names. This is the one place that takes one back.
+    Other tests run over all names, so the name is taken back.
     """
     registry.register(name)(plugin)
     try:

@@ -174,3 +174,14 @@ def test_paths_keep_every_token(seed: int) -> None:
     found = soft.path(len(path) + 2).tokens
     assert torch.equal(found[:, : len(path)], paths)
     assert (found[:, len(path) :] == -2).all()
+
+
+@pytest.mark.parametrize("rows", [[0, 1, 2], [1, 2], [2], [2, 0], [0, 0, 1], [-1], []])
+def test_rows_are_those_asked_for_and_copied_only_where_they_must_be(rows: list[int]) -> None:
+    values = torch.arange(12.0).view(3, 4)
+    emissions = Emissions(values[..., None], torch.tensor([4, 3, 2]), Grid(0.02))
+    found = emissions.rows(rows)
+    assert torch.equal(found.logits[..., 0], values[rows])
+    assert found.lengths.tolist() == [[4, 3, 2][row] for row in rows]
+    shares = found.logits.untyped_storage().data_ptr() == values.untyped_storage().data_ptr()
+    assert shares == (rows in ([0, 1, 2], [1, 2], [2]))

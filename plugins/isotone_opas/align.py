@@ -112,7 +112,7 @@ class OPASAligner(Aligner):
         """
         device = emissions.logits.device
         emissions, targets = emissions.without_prior(self.prior).to("cpu"), targets.to("cpu")
-        log_probs = emissions.log_probs().double()
+        log_probs = emissions.log_probs()
         spacing = self._spacing(emissions, targets)
         scores, rows = _by_label(log_probs, targets)
         averaged = _averaged(scores, emissions.lengths, self.width)
@@ -130,7 +130,7 @@ class OPASAligner(Aligner):
         work = (
             *(x.contiguous().numpy() for x in (*selected, scores, rows, bonus, optional, spacing)),
             self.slope, emissions.lengths.numpy(), targets.lengths.numpy(),
-            log_probs[..., emissions.blank].contiguous().numpy(), self.edges == "fill",
+            log_probs[..., emissions.blank].double().contiguous().numpy(), self.edges == "fill",
             anchors.numpy(), values.numpy(), paths.numpy(),
         )  # fmt: skip
         each_task(_align_row, len(log_probs), 8 * scores.shape[2] * rows.numel(), *work)
@@ -143,10 +143,7 @@ class OPASAligner(Aligner):
         Raises:
             AlignmentError: a row has fewer frames than tokens.
         """
-        required = length_mask(targets.lengths, targets.labels.shape[1])
-        if targets.optional is not None:
-            required = required & ~targets.optional
-        needed = required.sum(1)
+        needed = targets.required().lengths
         short = (needed > emissions.lengths).nonzero()
         if len(short):
             row = int(short[0])
@@ -170,7 +167,7 @@ class OPASAligner(Aligner):
     def _couple(self, paths: Tensor, log_probs: Tensor, emissions: Emissions, targets: Targets) -> Coupling:
         labels = targets.labels.gather(1, paths.clamp(min=0))
         labels = torch.where(paths >= 0, labels, emissions.blank)
-        of_frames = log_probs.gather(2, labels[..., None])[..., 0]
+        of_frames = log_probs.gather(2, labels[..., None])[..., 0].double()
         score = of_frames.masked_fill(paths == PAST_END, 0.0).sum(1)
         sizes = emissions.lengths, targets.lengths
         if self.subframe:
@@ -216,7 +213,7 @@ def _by_label(log_probs: Tensor, targets: Targets) -> tuple[Tensor, Tensor]:
     valid = length_mask(targets.lengths, targets.labels.shape[1])
     labels = torch.where(valid, targets.labels, 0)
     found, numbers = torch.unique(labels, return_inverse=True)
-    return log_probs[..., found].mT.contiguous(), numbers
+    return log_probs[..., found].double().mT.contiguous(), numbers
 
 
 def _averaged(scores: Tensor, lengths: Tensor, width: int) -> Tensor:

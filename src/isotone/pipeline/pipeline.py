@@ -90,8 +90,8 @@ class Pipeline:
         self.guide = decoding.guide if guided and self.aligner.takes_guide else ""
         if self.guide == self.times:
             self.guide = ""
-        self.guide_aligner = aligners.create(decoding.guide_aligner) if self.guide else None
-        self.placer = Placer(self.times, self.aligner, self.guide, self.guide_aligner)
+        guide_aligner = aligners.create(decoding.guide_aligner) if self.guide else None
+        self.placer = Placer(self.times, self.aligner, self.guide, guide_aligner)
         rescorer = aligners.create(decoding.aligner) if decoding.rescore and self.decoder.ranks else None
         realigns = bool(times or aligner or decoding.times)
         self.recogniser = Recogniser(
@@ -133,7 +133,7 @@ class Pipeline:
         """Align several utterances at once; see :meth:`align`."""
         if len(ids) > 1 and self.emitter.cuts(audio):
             return [self.align(*one) for one in zip(ids, audio, transcripts)]
-        emissions = self.emitter(ids, audio, {self.times, self.guide} - {""}, self.on_window)
+        emissions = self.emitter(ids, audio, self.placer.heads, self.on_window)
         texts = [self._with_pauses(t) for t in transcripts]
         strings = [" ".join(word.text for word in t.words) for t in transcripts]
         out = self._given(ids, audio, emissions, texts, strings, self.star_cost)

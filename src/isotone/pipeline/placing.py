@@ -44,6 +44,11 @@ class Placer:
     guide: str = ""
     guide_aligner: Aligner | None = None
 
+    @property
+    def heads(self) -> set[str]:
+        """Names of the heads whose emissions are needed."""
+        return {self.times, self.guide} - {""}
+
     def __call__(
         self, ids: Sequence[str], emissions: Mapping[str, Emissions], targets: Targets, star_cost: float
     ) -> tuple[Targets, Coupling]:

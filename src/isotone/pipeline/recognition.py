@@ -43,8 +43,8 @@ class Recogniser:
     def heads(self) -> set[str]:
         """Names of the heads whose emissions are needed."""
         decoding, placer = self.model.decoding, self.placer
-        names = {decoding.text, decoding.times if self.rescorer else ""}
-        return (names | ({placer.times, placer.guide} if placer else set())) - {""}
+        rescoring = {decoding.times} if self.rescorer else set()
+        return {decoding.text} | rescoring | (placer.heads if placer else set())
 
     def __call__(
         self, ids: Sequence[str], seconds: Sequence[float], emissions: Mapping[str, Emissions]

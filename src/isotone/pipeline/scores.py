@@ -14,7 +14,7 @@ from torch import Tensor
 from isotone.kernels.posteriors import token_posteriors
 from isotone.pipeline.rows import alignable
 from isotone.pipeline.stars import STAR_COST, STAR_NUMBER, starred
-from isotone.types import Coupling, Emissions, FramePath, Targets
+from isotone.types import Coupling, Emissions, FramePath, Targets, row_index
 
 # In frames. Confidences of longer rows than _LONG (one minute of 20 ms frames) are computed piece by piece, with
 # context that is dropped: time then grows with the frames, not with frames times tokens.
@@ -111,9 +111,9 @@ def _confidence(log_probs: Tensor, paths: FramePath, targets: Targets, emissions
         return torch.cat(parts)
 
     def posteriors(rows: list[int]) -> Tensor:
-        some = targets.rows(rows)
+        some, index = targets.rows(rows), row_index(rows)
         return token_posteriors(
-            log_probs[rows], paths.tokens[rows], some.labels, emissions.lengths[rows], some.lengths,
+            log_probs[index], paths.tokens[index], some.labels, emissions.lengths[index], some.lengths,
             emissions.blank, optional=some.optional,
         )[0]  # fmt: skip
 

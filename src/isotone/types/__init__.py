@@ -4,12 +4,12 @@ One alphabet everywhere: B batch, T frames, U target tokens, V vocabulary, D fea
 Borders between parts carry lengths, never masks. Times stay frame numbers until :meth:`Grid.seconds`.
 """
 
-from isotone.types.batch import Batch, length_mask, marks, mask_rows, widened
+from isotone.types.batch import Batch, length_mask, marks, mask_rows, row_index, widened
 from isotone.types.coupling import Coupling
 from isotone.types.emissions import Emissions, Encoded, Frames, Grid
 from isotone.types.targets import NO_TOKEN, PAST_END, FramePath, Targets
 
 __all__ = [
     "NO_TOKEN", "PAST_END", "Batch", "Coupling", "Emissions", "Encoded", "FramePath", "Frames", "Grid", "Targets",
-    "length_mask", "marks", "mask_rows", "widened",
+    "length_mask", "marks", "mask_rows", "row_index", "widened",
 ]  # fmt: skip

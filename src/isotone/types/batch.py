@@ -36,6 +36,13 @@ def widened(values: Tensor) -> Tensor:
     return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
+def row_index(rows: Sequence[int]) -> slice | list[int]:
+    """Return an index of rows: a slice, which copies nothing, if they follow each other, else a list."""
+    if rows and rows[0] >= 0 and list(rows) == list(range(rows[0], rows[0] + len(rows))):
+        return slice(rows[0], rows[0] + len(rows))
+    return list(rows)
+
+
 class Batch:
     """Base of the dataclasses whose tensors have a row per utterance."""
 
@@ -48,7 +55,7 @@ class Batch:
 
     def rows(self, rows: slice | Sequence[int] | Tensor) -> Self:
         """Select rows, in the order given and as often as given; their padding stays."""
-        index = rows if isinstance(rows, slice | Tensor) else list(rows)
+        index = rows if isinstance(rows, slice | Tensor) else row_index(rows)
         return self._changed(lambda name, value: value if name in self.shared else value[index])
 
     def _changed(self, change: Any) -> Self:
