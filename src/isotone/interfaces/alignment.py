@@ -1,14 +1,14 @@
-"""Interfaces of what places tokens in time: aligners, decoders and relaxations."""
+"""Interfaces of what places tokens or frames in time: aligners, decoders, relaxations and warpers."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 from torch import Tensor
 
-from isotone.types import Coupling, Emissions, Targets
+from isotone.types import Coupling, Emissions, Targets, Warp, Window
 
 if TYPE_CHECKING:
     from isotone.text.tokenizer import Tokenizer
@@ -69,6 +69,31 @@ class Decoder(ABC):
             NotImplementedError: the decoder gives one hypothesis.
         """
         raise NotImplementedError(f"{type(self).__name__} gives one hypothesis.")
+
+
+class Warper(ABC):
+    """Time warping: the place of every vector of a sequence in another sequence, in order.
+
+    Attributes:
+        most_cells: Pairs of positions, about, that it compares in one call. Of longer sequences it is given a window
+            around a coarse path (:func:`isotone.warping.align_sequences`).
+    """
+
+    most_cells: ClassVar[int] = 2**26
+
+    @abstractmethod
+    def __call__(self, x: Tensor, y: Tensor, window: Window | None = None, *, part: bool = False) -> Warp:
+        """Warp x onto y.
+
+        Args:
+            x, y: ``(n, d)`` and ``(m, d)`` floating, each with a vector at least.
+            window: The positions of y that those of x may be warped to. Default: all.
+            part: Leave the ends of y free: x is a part of it. Otherwise the first positions match, and the last.
+
+        Raises:
+            AlignmentError: vectors that are not finite, or more of x than can have places in y.
+            ValueError: shapes or a window that do not fit together.
+        """
 
 
 @runtime_checkable

@@ -103,6 +103,11 @@ class LogMel(nn.Module):
         with torch.autocast(audio.device.type, enabled=False):
             return _moments(self._blocks(audio), unbiased=True) if len(audio) >= self.window_size else None
 
+    def energies(self, audio: Tensor) -> Tensor:
+        """Compute plain log-mel energies ``(T, bands)`` of a recording ``(N,)`` of any length, one frame per 10 ms."""
+        blocks = list(self._blocks(audio))
+        return torch.cat(blocks) if blocks else audio.new_zeros(0, self.get_buffer("filters").shape[1])
+
     def _blocks(self, audio: Tensor) -> Iterator[Tensor]:
         """Iterate over the log-mel frames of a recording in blocks ``(T', bands)``."""
         step = _BLOCK // self.hop * self.hop

@@ -8,8 +8,9 @@ from isotone.types.batch import Batch, length_mask, marks, mask_rows, row_index,
 from isotone.types.coupling import Coupling
 from isotone.types.emissions import Emissions, Encoded, Frames, Grid
 from isotone.types.targets import NO_TOKEN, PAST_END, FramePath, Targets
+from isotone.types.warp import Warp, Window
 
 __all__ = [
     "NO_TOKEN", "PAST_END", "Batch", "Coupling", "Emissions", "Encoded", "FramePath", "Frames", "Grid", "Targets",
-    "length_mask", "marks", "mask_rows", "row_index", "widened",
+    "Warp", "Window", "length_mask", "marks", "mask_rows", "row_index", "widened",
 ]  # fmt: skip
