@@ -21,6 +21,7 @@ from isotone import (
     relaxations,
     searchers,
     testing,
+    warpers,
 )
 from isotone.interfaces import Corpus
 from isotone.registries import ALL
@@ -35,6 +36,7 @@ from isotone.testing import (
     check_loss,
     check_relaxation,
     check_searcher,
+    check_warper,
 )
 from tests.corpus.miniatures import annotate, chapter, headset, hub_dataset, hub_rows, record, speak_digits
 from tests.search.parts import save_opas
@@ -88,6 +90,11 @@ def test_relaxation(name: str) -> None:
 
 def test_a_random_relaxation_without_noise_keeps_every_law() -> None:
     check_relaxation(relaxations.build("gumbel-sinkhorn", noise=0.0))
+
+
+@pytest.mark.parametrize("name", warpers.names())
+def test_warper(name: str) -> None:
+    check_warper(warpers.build(name))
 
 
 #: Indexes that learn do so in fewer steps here.

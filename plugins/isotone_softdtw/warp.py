@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import ClassVar
 
 from torch import Tensor
@@ -41,10 +42,14 @@ class SoftDTWWarper(Warper):
 
     def __init__(self, gamma: float = 0.2) -> None:
         if not gamma > 0:
-            raise ValueError(f"SoftDTWWarper expects gamma > 0; got {gamma}. The warper 'dtw' is its limit at 0.")
+            raise ValueError(
+                f"SoftDTWWarper expects gamma > 0; got {gamma}. The warper 'dtw' is its limit at 0."
+            )
         self.gamma = gamma
 
     def __call__(self, x: Tensor, y: Tensor, window: Window | None = None, *, part: bool = False) -> Warp:
         """See :meth:`Warper.__call__`; the score is minus the soft-DTW value."""
         spread = float((y - y.mean(0)).square().sum(1).mean())
-        return soft_dtw_warp(x, y, self.gamma * (spread or 1.0), window, part=part)
+        # of vectors that are not finite, which is an error, or that are all equal
+        unit = spread if 0 < spread < inf else 1.0
+        return soft_dtw_warp(x, y, self.gamma * unit, window, part=part)

@@ -3,6 +3,8 @@
 The plural names are registries: ``isotone.losses.names()``, ``isotone.losses.build("ottc")``.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from isotone.kernels.numba_cache import ensure_cache
 from isotone.registries import (
     aligners,
@@ -15,13 +17,25 @@ from isotone.registries import (
     losses,
     relaxations,
     searchers,
+    warpers,
 )
 
 ensure_cache()
 
 __version__ = "0.1.0"
 
+if TYPE_CHECKING:
+    from isotone.warping import align_sequences
+
 __all__ = [
-    "aligners", "corpora", "decoders", "encoders", "formats", "heads", "indexes", "losses", "relaxations",
-    "searchers",
+    "align_sequences", "aligners", "corpora", "decoders", "encoders", "formats", "heads", "indexes", "losses",
+    "relaxations", "searchers", "warpers",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name != "align_sequences":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from isotone.warping import align_sequences  # imports torch
+
+    return align_sequences

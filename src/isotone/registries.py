@@ -21,4 +21,16 @@ searchers: Registry[api.Searcher] = Registry("searcher", "isotone.searchers")
 corpora: Registry[api.Corpus] = Registry("corpus", "isotone.corpora")
 formats: Registry[api.Format] = Registry("format", "isotone.formats")
 
-ALL = (encoders, heads, losses, aligners, decoders, relaxations, warpers, indexes, searchers, corpora, formats)
+ALL = (
+    encoders,
+    heads,
+    losses,
+    aligners,
+    decoders,
+    relaxations,
+    warpers,
+    indexes,
+    searchers,
+    corpora,
+    formats,
+)

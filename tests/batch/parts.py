@@ -2,68 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import soundfile
 
 from isotone.alignment import Alignment, Segment, Tier
-from isotone.batch import Options, Target
-from isotone.batch import runs as module
+from isotone.batch import Target
 from isotone.batch.inputs import find_transcript
+from isotone.batch.keys import result_key
 from isotone.batch.outcome import Outcome
-from isotone.batch.work import Work
-from isotone.pipeline.result import Result
+from isotone.batch.runs import run
+from isotone.batch.work import Done, Work
+from isotone.batch.writers import writers_for
 from tests.tiny_models import lines_of, names_in
 
 
-@dataclass(frozen=True)
-class Stub(Options):
-    """Options whose pipeline has no model."""
-
-    model: str = "stub"
-
-    def pipeline(self) -> Any:
-        tokenizer = SimpleNamespace(tiers=lambda given: ("words",))
-        model = SimpleNamespace(encoder=SimpleNamespace(sample_rate=16_000))
-        return SimpleNamespace(model=model, tokenizer=tokenizer)
-
-
-@dataclass
 class Echo(Work):
-    """Writes the transcript as one word, as long as the audio; ``done`` lists the recordings."""
+    """Writes the transcript as one word, as long as the audio; ``done`` lists the recordings.
 
-    done: list[str] = field(default_factory=list)
+    Args:
+        model: Stands for the model in keys.
+    """
+
     command = "align"
-    given_text = True
+    sample_rate = 16_000
+
+    def __init__(self, model: str = "model") -> None:
+        self.model = model
+        self.done: list[str] = []
+
+    def open(self, formats: Sequence[str]) -> Echo:
+        self.writers = writers_for(formats, ("words",))
+        self.suffixes = {name: writer.suffix for name, writer in self.writers.items()}
+        return self
 
     def inputs(self, recording: Path) -> Mapping[str, Path]:
         return {"text": find_transcript(recording, None).path}
 
-    def run(self, pipeline: Any, path: Path, id: str, samples: np.ndarray) -> tuple[Result, list[str]]:
+    def key(self, digests: Mapping[str, str]) -> str:
+        return result_key(self.model, digests, {})
+
+    def run(self, path: Path, id: str, samples: np.ndarray, formats: Collection[str]) -> Done:
         self.done.append(id)
         text = self.inputs(path)["text"].read_text()
         if text == "bad":
             raise ValueError("a bad text")
         seconds = len(samples) / 16_000
-        tier = Tier("words", (Segment(text, 0.0, seconds),))
-        return Result(Alignment(id, seconds, (tier,)), text, 1, 0, -1.0), []
+        alignment = Alignment(id, seconds, (Tier("words", (Segment(text, 0.0, seconds),)),), -1.0, path)
+        contents = {name: self.writers[name].dumps(alignment).encode() for name in formats}
+        return Done(contents, score=-1.0, text=text)
 
 
 def echo(
-    audio: Path | list[Path], out: Path, *, key: str = "model", work: Work | None = None, **target: Any
+    audio: Path | list[Path], out: Path, *, key: str = "model", work: Echo | None = None, **target: Any
 ) -> Outcome:
     """Run the command; ``key`` is the model's."""
-    before, module.model_key = module.model_key, lambda model: key
-    try:
-        paths = audio if isinstance(audio, list) else [audio]
-        return module.run(paths, Stub(), Target(out, **target), work or Echo())
-    finally:
-        module.model_key = before
+    paths = audio if isinstance(audio, list) else [audio]
+    to = Target(out, **target)
+    if work is None:
+        work = Echo(key)
+    return run(paths, to, lambda: work.open(to.formats))
 
 
 def say(path: Path, text: str | None, samples: int = 400, value: float = 0.1) -> Path:

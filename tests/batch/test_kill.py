@@ -24,7 +24,7 @@ import os, signal, sys, time
 from pathlib import Path
 from isotone import cli
 from isotone.batch import Options, Target, align_files, ledger
-from isotone.batch.commands import Aligning
+from isotone.batch.speech import Aligning
 
 corpus, model, out, log = sys.argv[1:]
 
@@ -33,9 +33,9 @@ def note(what, id):
         file.write(f"{what} {id}\\n")
 
 run, write = Aligning.run, ledger.Ledger.write
-def noted_run(self, pipeline, path, id, samples):
+def noted_run(self, path, id, samples, formats):
     note("begin", id)
-    return run(self, pipeline, path, id, samples)
+    return run(self, path, id, samples, formats)
 def noted_write(self, entry, contents, **options):
     write(self, entry, contents, **options)
     note("end", entry.id)

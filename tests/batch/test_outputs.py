@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from isotone.batch import OutputConflict
-from isotone.batch.runs import writers_for
+from isotone.batch import Options, OutputConflict
+from isotone.batch.writers import writers_for
 from isotone.format.audacity import AudacityFormat
 from isotone.registries import formats
-from tests.batch.parts import Echo, Stub, echo, say, tree
+from tests.batch.parts import Echo, echo, say, tree
 from tests.paths import ROOT
 from tests.tiny_models import error_of, isotone, lines_of, names_in, save_noise
 
@@ -210,9 +210,9 @@ def test_finished_files_are_skipped_and_changed_ones_are_not(tmp_path: Path) -> 
 
 
 def test_options_count_and_the_device_does_not(tmp_path: Path) -> None:
-    assert Stub(window_s=3.0).values() != Stub().values()
-    assert Stub(aligner={"name": "ctc"}).values() != Stub(aligner="ctc").values()
-    assert Stub(device="cuda").values() == Stub().values()
+    assert Options("m", window_s=3.0).values() != Options("m").values()
+    assert Options("m", aligner={"name": "ctc"}).values() != Options("m", aligner="ctc").values()
+    assert Options("m", device="cuda").values() == Options("m").values()
 
 
 def test_warnings_and_texts_of_finished_files_are_listed_again(model: Path, tmp_path: Path) -> None:

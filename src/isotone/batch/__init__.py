@@ -1,6 +1,7 @@
 """Commands on many files: inputs, plan, work, outputs and the ledger that records them."""
 
 from isotone.batch.commands import align_files, transcribe_files
+from isotone.batch.matching import match_files
 from isotone.batch.options import Options, Target
 from isotone.batch.outcome import Outcome
 from isotone.batch.plan import OutputConflict
@@ -8,6 +9,6 @@ from isotone.batch.progress import progress_of
 from isotone.batch.work import explain
 
 __all__ = [
-    "Options", "Outcome", "OutputConflict", "Target", "align_files", "explain", "progress_of",
-    "transcribe_files",
+    "Options", "Outcome", "OutputConflict", "Target", "align_files", "explain", "match_files",
+    "progress_of", "transcribe_files",
 ]  # fmt: skip

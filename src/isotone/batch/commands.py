@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
-from isotone.batch.inputs import TranscriptFile, find_audio, find_transcript, read_text
+from isotone.batch.inputs import find_audio
 from isotone.batch.options import Options, Target
 from isotone.batch.outcome import Outcome
 from isotone.batch.runs import run
-from isotone.batch.work import Work
-from isotone.model.check import usable
-from isotone.pipeline import Pipeline
-from isotone.pipeline.doubt import doubtful
-from isotone.pipeline.result import Result
+from isotone.batch.speech import Aligning, Transcribing
 
 
 def align_files(
@@ -56,7 +49,7 @@ def align_files(
         raise ValueError(
             f"--min-score expects a score to fall below, 0 or less (0 is perfect); got {min_score}."
         )
-    return run(audio, options, target, Aligning(text, text_dir, min_score, check))
+    return run(audio, target, lambda: Aligning(options, target, text, text_dir, min_score, check))
 
 
 def transcribe_files(audio: Sequence[Path], options: Options, target: Target) -> Outcome:
@@ -66,63 +59,7 @@ def transcribe_files(audio: Sequence[Path], options: Options, target: Target) ->
     """
     target.check()
     options.check()
-    return run(audio, options, target, Transcribing())
-
-
-@dataclass(frozen=True)
-class Aligning(Work):
-    """Forced alignment; see :func:`align_files`."""
-
-    text: Path | None
-    text_dir: Path | None
-    min_score: float | None
-    check: bool = True
-
-    command = "align"
-    given_text = True
-
-    def inputs(self, recording: Path) -> Mapping[str, Path]:
-        """Return the transcript."""
-        return {"text": self._transcript(recording).path}
-
-    def run(self, pipeline: Pipeline, path: Path, id: str, samples: np.ndarray) -> tuple[Result, list[str]]:
-        """Align a recording."""
-        seconds = len(samples) / pipeline.model.encoder.sample_rate
-        source = self._transcript(path)
-        transcript = pipeline.encode(read_text(source.path, seconds))
-        result = pipeline.align(id, samples, transcript)
-        silent = () if samples.any() else ("its audio is silent, every sample is 0: the times mean nothing",)
-        return result, [*silent, *source.notes, *transcript.notes]
-
-    def _transcript(self, recording: Path) -> TranscriptFile:
-        return TranscriptFile(self.text) if self.text else find_transcript(recording, self.text_dir)
-
-    def doubt(self, pipeline: Pipeline, score: float | None, agreement: float | None) -> str:
-        """See :meth:`Work.doubt`."""
-        if not self.check:
-            return ""
-        if self.min_score is None:
-            return doubtful(agreement, usable(pipeline.model.check))
-        if score is None or score >= self.min_score:
-            return ""
-        low = f"its score of {score:.3f} is below {self.min_score:g} nats per token"
-        return f"{low}: the transcript is likely not what is said"
-
-
-@dataclass(frozen=True)
-class Transcribing(Work):
-    """Recognition; see :func:`transcribe_files`."""
-
-    command = "transcribe"
-    given_text = False
-
-    def inputs(self, recording: Path) -> Mapping[str, Path]:
-        """Return no inputs besides the audio."""
-        return {}
-
-    def run(self, pipeline: Pipeline, path: Path, id: str, samples: np.ndarray) -> tuple[Result, list[str]]:
-        """Recognise a recording."""
-        return pipeline.transcribe(id, samples), []
+    return run(audio, target, lambda: Transcribing(options, target))
 
 
 def _check_transcripts(audio: Sequence[Path], text: Path | None, folder: Path | None) -> None:

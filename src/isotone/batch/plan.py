@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from isotone.batch.ledger import Entry, Ledger, State
 from isotone.batch.options import Target
 from isotone.batch.work import Work, explain
 from isotone.format import file_name
-from isotone.interfaces import Format
 
 _INPUT = "it is an input"
 
@@ -62,24 +61,13 @@ class Planner:
     Args:
         ledger: Ledger of the output folder.
         target: The output folder and its options.
-        writers: Formats by name.
-        work: The command's work, which knows the inputs of a recording besides its audio.
-        key: Key of a result, from the digests of its inputs by their roles.
+        work: The command's work, which knows a recording's inputs and its files.
     """
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        target: Target,
-        writers: Mapping[str, Format],
-        work: Work,
-        key: Callable[[Mapping[str, str]], str],
-    ) -> None:
+    def __init__(self, ledger: Ledger, target: Target, work: Work) -> None:
         self.ledger = ledger
         self.target = target
-        self.writers = writers
         self.work = work
-        self.key = key
 
     def plan(self, recordings: Sequence[Recording]) -> Plan:
         """Plan a command, and change nothing."""
@@ -101,14 +89,14 @@ class Planner:
         own = {x for files in sources.values() for p in files.values() for x in (absolute(p), p.resolve())}
         for recording, files in sources.items():
             found = {role: digests[path] for role, path in files.items()}
-            entry = replace(self._entry(recording), audio=found["audio"], key=self.key(found))
+            entry = replace(self._entry(recording), audio=found["audio"], key=self.work.key(found))
             self._add(plan, Task(recording, entry, self.names(recording.id)), own)
         return plan
 
     def names(self, id: str) -> dict[str, str]:
         """Return the files of a recording, below the output folder, by format; they depend only on its name."""
         stem = "/".join(file_name(part) for part in id.split("/"))
-        return {format: stem + writer.suffix for format, writer in self.writers.items()}
+        return {format: stem + suffix for format, suffix in self.work.suffixes.items()}
 
     def missing(self, task: Task) -> dict[str, str]:
         """Return the files of a task that are missing or out of date; files changed by hand do not count."""

@@ -10,16 +10,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from isotone.pipeline import Pipeline
+#: Takes the function that is to be told the share of a recording that is done.
+Watch = Callable[[Callable[[float], None]], None]
 
 
 @contextmanager
-def progress(total: int, pipeline: Pipeline, there: int = 0) -> Iterator[Callable[[str | None], None]]:
-    """Show the number of finished recordings, and the share of a long one that is encoded.
+def progress(total: int, watch: Watch, there: int = 0) -> Iterator[Callable[[str | None], None]]:
+    """Show the number of finished recordings, and the share of a long one that is done.
 
     Args:
         total: Number of recordings.
-        pipeline: The pipeline, which reports the windows of long recordings.
+        watch: Called with a function to call with the share of a recording that is done, 0 to 1.
         there: Number of recordings done before.
 
     Yields:
@@ -31,7 +32,7 @@ def progress(total: int, pipeline: Pipeline, there: int = 0) -> Iterator[Callabl
         label = f"Files ({there} there before)" if there else "Files"
         whole = bars.add_task(label, total=total, completed=there, visible=total > 1)
         window = bars.add_task("", total=1.0, visible=False)
-        pipeline.on_window = lambda share: bars.update(window, completed=share, visible=share < 1)
+        watch(lambda share: bars.update(window, completed=share, visible=share < 1))
 
         def step(id: str | None) -> None:
             if id is None:
@@ -42,9 +43,9 @@ def progress(total: int, pipeline: Pipeline, there: int = 0) -> Iterator[Callabl
         yield step
 
 
-def progress_of(files: Sequence[tuple[Path, str]], pipeline: Pipeline) -> Iterator[tuple[Path, str]]:
+def progress_of(files: Sequence[tuple[Path, str]], watch: Watch) -> Iterator[tuple[Path, str]]:
     """Iterate over files, and show the progress on a terminal."""
-    with progress(len(files), pipeline) as step:
+    with progress(len(files), watch) as step:
         for path, id in files:
             step(id)
             yield path, id

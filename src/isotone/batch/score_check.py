@@ -126,7 +126,8 @@ def check_scores(
     pipeline = options.pipeline()
     right: list[Pair] = []
     wrong: list[Pair] = []
-    for path, id in progress_of([(p, i) for p, i in zip(found, ids_of(found)) if p in texts], pipeline):
+    files = [(p, i) for p, i in zip(found, ids_of(found)) if p in texts]
+    for path, id in progress_of(files, pipeline.watch):
         try:
             own, stranger = _pair(pipeline, path, id, texts[path], others[path], texts[others[path]])
         except Exception as error:  # of any kind: the other files go on

@@ -3,27 +3,48 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
 from isotone.batch.inputs import readable
-from isotone.pipeline import Pipeline
-from isotone.pipeline.result import Result
+
+
+@dataclass(frozen=True)
+class Done:
+    """The result of a command's work on one recording.
+
+    Attributes:
+        contents: Contents of the files to write, by the name of their format.
+        warnings: Warnings for people.
+        score, agreement: Fit of the text, see :class:`isotone.pipeline.result.Result`.
+        text: The recognised text.
+    """
+
+    contents: Mapping[str, bytes]
+    warnings: tuple[str, ...] = ()
+    score: float | None = None
+    agreement: float | None = None
+    text: str = ""
 
 
 class Work(ABC):
-    """The work of a command on one recording.
+    """The work of a command on one recording, with the model that it needs.
 
     Attributes:
         command: Name on the command line.
-        given_text: True where texts are given; otherwise they are recognised and listed.
+        lists_texts: True where recognised texts are listed.
+        sample_rate: Hz of the samples it takes.
+        suffixes: Suffixes of the files it writes, by the name of their format.
     """
 
     command: ClassVar[str]
-    given_text: ClassVar[bool]
+    lists_texts: ClassVar[bool] = False
+    sample_rate: int
+    suffixes: Mapping[str, str]
 
     @abstractmethod
     def inputs(self, recording: Path) -> Mapping[str, Path]:
@@ -34,14 +55,24 @@ class Work(ABC):
         """
 
     @abstractmethod
-    def run(
-        self, pipeline: Pipeline, path: Path, id: str, samples: np.ndarray
-    ) -> tuple[Result, Sequence[str]]:
-        """Compute the result of a recording; return it with warnings."""
+    def key(self, digests: Mapping[str, str]) -> str:
+        """Return the key of a result: a digest of all that it depends on.
 
-    def doubt(self, pipeline: Pipeline, score: float | None, agreement: float | None) -> str:
+        Args:
+            digests: Digests of the inputs by their roles; the recording's is ``audio``.
+        """
+
+    @abstractmethod
+    def run(self, path: Path, id: str, samples: np.ndarray, formats: Collection[str]) -> Done:
+        """Compute the contents of a recording's files in the given formats."""
+
+    def doubt(self, score: float | None, agreement: float | None) -> str:
         """Return the reason to doubt the text of a result; empty if there is none."""
         return ""
+
+    def watch(self, on_part: Callable[[float], None]) -> None:
+        """Report the share of a long recording that is done by calling ``on_part``, where the work can."""
+        return
 
 
 def explain(error: Exception, path: Path) -> str:

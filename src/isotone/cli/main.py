@@ -17,6 +17,7 @@ from isotone import __version__
 from isotone.cli.console import OutOption, command, err, explained, fail, out
 from isotone.cli.evaluate import evaluate
 from isotone.cli.lm import lm
+from isotone.cli.match import match
 from isotone.cli.score_check import score_check
 from isotone.cli.search import search_app
 from isotone.cli.speech import align, transcribe
@@ -29,6 +30,7 @@ app = typer.Typer(
 )
 command(app)(align)
 command(app)(transcribe)
+command(app)(match)
 command(app, "score-check")(score_check)
 app.add_typer(search_app, name="search")
 command(app)(lm)

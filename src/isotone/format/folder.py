@@ -91,6 +91,29 @@ def read_file(path: Path, tier: str | None = None) -> Folder:
     return Folder({a.id: a for a in found}, lacking=missing)
 
 
+def beside(audio: Path) -> list[Path]:
+    """Find the files of a recording's labels beside it: those of its name that :func:`read_beside` reads."""
+    siblings = sorted(p for p in audio.parent.iterdir() if p.stem == audio.stem and p.is_file())
+    return [p for p in siblings if p != audio and for_suffix(p.suffix.lower()) is not None]
+
+
+def read_beside(audio: Path) -> Alignment | None:
+    """Read the labels of a recording from the files beside it, as :func:`read_folder` does; None without any.
+
+    Raises:
+        FormatError: a file of a format that cannot be read.
+    """
+    files = beside(audio)
+    contents = Folder()
+    if files:
+        readers = {file.suffix.lower(): for_suffix(file.suffix.lower()) for file in files}
+        _read_group(contents, audio.stem, files, readers, None)
+    if contents.errors and not contents.alignments:
+        file, error = contents.errors[0]
+        raise FormatError(str(error) if str(file) in str(error) else f"{file}: {error}")
+    return next(iter(contents.alignments.values()), None)
+
+
 def _read_group(
     contents: Folder, id: str, files: list[Path], readers: dict[str, Format | None], tier: str | None
 ) -> None:

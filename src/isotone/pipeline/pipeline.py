@@ -160,6 +160,10 @@ class Pipeline:
         emissions = self.emitter(ids, audio, self.recogniser.heads, self.on_window)
         return self.recogniser(ids, [self.emitter.seconds(samples) for samples in audio], emissions)
 
+    def watch(self, on_window: Callable[[float], None]) -> None:
+        """Report the share of long audio that is encoded to another function from now on."""
+        self.on_window = on_window
+
     def _given(
         self,
         ids: Sequence[str],

@@ -20,9 +20,10 @@ from isotone.testing.laws import FLOAT32, HALF
 from isotone.testing.losses import check_loss
 from isotone.testing.relaxations import check_relaxation
 from isotone.testing.searchers import check_searcher
+from isotone.testing.warpers import check_warper
 
 __all__ = [
     "FLOAT32", "HALF", "check_aligner", "check_corpus", "check_coupling", "check_decoder", "check_encoder",
     "check_format", "check_head", "check_index", "check_loss", "check_relaxation", "check_searcher",
-    "sample_alignment", "sample_batch",
+    "check_warper", "sample_alignment", "sample_batch",
 ]  # fmt: skip

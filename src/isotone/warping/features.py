@@ -33,12 +33,14 @@ SIGNALS = {
 }
 
 _BANDS = 40
-# Energies further below the loudest are raised to this floor: nats of power, 52 dB.
-_RANGE = 12.0
+# Energies further below the loudest are raised to this floor: nats of power, 69 dB.
+_RANGE = 16.0
+# Added to the deviation of every band, so that bands with nothing but noise do not count as much as others: nats.
+_LEAST_DEVIATION = 1.0
 # Frames count as active above this share of the way from the quietest to the loudest (5th and 95th percentile).
 _ACTIVE = 0.35
 # Weight of the slopes beside the energies, and of posteriors and hidden states beside both: measured on readers of the
-# same sentence (recipes/matching).
+# same sentence (benchmarks/match).
 _SLOPES, _POSTERIORS, _HIDDEN = 4.0, 12.0, 9.0
 # Posteriors are flattened by this temperature: sure mistakes weigh less.
 _TEMPERATURE = 2.0
@@ -93,7 +95,11 @@ def open_features(name: str = "log-mel", model: str | None = None, device: str =
     """
     kinds = [(kind, detail) for kind, _, detail in (part.partition(":") for part in name.split("+"))]
     for kind, detail in kinds:
-        if kind not in SIGNALS or (kind == "log-mel" and detail) or (kind == "layer" and not detail.isdecimal()):
+        if (
+            kind not in SIGNALS
+            or (kind == "log-mel" and detail)
+            or (kind == "layer" and not detail.isdecimal())
+        ):
             raise ValueError(
                 f"No features {name!r}: there are log-mel, phones, phones:HEAD, layer:N (a number), and several "
                 "of them joined by +."
@@ -124,7 +130,8 @@ def log_mel(samples: NDArray[np.float32]) -> tuple[Tensor, Grid]:
     level = mel.mean(1)
     low, high = torch.quantile(level[:: 1 + len(level) // _SAMPLE], torch.tensor([0.05, 0.95]))
     active = mel[level >= low + _ACTIVE * (high - low)]
-    mel = (mel - active.mean(0)) / (active.std(0, correction=0) + 1e-3)
+    deviation = (active.var(0, correction=0) + _LEAST_DEVIATION**2).sqrt()
+    mel = (mel - active.mean(0)) / deviation
     padded = torch.cat([mel[:1], mel[:1], mel, mel[-1:], mel[-1:]])
     slopes = (2 * (padded[4:] - padded[:-4]) + padded[3:-1] - padded[1:-3]) / 10
     return torch.cat([mel, _SLOPES * slopes], 1), Features.grid

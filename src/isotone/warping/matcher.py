@@ -23,7 +23,7 @@ Part = Literal["none", "reference", "other"]
 
 Stretches = tuple[tuple[float, float], ...]
 
-# Seconds of a stretch that does not match, and its least mean mismatch (recipes/matching measures both).
+# Seconds of a stretch that does not match, and its least mean mismatch (benchmarks/match measures both).
 _STRETCH_S, _UNLIKE = 0.6, 0.8
 
 #: Mean mismatch from which two recordings hardly match at all.
@@ -76,8 +76,12 @@ class Matcher:
     def __post_init__(self) -> None:
         if self.part not in get_args(Part):
             raise ValueError(f"A part is one of {', '.join(get_args(Part))}; got {self.part!r}.")
-        if not isinstance(self.warper, Warper):
-            self.warper = warpers.create(self.warper)
+        self._warper = self.warper if isinstance(self.warper, Warper) else warpers.create(self.warper)
+
+    def values(self) -> dict[str, Any]:
+        """Plain values of the options."""
+        warper = type(self.warper).__name__ if isinstance(self.warper, Warper) else self.warper
+        return {"features": self.features.name, "warper": warper, "part": self.part}
 
     def vectors(self, samples: NDArray[np.float32]) -> tuple[Tensor, float]:
         """Features and seconds of a recording ``(N,)`` at 16 kHz, for :meth:`match`.
@@ -99,7 +103,7 @@ class Matcher:
         """Match recordings by what :meth:`vectors` gave."""
         within = self.part == "other"
         (x, x_s), (y, y_s) = (other, reference) if within else (reference, other)
-        warp = align_sequences(x, y, self.warper, part=self.part != "none")
+        warp = align_sequences(x, y, self._warper, part=self.part != "none")
         found = self._map(warp, x_s, y_s)
         of_x = mismatches(x, warp.places, y)
         mismatch = float(np.mean(of_x))

@@ -7,7 +7,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-
 # Random pairs of frames whose mean distance is 1, the unit of mismatches.
 _PAIRS = 4096
 # Slower places than this count no more: those of a pause that is longer in one recording.

@@ -31,7 +31,9 @@ class TimeMap:
             times = np.asarray(getattr(self, name), np.float64)
             object.__setattr__(self, name, times)
             if times.ndim != 1 or len(times) < 2 or len(times) != len(self.source):
-                raise ValueError(f"A time map expects two rows of times of one length, 2 or more; got {times.shape}.")
+                raise ValueError(
+                    f"A time map expects two rows of times of one length, 2 or more; got {times.shape}."
+                )
             if not np.isfinite(times).all() or (np.diff(times) < 0).any():
                 raise ValueError(f"A time map expects {name} times that are finite and never decrease.")
 
@@ -40,7 +42,7 @@ class TimeMap:
 
         Where several times of the other recording belong to one, it is the last of them.
         """
-        return np.interp(seconds, self.source, self.target)
+        return np.interp(np.asarray(seconds, np.float64), self.source, self.target)
 
     def inverse(self) -> TimeMap:
         """The map from the other recording to this one."""

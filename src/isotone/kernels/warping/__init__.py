@@ -30,7 +30,9 @@ _NO_SUMS = np.empty((0, 0))
 
 
 @torch.no_grad()
-def dtw_spans(x: Tensor, y: Tensor, window: Window | None = None, *, part: bool = False) -> tuple[Tensor, float]:
+def dtw_spans(
+    x: Tensor, y: Tensor, window: Window | None = None, *, part: bool = False
+) -> tuple[Tensor, float]:
     """The best warping path: dynamic time warping of squared distances, with steps of one position in either or both.
 
     Args:
@@ -67,7 +69,7 @@ def dtw_spans(x: Tensor, y: Tensor, window: Window | None = None, *, part: bool 
 def soft_dtw_warp(
     x: Tensor, y: Tensor, gamma: float, window: Window | None = None, *, part: bool = False
 ) -> Warp:
-    r"""The expected place of every position of x in y, over all warping paths A with weights :math:`e^{-c(A) / \gamma}`.
+    r"""The expected place of every position of x in y over all paths A, by their weights :math:`e^{-c(A) / \gamma}`.
 
     Args:
         x, y, window, part: As in :func:`dtw_spans`.
@@ -177,7 +179,8 @@ class _Pair:
     def costs(self, block: _Block, factor: float = 1.0) -> np.ndarray:
         """Squared distances ``(K, W)`` of a block times a factor."""
         x, y = self.x[block.start : block.stop], self.y[block.begin : block.end]
-        return squared_distances(x[None], y[None])[0].mul_(factor).numpy()
+        # rounding can make them negative, and a path that gains by every cell never ends
+        return squared_distances(x[None], y[None])[0].clamp_(min=0).mul_(factor).numpy()
 
     def end(self, border: np.ndarray, part: bool, best: Callable[[np.ndarray], float]) -> tuple[int, float]:
         """Return the column in which the best path ends, and its value; of log-sums, their sum."""

@@ -1,0 +1,116 @@
+"""The work of ``align`` and ``transcribe`` on one recording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from isotone.batch.inputs import TranscriptFile, find_transcript, read_text
+from isotone.batch.keys import model_key, result_key
+from isotone.batch.options import Options, Target
+from isotone.batch.work import Done, Work
+from isotone.batch.writers import writers_for
+from isotone.model.check import usable
+from isotone.pipeline.doubt import doubtful
+from isotone.pipeline.result import Result
+
+
+class _Speech(Work):
+    """Work by a model of speech.
+
+    Args:
+        options: The model and its use.
+        target: Formats of the files.
+        given_text: True where texts are given.
+
+    Raises:
+        ValueError, OSError: a model that cannot be loaded.
+    """
+
+    def __init__(self, options: Options, target: Target, given_text: bool) -> None:
+        self.pipeline = options.pipeline()
+        self.sample_rate = self.pipeline.model.encoder.sample_rate
+        self.writers = writers_for(target.formats, self.pipeline.tokenizer.tiers(given_text))
+        self.suffixes = {name: writer.suffix for name, writer in self.writers.items()}
+        self._model, self._options = model_key(self.pipeline.model), options.values()
+
+    def key(self, digests: Mapping[str, str]) -> str:
+        """See :meth:`Work.key`."""
+        return result_key(self._model, digests, self._options)
+
+    def watch(self, on_part: Callable[[float], None]) -> None:
+        """See :meth:`Work.watch`: it is told of every window."""
+        self.pipeline.watch(on_part)
+
+    def _done(self, path: Path, result: Result, formats: Collection[str], warnings: Sequence[str]) -> Done:
+        alignment = replace(result.alignment, audio=path)
+        contents = {name: self.writers[name].dumps(alignment).encode() for name in formats}
+        return Done(contents, (*warnings, *result.warnings), result.score, result.agreement, result.text)
+
+
+class Aligning(_Speech):
+    """Forced alignment; see :func:`isotone.batch.align_files`."""
+
+    command = "align"
+
+    def __init__(
+        self,
+        options: Options,
+        target: Target,
+        text: Path | None = None,
+        text_dir: Path | None = None,
+        min_score: float | None = None,
+        check: bool = True,
+    ) -> None:
+        super().__init__(options, target, given_text=True)
+        self.text = text
+        self.text_dir = text_dir
+        self.min_score = min_score
+        self.check = check
+
+    def inputs(self, recording: Path) -> Mapping[str, Path]:
+        """Return the transcript."""
+        return {"text": self._transcript(recording).path}
+
+    def run(self, path: Path, id: str, samples: np.ndarray, formats: Collection[str]) -> Done:
+        """Align a recording."""
+        source = self._transcript(path)
+        transcript = self.pipeline.encode(read_text(source.path, len(samples) / self.sample_rate))
+        result = self.pipeline.align(id, samples, transcript)
+        silent = () if samples.any() else ("its audio is silent, every sample is 0: the times mean nothing",)
+        return self._done(path, result, formats, [*silent, *source.notes, *transcript.notes])
+
+    def _transcript(self, recording: Path) -> TranscriptFile:
+        return TranscriptFile(self.text) if self.text else find_transcript(recording, self.text_dir)
+
+    def doubt(self, score: float | None, agreement: float | None) -> str:
+        """See :meth:`Work.doubt`."""
+        if not self.check:
+            return ""
+        if self.min_score is None:
+            return doubtful(agreement, usable(self.pipeline.model.check))
+        if score is None or score >= self.min_score:
+            return ""
+        low = f"its score of {score:.3f} is below {self.min_score:g} nats per token"
+        return f"{low}: the transcript is likely not what is said"
+
+
+class Transcribing(_Speech):
+    """Recognition; see :func:`isotone.batch.transcribe_files`."""
+
+    command = "transcribe"
+    lists_texts = True
+
+    def __init__(self, options: Options, target: Target) -> None:
+        super().__init__(options, target, given_text=False)
+
+    def inputs(self, recording: Path) -> Mapping[str, Path]:
+        """Return no inputs besides the audio."""
+        return {}
+
+    def run(self, path: Path, id: str, samples: np.ndarray, formats: Collection[str]) -> Done:
+        """Recognise a recording."""
+        return self._done(path, self.pipeline.transcribe(id, samples), formats, ())

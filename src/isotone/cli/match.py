@@ -1,0 +1,92 @@
+"""The command ``match``: thin, over :func:`isotone.batch.match_files`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from isotone.cli import options as opt
+from isotone.cli.console import OutOption, explained, path_argument
+from isotone.cli.outcomes import finish, interrupted
+
+_Reference = Annotated[
+    Path, typer.Argument(help="Audio file that the others are matched with.", parser=path_argument)
+]
+_Others = Annotated[
+    list[Path], typer.Argument(help="Audio files or folders to match with it.", parser=path_argument)
+]
+_Labels = Annotated[
+    Path | None,
+    typer.Option(
+        help="File of the reference's labels, in any format that isotone reads. Default: beside the reference."
+    ),
+]
+_Features = Annotated[
+    str,
+    typer.Option(
+        help="What is compared: log-mel; phones or phones:HEAD, the posteriors of --model; layer:N, the hidden states of "
+        "its encoder; or several, as log-mel+phones."
+    ),
+]
+_Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model", "-m", help="Model or run folder, or a hub id; layers come from any speech encoder."
+    ),
+]
+_Warper = Annotated[
+    str,
+    typer.Option(
+        help="How times are found: soft-dtw, dtw or opas; with options as YAML: '{name: opas, step: 3}'. `isotone "
+        "plugins --kind warper` lists them."
+    ),
+]
+_Part = Annotated[
+    str,
+    typer.Option(
+        help="The recording that is a part of the other: 'other' finds clips in the reference, 'reference' the "
+        "reference in longer recordings. Default: both have the same content."
+    ),
+]
+_Maps = Annotated[
+    list[str],
+    typer.Option("--map", help="Format of the time map: csv or json (with stretches); repeat for both."),
+]
+
+
+def match(
+    reference: _Reference,
+    others: _Others,
+    labels: _Labels = None,
+    features: _Features = "log-mel",
+    model: _Model = None,
+    warper: _Warper = "soft-dtw",
+    part: _Part = "none",
+    maps: _Maps = ["csv"],  # noqa: B006 - typer copies it
+    format: opt.Format = ["textgrid"],  # noqa: B006
+    out_dir: OutOption = Path("matches"),
+    device: opt.Device = "cpu",
+    overwrite: opt.Overwrite = False,
+    redo: opt.Redo = False,
+    prune: opt.Prune = False,
+) -> None:
+    """Match recordings with a reference: the same text by another voice, the same piece, or a clip.
+
+    For each recording OUT gets a time map (reference_s, other_s) and, where the reference has labels, its tiers at the
+    times of that recording. Stretches of one recording that the other does not have are warnings, in OUT/warnings.jsonl
+    and in the time map as JSON.
+
+    Recordings of any length: long ones are compared coarsely first, then in a window around that path.
+
+    Example: isotone match anna/sa1.wav ben/sa1.wav carla/sa1.wav --labels anna/sa1.TextGrid --out carried
+    """
+    from isotone.batch import Target, match_files
+    from isotone.warping import Matcher, open_features
+
+    with explained(), interrupted(out_dir):
+        target = Target(out_dir, tuple(format), overwrite, redo, prune)
+        method = Matcher(open_features(features, model, device), opt.plugin(warper) or "soft-dtw", part)  # type: ignore[arg-type]
+        outcome = match_files(reference, others, method, target, labels=labels, maps=maps)
+    finish(outcome, out_dir)
