@@ -30,7 +30,9 @@ def readings(root: Path) -> Iterator[list[Reading]]:
     for sentence in ("sa1", "sa2"):
         files = sorted(root.rglob(f"{sentence}.wav"))
         if not files:
-            raise FileNotFoundError(f"No {sentence}.wav below {root}: give the folder of TIMIT or its sample.")
+            raise FileNotFoundError(
+                f"No {sentence}.wav below {root}: give the folder of TIMIT or its sample."
+            )
         found = []
         for file in files:
             samples = sound.load(file, 16_000)

@@ -17,7 +17,9 @@ System = Callable[[NDArray[np.float32], NDArray[np.float32]], TimeMap]
 WARPERS = "dtw", "soft-dtw", "opas"
 
 
-def systems(model: str | None, layers: Sequence[int] = (), *, part: bool = False) -> Iterator[tuple[str, System]]:
+def systems(
+    model: str | None, layers: Sequence[int] = (), *, part: bool = False
+) -> Iterator[tuple[str, System]]:
     """All systems by name. With a model also its phones, each of its layers, and phones beside log-mel.
 
     Args:

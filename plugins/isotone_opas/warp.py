@@ -122,29 +122,43 @@ class OPASWarper(Warper):
         """Yield blocks of rows: first, one past the last, and scores ``(K, W)`` of the columns of their window."""
         spread = float((y - y.mean(0)).square().sum(1).mean()) or 1.0
         scale = -1 / (spread * (2 * self.context + 1))
-        near_x, near_y = (_with_context(z.float(), self.context) for z in (x, y))
-        near_x = near_x[rows]
+        near = [_padded(z.float(), self.context) for z in (x, y)]
+        plan = None
         if self.relaxation is not None:
-            reward = squared_distances(near_x[None], near_y[None]) * scale
-            plan = self.relaxation(reward)[0].clamp(min=_LEAST_MASS).log()
+            reward = self._rewards(near, rows, slice(0, len(y))) * scale
+            plan = self.relaxation(reward[None])[0].clamp(min=_LEAST_MASS).log()
         start = 0
         while start < len(rows):
-            stop = start + 1
-            while stop < len(rows) and (stop + 1 - start) * int(high[stop] - low[start]) <= _BLOCK:
-                stop += 1
+            # about as many rows as a row is wide, in positions of y: few columns lie outside of the window
+            stop = min(len(rows), start + max(16, int(high[start] - low[start]) // self.step))
+            while stop > start + 1 and (stop - start) * int(high[stop - 1] - low[start]) > _BLOCK:
+                stop = start + (stop - start + 1) // 2
             columns = slice(int(low[start]), int(high[stop - 1]))
-            if self.relaxation is not None:
-                scores = plan[start:stop, columns]
+            if plan is None:
+                scores = self._rewards(near, rows[start:stop], columns) * scale
             else:
-                scores = squared_distances(near_x[None, start:stop], near_y[None, columns])[0] * scale
+                scores = plan[start:stop, columns]
             yield start, stop, scores.float().contiguous().numpy()
             start = stop
 
+    def _rewards(self, near: list[Tensor], rows: Tensor, columns: slice) -> Tensor:
+        """Squared distances ``(K, W)`` of rows of x and columns of y with their context, from both padded."""
+        x, y = near
+        first, last = int(rows[0]), int(rows[-1])
+        width = 2 * self.context
+        context_x = _contexts(x[first : last + 1 + width], width)[rows - first]
+        context_y = _contexts(y[columns.start : columns.stop + width], width)
+        return squared_distances(context_x[None], context_y[None])[0]
 
-def _with_context(x: Tensor, context: int) -> Tensor:
-    """Join every vector ``(n, d)`` with its neighbours on either side: ``(n, (2 context + 1) d)``."""
-    padded = F.pad(x.T[None], (context, context), mode="replicate")[0].T
-    return padded.unfold(0, 2 * context + 1, 1).flatten(1)
+
+def _padded(x: Tensor, context: int) -> Tensor:
+    """Repeat the first and the last vector of ``(n, d)`` as often as a context needs."""
+    return F.pad(x.T[None], (context, context), mode="replicate")[0].T
+
+
+def _contexts(padded: Tensor, width: int) -> Tensor:
+    """Join every vector with the ``width`` ones after it: ``(n - width, (width + 1) d)``."""
+    return padded.unfold(0, width + 1, 1).flatten(1)
 
 
 def _between(rows: Tensor, selected: np.ndarray, n: int, m: int, part: bool) -> Tensor:

@@ -37,10 +37,10 @@ _Model = Annotated[
     ),
 ]
 _Warper = Annotated[
-    str,
+    str | None,
     typer.Option(
         help="How times are found: soft-dtw, dtw or opas; with options as YAML: '{name: opas, step: 3}'. `isotone "
-        "plugins --kind warper` lists them."
+        "plugins --kind warper` lists them. Default: opas with --part, else soft-dtw."
     ),
 ]
 _Part = Annotated[
@@ -62,7 +62,7 @@ def match(
     labels: _Labels = None,
     features: _Features = "log-mel",
     model: _Model = None,
-    warper: _Warper = "soft-dtw",
+    warper: _Warper = None,
     part: _Part = "none",
     maps: _Maps = ["csv"],  # noqa: B006 - typer copies it
     format: opt.Format = ["textgrid"],  # noqa: B006
@@ -80,13 +80,13 @@ def match(
 
     Recordings of any length: long ones are compared coarsely first, then in a window around that path.
 
-    Example: isotone match anna/sa1.wav ben/sa1.wav carla/sa1.wav --labels anna/sa1.TextGrid --out carried
+    Example: isotone match anna.wav ben.wav carla.wav --labels anna.TextGrid --out carried
     """
     from isotone.batch import Target, match_files
     from isotone.warping import Matcher, open_features
 
     with explained(), interrupted(out_dir):
         target = Target(out_dir, tuple(format), overwrite, redo, prune)
-        method = Matcher(open_features(features, model, device), opt.plugin(warper) or "soft-dtw", part)  # type: ignore[arg-type]
+        method = Matcher(open_features(features, model, device), opt.plugin(warper), part)  # type: ignore[arg-type]
         outcome = match_files(reference, others, method, target, labels=labels, maps=maps)
     finish(outcome, out_dir)

@@ -28,7 +28,9 @@ def check_warper(warper: Warper) -> None:
     _check_warp(found.places, 60, 45)
     require(isinstance(found.score, float), "the score is a number")
     around = torch.cat([_walk(50, seed=2), x, _walk(30, seed=3)])
-    _check_places(warper, x, around, own + 50, _OFF, "with `part` a sequence lies where it is a part", part=True)
+    _check_places(
+        warper, x, around, own + 50, _OFF, "with `part` a sequence lies where it is a part", part=True
+    )
     late = Window((own.long() - 1).clamp(min=0), (own.long() + 9).clamp(max=60))
     shifted = torch.cat([x[:1].repeat(5, 1), x[:-5]])
     places = warper(x, shifted, late).places

@@ -202,7 +202,10 @@ class _States(nn.Module):
         self, audio: Tensor, lengths: Tensor, only: set[str], statistics: Statistics | None = None
     ) -> dict[str, Emissions]:
         options = {} if statistics is None else {"statistics": statistics}
-        frames = self.encoder(audio, lengths, True, **options).read(self.layer)
+        hidden = self.encoder(audio, lengths, True, **options).hidden
+        if self.layer >= len(hidden):
+            raise ValueError(f"The encoder has the layers 0 to {len(hidden) - 1}; got layer:{self.layer}.")
+        frames = hidden[self.layer]
         return {"states": Emissions(frames.values, frames.lengths, frames.grid)}
 
 

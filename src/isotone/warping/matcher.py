@@ -61,7 +61,8 @@ class Matcher:
 
     Attributes:
         features: By what they are compared; see :func:`isotone.warping.open_features`.
-        warper: How the times are found: a name, a mapping of name and options, or a warper.
+        warper: How the times are found: a name, a mapping of name and options, or a warper. Default: ``soft-dtw``, and
+            ``opas`` for parts, which with free ends DTW may squeeze into a moment (benchmarks/match).
         part: Which of the two may be a part of the other; the ends of the whole one are then free.
 
     Raises:
@@ -70,12 +71,14 @@ class Matcher:
     """
 
     features: Features = field(default_factory=open_features)
-    warper: str | Mapping[str, Any] | Warper = "soft-dtw"
+    warper: str | Mapping[str, Any] | Warper | None = None
     part: Part = "none"
 
     def __post_init__(self) -> None:
         if self.part not in get_args(Part):
             raise ValueError(f"A part is one of {', '.join(get_args(Part))}; got {self.part!r}.")
+        if self.warper is None:
+            self.warper = "soft-dtw" if self.part == "none" else "opas"
         self._warper = self.warper if isinstance(self.warper, Warper) else warpers.create(self.warper)
 
     def values(self) -> dict[str, Any]:

@@ -76,9 +76,7 @@ def test_a_window_restricts_the_selection() -> None:
     made = OPASWarper(step=1, context=0, slope=0.2)
     low = torch.tensor([0, 1, 2, 3, 4, 6])
     window = Window(low, (low + 3).clamp(max=9))
-    inside = [
-        c for c in combinations(range(9), 6) if all(a <= t < a + 3 for a, t in zip(low.tolist(), c))
-    ]
+    inside = [c for c in combinations(range(9), 6) if all(a <= t < a + 3 for a, t in zip(low.tolist(), c))]
     best = max(value(x, y, c, made, False) for c in inside)
     assert made(x, y, window).score == pytest.approx(best, abs=1e-4)
 
@@ -88,7 +86,9 @@ def test_another_relaxation_gives_the_same_where_its_plan_is_sharp() -> None:
     x = torch.randn(20, 3, generator=draw)
     y = x.repeat_interleave(2, 0)
     exact = OPASWarper(step=2, context=0, slope=0.0)(x, y)
-    soft = OPASWarper(step=2, context=0, slope=0.0, relaxation={"name": "sinkhorn", "temperature": 0.01, "iterations": 200})(x, y)
+    soft = OPASWarper(
+        step=2, context=0, slope=0.0, relaxation={"name": "sinkhorn", "temperature": 0.01, "iterations": 200}
+    )(x, y)
     assert (exact.places - soft.places).abs().max() <= 1
 
 
