@@ -25,7 +25,7 @@ _LEAST_MASS = 1e-12
 
 
 class OPASWarper(Warper):
-    r"""Order-preserving selection: every ``step``-th position of x, with its context, selects a position of y, in order.
+    r"""Order-preserving selection: every ``step``-th position of x, with its context, selects one of y, in order.
 
     The positions :math:`t_1 < t_2 < \dots` of y maximise
 

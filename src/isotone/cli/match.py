@@ -26,8 +26,8 @@ _Labels = Annotated[
 _Features = Annotated[
     str,
     typer.Option(
-        help="What is compared: log-mel; phones or phones:HEAD, the posteriors of --model; layer:N, the hidden states of "
-        "its encoder; or several, as log-mel+phones."
+        help="What is compared: log-mel; phones or phones:HEAD, the posteriors of --model; layer:N, the hidden states "
+        "of its encoder; or several, as log-mel+phones."
     ),
 ]
 _Model = Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 import torch
@@ -31,7 +31,7 @@ def value(x: torch.Tensor, y: torch.Tensor, chosen: tuple[int, ...], made: OPASW
         for o in range(-w, w + 1):
             a, b = x[min(max(i + o, 0), n - 1)], y[min(max(t + o, 0), m - 1)]
             total -= float((a - b).square().sum()) / spread / (2 * w + 1)
-    for a, b in zip(chosen, chosen[1:]):
+    for a, b in pairwise(chosen):
         total -= made.slope * abs((b - a) / made.step - 1)
     if not part:
         total -= made.slope / made.step * abs(chosen[0] - rows[0])
