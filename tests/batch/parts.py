@@ -21,17 +21,18 @@ from tests.tiny_models import lines_of, names_in
 
 
 class Echo(Work):
-    """Writes the transcript as one word, as long as the audio; ``done`` lists the recordings.
+    """Writes the transcript as one word, as long as the audio.
 
-    Args:
+    Attributes:
         model: Stands for the model in keys.
+        done: The recordings.
     """
 
     command = "align"
     sample_rate = 16_000
 
-    def __init__(self, model: str = "model") -> None:
-        self.model = model
+    def __init__(self) -> None:
+        self.model = "model"
         self.done: list[str] = []
 
     def open(self, formats: Sequence[str]) -> Echo:
@@ -62,8 +63,8 @@ def echo(
     """Run the command; ``key`` is the model's."""
     paths = audio if isinstance(audio, list) else [audio]
     to = Target(out, **target)
-    if work is None:
-        work = Echo(key)
+    work = work or Echo()
+    work.model = key
     return run(paths, to, lambda: work.open(to.formats))
 
 
