@@ -63,6 +63,24 @@ def test_is_the_optimal_transport_plan(merge: Any, a: list[int], b: list[int]) -
 
 
 @pytest.mark.parametrize("merge", MERGES)
+@settings(max_examples=60, deadline=None)
+@given(first=st.integers(0, 3), moves=st.lists(st.tuples(st.booleans(), st.integers(0, 3)), max_size=12))
+def test_proposition_1_every_alignment_has_weights(
+    merge: Any, first: int, moves: list[tuple[bool, int]]
+) -> None:
+    """For any beta and any set of pairs in order that leaves no label out, some alpha's coupling is on these pairs."""
+    pairs = [(first, 0)]
+    for label, frames in moves:  # to the next label, by so many frames, or both
+        pairs.append((pairs[-1][0] + max(frames, not label), pairs[-1][1] + label))
+    frame, label = np.array(pairs).T
+    beta = np.random.default_rng(len(moves)).uniform(0.1, 1.0, label[-1] + 1)
+    alpha = np.zeros(frame[-1] + 2)  # one frame more, which is dropped
+    np.add.at(alpha, frame, (beta / np.bincount(label))[label])
+    plan = merged(merge, torch.from_numpy(alpha)[None], torch.from_numpy(beta)[None]).dense()[0]
+    assert set(map(tuple, (plan > 1e-9).nonzero().tolist())) == {*pairs}
+
+
+@pytest.mark.parametrize("merge", MERGES)
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_of_several_lengths(merge: Any, seed: int) -> None:
     alpha, beta, n, m = ragged(seed)

@@ -40,6 +40,18 @@ def assert_rotation(matrix: Tensor, tolerance: float = 1e-10) -> None:
     torch.testing.assert_close(torch.linalg.det(matrix), torch.ones(len(matrix), dtype=matrix.dtype))
 
 
+@pytest.mark.parametrize("size", [2, 3, 8, 15])
+def test_theorem_1_every_rotation_has_parameters(size: int) -> None:
+    """OT4P's theorem 1: for any rotation there is an A with angles below pi and exp(A - A^T) equal to it."""
+    drawn = np.linalg.qr(np.random.default_rng(size).normal(size=(size, size)))[0]
+    drawn[:, 0] *= np.linalg.det(drawn)
+    parameters = torch.from_numpy(scipy.linalg.logm(drawn).real).triu(1)
+    assert np.abs(scipy.linalg.eigvals(skew(parameters).numpy()).imag).max() < np.pi
+    torch.testing.assert_close(
+        skew_exp(skew(parameters)[None])[0], torch.from_numpy(drawn), rtol=0, atol=1e-9
+    )
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 20])
 @pytest.mark.parametrize("scale", [1e-9, 0.01, 1.0, 30.0])
 def test_the_exponential_is_scipys(size: int, scale: float) -> None:

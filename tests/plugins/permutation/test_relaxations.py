@@ -245,6 +245,17 @@ def test_ot4p_is_the_papers_formula_for_even_and_odd_permutations() -> None:
     assert 5 < odd < 25
 
 
+def test_theorem_2_the_rotation_can_be_had_back() -> None:
+    """OT4P's theorem 2: where the nearest permutation is the same, different rotations stay different."""
+    rotation, columns = rotated(OT4P(temperature=0.4), parameters(20, 6))
+    for o, column, soft in zip(rotation.numpy(), columns, toward_permutation(rotation, 0.4, columns).numpy()):
+        p, d = one_hot(column[None], 6, torch.float64)[0].numpy(), np.eye(6)
+        d[5, 5] = np.linalg.det(p)
+        values, vectors = np.linalg.eig((p @ d).T @ soft @ d)
+        turned = vectors @ np.diag(values ** (1 / 0.4)) @ np.linalg.inv(vectors)
+        np.testing.assert_allclose((p @ d @ turned).real, o, atol=1e-6)
+
+
 def test_ot4p_passes_its_gradient_through_one_linear_map() -> None:
     """With W held, the derivative of <G, W B exp(A - A^T)>: the same as of the rotation for W^T G."""
     a = parameters(3, 5).requires_grad_()
