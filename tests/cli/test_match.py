@@ -97,6 +97,18 @@ def test_without_labels_there_are_maps_alone(tmp_path: Path) -> None:
     assert names_in(tmp_path / "out") == ["late.map.csv"]
 
 
+def test_files_of_a_name_are_picked_and_the_reference_is_left_out(piece: Path, tmp_path: Path) -> None:
+    for name in ("a/piece.wav", "b/piece.flac", "b/other.wav"):
+        late(tmp_path / "in" / name)
+    out = tmp_path / "out"
+    result = isotone("match", piece, tmp_path / "in", piece, "--only", "piece.*", "-o", out)
+    assert "2 of 2 files" in result.stdout
+    assert sorted(p.relative_to(out).as_posix() for p in out.rglob("*.TextGrid")) == [
+        "a/piece.TextGrid", "b/piece.TextGrid",
+    ]  # fmt: skip
+    assert "is one to do" in error_of("match", piece, tmp_path / "in", "--only", "none.*", "-o", out)
+
+
 def test_one_bad_file_does_not_stop_the_others_and_doubts_are_told(piece: Path, tmp_path: Path) -> None:
     late(tmp_path / "in/a.wav")
     (tmp_path / "in/b.wav").write_bytes(b"nothing")

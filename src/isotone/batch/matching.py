@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 import isotone
 from isotone import audio as sound
 from isotone.alignment import Alignment
+from isotone.batch.inputs import absolute
 from isotone.batch.keys import result_key
 from isotone.batch.options import Target
 from isotone.batch.outcome import Outcome
@@ -68,6 +70,7 @@ def match_files(
     *,
     labels: Path | None = None,
     maps: Sequence[str] = ("csv",),
+    only: str = "*",
 ) -> Outcome:
     """Match recordings with a reference; write a time map of each, and the reference's tiers at its times.
 
@@ -79,6 +82,7 @@ def match_files(
         labels: The file of the reference's labels. Default: the file beside it, if any. Without labels there are only
             time maps.
         maps: Formats of the time maps, of :data:`MAPS`.
+        only: Pattern of the names of files to match, such as ``sa1.*``. The reference itself is left out.
 
     Raises:
         ValueError: formats or labels that cannot be used.
@@ -92,7 +96,12 @@ def match_files(
     found = Reference.of(reference, labels)
     if found.labels is None and not maps:
         raise ValueError(f"Nothing to write: {reference} has no labels beside it, and no time map is wanted.")
-    return run(audio, target, lambda: Matching(found, matcher, target, maps))
+    return run(
+        audio,
+        target,
+        lambda: Matching(found, matcher, target, maps),
+        lambda path: fnmatchcase(path.name, only) and absolute(path) != absolute(reference),
+    )
 
 
 class Matching(Work):

@@ -24,19 +24,27 @@ log = logging.getLogger(__name__)
 _LOOK_S = 0.2
 
 
-def run(audio: Sequence[Path], target: Target, begin: Callable[[], Work]) -> Outcome:
+def run(
+    audio: Sequence[Path],
+    target: Target,
+    begin: Callable[[], Work],
+    keep: Callable[[Path], bool] = lambda path: True,
+) -> Outcome:
     """Do a command's work on recordings, write their files, and keep the ledger.
 
     Args:
         audio: Files or folders.
         target: The output folder.
         begin: Makes the work, and loads its model: called when there are recordings.
+        keep: Tells which of the recordings to do.
 
     Raises:
         OutputConflict: files that isotone did not write would be overwritten.
         OSError, ValueError, LookupError: the whole command is impossible; nothing was written.
     """
-    recordings = find_recordings(audio)
+    recordings = [found for found in find_recordings(audio) if keep(found.path)]
+    if not recordings:
+        raise FileNotFoundError(f"None of the recordings in {', '.join(map(str, audio))} is one to do.")
     work = begin()
     with Ledger(target.out) as ledger:
         planner = Planner(ledger, target, work)

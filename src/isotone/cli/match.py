@@ -23,6 +23,12 @@ _Labels = Annotated[
         help="File of the reference's labels, in any format that isotone reads. Default: beside the reference."
     ),
 ]
+_Only = Annotated[
+    str,
+    typer.Option(
+        help="Pattern of the names of the files to match, such as 'sa1.*': the others are left out."
+    ),
+]
 _Features = Annotated[
     str,
     typer.Option(
@@ -60,6 +66,7 @@ def match(
     reference: _Reference,
     others: _Others,
     labels: _Labels = None,
+    only: _Only = "*",
     features: _Features = "log-mel",
     model: _Model = None,
     warper: _Warper = None,
@@ -80,7 +87,7 @@ def match(
 
     Recordings of any length: long ones are compared coarsely first, then in a window around that path.
 
-    Example: isotone match anna.wav ben.wav carla.wav --labels anna.TextGrid --out carried
+    Example: isotone match dr1/anna/sa1.wav timit/ --only 'sa1.*' --out carried
     """
     from isotone.batch import Target, match_files
     from isotone.warping import Matcher, open_features
@@ -88,5 +95,5 @@ def match(
     with explained(), interrupted(out_dir):
         target = Target(out_dir, tuple(format), overwrite, redo, prune)
         method = Matcher(open_features(features, model, device), opt.plugin(warper), part)  # type: ignore[arg-type]
-        outcome = match_files(reference, others, method, target, labels=labels, maps=maps)
+        outcome = match_files(reference, others, method, target, labels=labels, maps=maps, only=only)
     finish(outcome, out_dir)

@@ -109,8 +109,7 @@ def open_features(name: str = "log-mel", model: str | None = None, device: str =
         return Features(name, (log_mel,) * len(kinds))
     if model is None:
         raise ValueError(f"The features {of_model[0]!r} are those of a model: give one (--model).")
-    whole = "phones" in of_model
-    source = _model(model) if whole else _encoder(model)
+    source = Model.load(model) if "phones" in of_model else _encoder(model)
     runner = _Runner(source, device)
     made = {"log-mel": lambda detail: log_mel, "phones": runner.phones, "layer": runner.layer}
     return Features(name, tuple(made[kind](detail) for kind, detail in kinds), runner.digest())
@@ -207,10 +206,6 @@ class _States(nn.Module):
             raise ValueError(f"The encoder has the layers 0 to {len(hidden) - 1}; got layer:{self.layer}.")
         frames = hidden[self.layer]
         return {"states": Emissions(frames.values, frames.lengths, frames.grid)}
-
-
-def _model(source: str) -> Model:
-    return Model.load(source)
 
 
 def _encoder(source: str) -> Encoder:
