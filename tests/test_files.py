@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isotone.files import atomic_folder, atomic_write, check_target, safe_name
+from isotone.files import atomic_folder, atomic_write, check_target, json_with, safe_name
 
 
 def names(folder):
@@ -115,10 +115,10 @@ def test_a_folder_appears_whole_and_takes_the_place_of_the_old_one(tmp_path):
     for content in ("one", "two"):
         with atomic_folder(path) as folder:
             assert folder.parent == path.parent
-            (folder / "kind").write_text("model")
-            (folder / content).write_text(content)
-            assert not (path / content).exists()
-        assert names(path) == ["kind", content]
+            (folder / "kind").write_text(content)
+            assert not path.exists() or (path / "kind").read_text() != content
+        assert names(path) == ["kind"]
+        assert (path / "kind").read_text() == content
     assert names(path.parent) == ["model"]
 
 
@@ -136,6 +136,34 @@ def test_a_failure_leaves_the_old_folder_and_no_temporary(tmp_path):
         write()
     assert names(path) == ["old"]
     assert names(tmp_path) == ["model"]
+
+
+def test_a_folder_with_something_of_its_own_is_not_replaced(tmp_path):
+    path = tmp_path / "model"
+
+    def write():
+        with atomic_folder(path) as folder:
+            (folder / "weights").write_text("new")
+
+    write()
+    (path / "notes.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match=r"other files \(notes\.txt\), which would be lost"):
+        write()
+    assert (path / "notes.txt").read_text() == "mine"
+
+
+def test_a_file_of_other_content_is_no_target(tmp_path):
+    path = tmp_path / "scores.json"
+    ours = json_with("missing_hyp")
+    check_target(path, ours)
+    for mine in ("{}", "[1]", "words", '{"tiers": {"x": 1}}'):
+        path.write_text(mine)
+        with pytest.raises(FileExistsError, match="holds something else, which would be lost"):
+            check_target(path, ours)
+        check_target(path)
+    for own in ('{"missing_hyp": []}', '{"runs/a": {"missing_hyp": []}, "b": 1}'):
+        path.write_text(own)
+        check_target(path, ours)
 
 
 def test_a_folder_of_other_things_is_never_replaced(tmp_path):

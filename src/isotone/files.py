@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import getpass
 import hashlib
+import json
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -103,11 +104,10 @@ def alone(path: Path) -> FileLock:
 def atomic_folder(path: Path | str) -> Iterator[Path]:
     """Create a temporary folder beside ``path`` and rename it into place when the block ends without an error.
 
-    An existing folder is replaced as a whole. A folder that shares no file name with the new one holds other data, and
-    is not replaced.
+    An existing folder is replaced as a whole, unless it holds a file or folder that the new one does not have.
 
     Raises:
-        FileExistsError: ``path`` is a file, or a folder that shares no file name with the new one.
+        FileExistsError: ``path`` is a file, or a folder with something else in it.
     """
     path = Path(path)
     if path.exists() and not path.is_dir():
@@ -137,18 +137,23 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
 
 
 def _check_replaceable(old: Path, new: Path) -> None:
-    there = sorted(p.name for p in old.iterdir())
-    if there and not {p.name for p in new.iterdir()} & set(there):
-        some = ", ".join(there[:3]) + (" ..." if there[3:] else "")
+    others = sorted({p.name for p in old.iterdir()} - {p.name for p in new.iterdir()})
+    if others:
+        some = ", ".join(others[:3]) + (" ..." if others[3:] else "")
         raise FileExistsError(
-            f"{old} holds other files ({some}), which would be lost. Choose another folder, or an empty one."
+            f"{old} holds other files ({some}), which would be lost. Choose another folder, or move them away."
         )
 
 
-def check_target(path: Path | str) -> None:
+def check_target(path: Path | str, ours: Callable[[bytes], bool] = lambda content: True) -> None:
     """Check that a file can be written at ``path``, before the work for its content begins.
 
+    Args:
+        path: The file.
+        ours: Tells of the content of an existing file if it may be replaced: it looks like what is to be written.
+
     Raises:
+        FileExistsError: there is a file with other content.
         IsADirectoryError: ``path`` is a folder.
         NotADirectoryError: its parent is a file.
         PermissionError: its folder, or the nearest existing parent, is read-only.
@@ -156,7 +161,25 @@ def check_target(path: Path | str) -> None:
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: expected the name of a file to write.")
+    if path.is_file() and (content := path.read_bytes()) and not ours(content):
+        raise FileExistsError(
+            f"{path} exists and holds something else, which would be lost. Choose another name."
+        )
     check_folder(path.parent)
+
+
+def json_with(*names: str) -> Callable[[bytes], bool]:
+    """Make the test of :func:`check_target` for a JSON object that has these names, or whose first value has them."""
+
+    def ours(content: bytes) -> bool:
+        try:
+            found = json.loads(content)
+        except ValueError:
+            return False
+        first = next(iter(found.values()), None) if isinstance(found, dict) else None
+        return any(isinstance(one, dict) and set(names) <= one.keys() for one in (found, first))
+
+    return ours
 
 
 def check_folder(folder: Path | str) -> None:

@@ -247,6 +247,16 @@ def test_report_compares_runs(tmp_path: Path) -> None:
     )
 
 
+def test_a_report_replaces_nothing_that_isotone_did_not_write(tmp_path: Path) -> None:
+    run, out = fake_run(tmp_path / "good", 0.01), tmp_path / "report"
+    out.mkdir()
+    (out / "table.md").write_text("mine")
+    assert "table.md" in error_of("report", run, "--out", out)
+    assert [p.name for p in out.glob("[!.]*")] == ["table.md"]
+    isotone("report", run, "--out", out, "--overwrite")
+    isotone("report", run, "--out", out)
+
+
 def test_report_of_a_model_evaluated_as_it_was(tmp_path: Path) -> None:
     run = fake_run(tmp_path / "good", 0.01)
     (run / "metrics.jsonl").unlink()

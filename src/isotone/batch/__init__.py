@@ -6,9 +6,10 @@ from isotone.batch.options import Options, Target
 from isotone.batch.outcome import Outcome
 from isotone.batch.plan import OutputConflict
 from isotone.batch.progress import progress_of
+from isotone.batch.publishing import published
 from isotone.batch.work import explain
 
 __all__ = [
     "Options", "Outcome", "OutputConflict", "Target", "align_files", "explain", "match_files",
-    "progress_of", "transcribe_files",
+    "progress_of", "published", "transcribe_files",
 ]  # fmt: skip

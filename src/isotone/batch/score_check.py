@@ -14,7 +14,7 @@ from isotone.alignment import AlignmentError
 from isotone.batch import Options, explain, progress_of
 from isotone.batch.inputs import find_audio, find_transcript, ids_of, read_text, readable
 from isotone.evaluation import ROC, roc
-from isotone.files import atomic_write, check_target
+from isotone.files import atomic_write, check_target, json_with
 from isotone.model.check import Check, usable
 from isotone.pipeline import Pipeline
 from isotone.pipeline.doubt import strangers
@@ -119,7 +119,7 @@ def check_scores(
     """
     options.check()
     if json_file is not None:
-        check_target(json_file)
+        check_target(json_file, json_with("right", "wrong"))
     found = find_audio(audio)
     texts, errors = _texts(found, text_dir)
     others = strangers({path: normalize(text) for path, text in texts.items()}, seed)

@@ -44,7 +44,7 @@ def lm(
     if tokens and model is None:
         fail("--tokens asks for a model's labels: say which by --model.")
     with explained():
-        check_target(out)
+        check_target(out, lambda content: content.startswith(b"\\data\\"))
         tokenizer = None
         if model is not None:
             from isotone.model import Model
@@ -64,6 +64,8 @@ def _sentences(files: Iterable[Path], tokenizer: Tokenizer | None, tokens: bool)
 
     of_words = tokenizer is not None and not tokens and tokenizer.delimiter_number is not None
     for path in files:
+        if path.is_dir():
+            raise IsADirectoryError(f"{path} is a folder: give the text files in it.")
         try:
             text = path.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError as error:

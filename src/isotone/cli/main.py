@@ -18,6 +18,7 @@ from isotone.cli.console import OutOption, command, err, explained, fail, out
 from isotone.cli.evaluate import evaluate
 from isotone.cli.lm import lm
 from isotone.cli.match import match
+from isotone.cli.options import Overwrite
 from isotone.cli.score_check import score_check
 from isotone.cli.search import search_app
 from isotone.cli.speech import align, transcribe
@@ -95,15 +96,17 @@ def report(
         str,
         typer.Option(help="Tier to score: phones or words. Default: phones, where the references have any."),
     ] = "",
+    overwrite: Overwrite = False,
 ) -> None:
     """Compare finished runs: a table, figures, and one self-contained page to look at and to listen to.
 
     Example: isotone report runs/timit/ctc runs/timit/joint --out runs/timit/report
     """
+    from isotone.batch import published
     from isotone.report.runs import columns, report_runs
 
-    with explained():
-        found = report_runs(runs, out_dir, tier=tier)
+    with explained(), published(out_dir, overwrite=overwrite) as folder:
+        found = report_runs(runs, folder, tier=tier)
     table = Table(
         "metric", *(escape(system.name) for system in found)
     )  # one row per metric fits into 80 columns
@@ -117,6 +120,7 @@ def report(
 def results(
     runs: Annotated[list[Path], typer.Argument(help="Finished run folders, of any corpora.")],
     out_dir: OutOption = Path("results"),
+    overwrite: Overwrite = False,
 ) -> None:
     """Make the tables of the OTTC paper from finished runs: error rates, times, ablations, with the published numbers.
 
@@ -125,10 +129,11 @@ def results(
 
     Example: isotone results runs/librispeech/* runs/ami/* runs/timit/* --out results
     """
+    from isotone.batch import published
     from isotone.report.results import markdown, write_results
 
-    with explained():
-        rows = write_results(runs, out_dir)
+    with explained(), published(out_dir, overwrite=overwrite) as folder:
+        rows = write_results(runs, folder)
     typer.echo(markdown(rows))
     typer.echo(f"Tables: {out_dir / 'results.md'}")
 

@@ -21,7 +21,7 @@ from isotone.evaluation.sides import (
     with_tier,
 )
 from isotone.evaluation.tracks import Relabel
-from isotone.files import atomic_write, check_target
+from isotone.files import atomic_write, check_target, json_with
 from isotone.format.folder import Folder
 from isotone.format.tier_names import standard_name
 from isotone.text.normalize import normalize
@@ -231,7 +231,7 @@ def evaluate_files(
         ValueError: both hypotheses are the same, or there is no such phone set. Also what ``evaluate_paths`` raises.
     """
     if json_file is not None:
-        check_target(json_file)
+        check_target(json_file, json_with("missing_hyp", "missing_ref"))
     if against is not None and _from_root(against) == _from_root(hyp):
         raise ValueError(
             f"--against {against} is the hypothesis itself: give another one to compare it with."
