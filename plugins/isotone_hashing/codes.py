@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from isotone_hashing.base import VectorIndex
+from isotone.search.vectors import VectorIndex
 from isotone_hashing.engine import Kind, Layout, binary_engine, packed
 from isotone_hashing.head import HashHead
 

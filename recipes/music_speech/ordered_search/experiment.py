@@ -18,7 +18,6 @@ from isotone.files import atomic_write
 from isotone.report.style import save
 from isotone.training.loader import differences, load_saved, to_yaml
 from ordered_search import evaluation, figures, hashing
-from ordered_search.elements import Elements
 from ordered_search.prepared import load_or_prepare
 from ordered_search.pretraining import pretrain
 from ordered_search.rankers import OPASRanker, Ranker, build

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from isotone_opas.elements import Elements
 from torch import Tensor
 
 from isotone.audio import is_audio, load
-from ordered_search import synthesis
-from ordered_search.elements import Elements
+from ordered_search import images, synthesis
 from ordered_search.settings import Data
 
 Audio = synthesis.Audio
