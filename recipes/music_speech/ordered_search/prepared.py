@@ -12,8 +12,9 @@ from isotone_opas.elements import Elements
 from safetensors.torch import load_file, save
 
 from isotone.files import atomic_write
-from ordered_search.sets import SPLITS, SearchSet, audio_files, build_elements, prepare
+from ordered_search.sets import SPLITS, SearchSet, build_elements, prepare
 from ordered_search.settings import Data
+from ordered_search.sources import audio_files
 
 # Raise this number when the same configuration gives other data.
 _FORMAT = 2

@@ -35,6 +35,11 @@ class Ranker(nn.Module, ABC):
         self.elements = elements
 
     @property
+    def device(self) -> torch.device:
+        """Device of the parameters."""
+        return next(self.parameters()).device
+
+    @property
     @abstractmethod
     def embedding(self) -> nn.Module:
         """The part that is trained with AdamW and a schedule."""
@@ -150,7 +155,7 @@ class DirectRanker(Ranker):
 
     def scores(self, queries: Tensor, corpus: Tensor, lengths: Tensor) -> Tensor:
         """See :class:`Ranker`."""
-        pair = torch.arange(len(queries) * len(corpus))
+        pair = torch.arange(len(queries) * len(corpus), device=queries.device)
         parts = []
         for numbers in pair.split(_PAIRS):
             q, c = numbers // len(corpus), numbers % len(corpus)
@@ -193,7 +198,7 @@ def build(model: Model, data: Data, elements: Elements) -> Ranker:
 
 def _embedding(model: Model, elements: Elements) -> dict[str, Any]:
     """Complete the options of the embedding: those that follow from the data, where it takes them."""
-    spec = {"size": model.size} | model.embed
+    spec = dict(model.embed) | {"size": model.size}
     if "input_size" in inspect.signature(embeds.get(spec["name"])).parameters:
         spec["input_size"] = elements.size
     return spec
