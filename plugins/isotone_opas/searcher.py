@@ -61,7 +61,8 @@ class OPASSearcher(Searcher):
                 f"{folder} holds an OPAS model of sequences that are no audio (images ...), and recordings are "
                 "searched with models of audio. Train one, or use it in Python: isotone_opas.model.OPAS.load."
             )
-        digest = hashlib.sha256(str(sample_rate).encode())
+        rate = sample_rate if model.elements is None else model.elements.sample_rate
+        digest = hashlib.sha256(str(rate).encode())
         for file in (CONFIG, WEIGHTS):
             digest.update((folder / file).read_bytes())
         found = f"opas-{digest.hexdigest()[:16]}"
