@@ -79,7 +79,7 @@ class HashIndex(VectorIndex):
         if self.min_shared is None:
             raise ValueError("Candidates are what shares min_shared bits: make the index with that option.")
         found = self._shared(self._data(queries))
-        return [[self._id[row] for row in rows.tolist()] for _, rows in found]
+        return [[self._ids.of(row) for row in rows.tolist()] for _, rows in found]
 
     def _data(self, vectors: Tensor) -> list[np.ndarray]:
         bits = self.codes(vectors)

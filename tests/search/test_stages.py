@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor
 
 from isotone import indexes
 from isotone.search import SearchIndex, open_searcher, query_vectors, store
 from isotone.search.candidates import Candidates, build_stage
 from isotone.search.centroids import CentroidIndex
+from isotone.search.ids import Ids
 from isotone.search.vectors import VectorIndex
 from isotone.testing import check_index
 from tests.search.parts import LOG_MEL, RATE, save_opas, sounds, write
@@ -242,3 +245,26 @@ def test_a_model_of_another_kind_is_named(tmp_path: Path) -> None:
     opas = save_opas(tmp_path / "opas")
     isotone("search", "index", clip, "--out", tmp_path / "i", "--model", opas, "--sample-rate", "8000")
     assert open_searcher(opas, sample_rate=8000).window_s == 1000 / 8000
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 12)), max_size=40))
+def test_ids_are_those_of_a_dictionary(steps: list[tuple[bool, int]]) -> None:
+    """Adding and removing ids, of which some are their rows' numbers."""
+    ids, expected, following = Ids(), dict[str, int](), 0
+    for adds, number in steps:
+        id = str(number) if number < 10 else f"item{number}"
+        if adds and id not in expected:
+            ids.add([id], following)
+            expected[id] = following
+            following += 1
+        elif not adds and id in expected:
+            assert ids.pop(id) == expected.pop(id)
+        assert len(ids) == len(expected)
+        again = Ids.restored(json.loads(json.dumps(ids.state())))
+        for one in (ids, again):
+            assert [str(n) in one for n in range(11)] == [str(n) in expected for n in range(11)]
+            assert all(one.row(id) == row and one.of(row) == id for id, row in expected.items())
+    assert "00" not in ids
+    with pytest.raises(KeyError):
+        ids.row("item99")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,11 @@ class Candidates:
 
     def __init__(self, index: Index, items: NDArray[np.int32], contextual: bool) -> None:
         self.index, self.items, self.contextual = index, items, contextual
-        self._key = items[:, 0].astype(np.int64) << 32 | items[:, 1]
+
+    @cached_property
+    def _key(self) -> NDArray[np.int64]:
+        """Recording and first window of every item in one number, ascending."""
+        return self.items[:, 0].astype(np.int64) << 32 | self.items[:, 1]
 
     def find(self, query: Tensor, top: int, apart: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
         """Find up to ``top`` items at least as long as the query.

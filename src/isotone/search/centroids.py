@@ -149,9 +149,7 @@ class CentroidIndex(VectorIndex, SequenceIndex):
         """Make an index of codes ``(N, n)`` that exist already; ids are the items' numbers."""
         index = cls(centroids.shape[1], fingerprint=fingerprint)
         index._engine.centroids, index._engine.codes, index._engine.lengths = centroids, codes, lengths
-        index._next = len(codes)
-        index._row = {str(row): row for row in range(len(codes))}
-        index._id = {row: id for id, row in index._row.items()}
+        index._next = index._ids.own = len(codes)
         return index
 
     def add_sequences(self, ids: Sequence[str], vectors: Tensor, lengths: Tensor) -> None:
@@ -181,6 +179,6 @@ class CentroidIndex(VectorIndex, SequenceIndex):
         lengths = self._engine.lengths
         if without:
             lengths = lengths.copy()
-            lengths[[self._row[id] for id in without]] = 0  # too short for any query
+            lengths[[self._ids.row(id) for id in without]] = 0  # too short for any query
         rows, means = scan(query, self._engine.centroids, self._engine.codes, lengths, top)
-        return [self._id[row] for row in rows.tolist()], torch.from_numpy(means)
+        return [self._ids.of(row) for row in rows.tolist()], torch.from_numpy(means)

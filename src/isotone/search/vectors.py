@@ -14,6 +14,7 @@ from torch import Tensor
 from isotone.files import atomic_folder
 from isotone.interfaces import Index
 from isotone.search.folder import CorruptIndex, read_metadata, write_metadata
+from isotone.search.ids import Ids
 
 _IDS = "ids.json"
 
@@ -78,15 +79,14 @@ class VectorIndex(Index):
         self.fingerprint = fingerprint
         self.options = options
         self._engines: Sequence[Any] = []  # each an Engine
-        self._row: dict[str, int] = {}
-        self._id: dict[int, str] = {}
+        self._ids = Ids()
         self._next = 0
 
     def __len__(self) -> int:
-        return len(self._row)
+        return len(self._ids)
 
     def __contains__(self, id: object) -> bool:
-        return id in self._row
+        return id in self._ids
 
     def fit(
         self,
@@ -124,12 +124,10 @@ class VectorIndex(Index):
     def remove(self, ids: Sequence[str]) -> None:
         """Take items out; KeyError where an id is not there."""
         self._check_writable()
-        if missing := [id for id in ids if id not in self._row]:
+        if missing := [id for id in ids if id not in self._ids]:
             more = f", and {len(missing) - 1} others are missing, too" if len(missing) > 1 else ""
             raise KeyError(f"There is no item {missing[0]!r} to remove{more}; nothing was removed.")
-        rows = [self._row.pop(id) for id in dict.fromkeys(ids)]
-        for row in rows:
-            del self._id[row]
+        rows = [self._ids.pop(id) for id in dict.fromkeys(ids)]
         for engine in self._engines:
             engine.remove(np.array(rows, np.int64))
 
@@ -138,9 +136,8 @@ class VectorIndex(Index):
         if top < 1:
             raise ValueError(f"A search expects top >= 1; got {top}.")
         scores, rows = self._search(self._data(queries), top)
-        return [[self._id[row] for row in of_one if row >= 0] for of_one in rows.tolist()], torch.from_numpy(
-            scores
-        )
+        found = [[self._ids.of(row) for row in of_one if row >= 0] for of_one in rows.tolist()]
+        return found, torch.from_numpy(scores)
 
     def save(self, folder: Path) -> None:
         """Write the index to a folder, replacing it whole.
@@ -156,7 +153,7 @@ class VectorIndex(Index):
         with atomic_folder(folder) as new:
             for number, engine in enumerate(self._engines):
                 engine.write(new, number)
-            about = {"next": self._next, "ids": list(self._row), "rows": list(self._row.values())}
+            about = {"next": self._next, **self._ids.state()}
             about["gone"] = [sorted(engine.gone) for engine in self._engines]
             (new / _IDS).write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
             self._write(new)
@@ -188,8 +185,7 @@ class VectorIndex(Index):
                 engine.read(folder, number, memory_map)
                 engine.gone = set(names["gone"][number])
             index._next = names["next"]
-            index._row = dict(zip(names["ids"], names["rows"], strict=True))
-            index._id = {row: id for id, row in index._row.items()}
+            index._ids = Ids.restored(names)
         except (ValueError, KeyError, TypeError, IndexError, OSError) as error:
             raise CorruptIndex(f"The index at {folder} is damaged: {error}") from error
         return index
@@ -209,7 +205,7 @@ class VectorIndex(Index):
         if len({*ids}) < len(ids):
             twice = next(id for n, id in enumerate(ids) if id in ids[:n])
             raise ValueError(f"The id {twice!r} comes twice: every item needs one of its own.")
-        if known := next((id for id in ids if id in self._row), None):
+        if known := next((id for id in ids if id in self._ids), None):
             raise ValueError(
                 f"There is an item {known!r} already: remove it first, or leave out those `in` the index."
             )
@@ -228,10 +224,8 @@ class VectorIndex(Index):
 
     def _number(self, ids: list[str]) -> None:
         """Give the next rows their ids."""
-        rows = np.arange(self._next, self._next + len(ids))
+        self._ids.add(ids, self._next)
         self._next += len(ids)
-        self._row.update(zip(ids, rows.tolist()))
-        self._id.update(zip(rows.tolist(), ids))
 
     def _search(self, data: list[np.ndarray], top: int) -> tuple[np.ndarray, np.ndarray]:
         return self._engines[0].search(data[0], top)
