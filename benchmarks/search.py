@@ -185,7 +185,8 @@ def main(
         parts = (size for path, size in sizes.items() if path.parts[0] in (store.STAGE, store.ITEMS))
         memory = sum(parts) / items
         typer.echo(
-            f"size: {sizes[Path(store.VECTORS)] / items:.0f} bytes per item of vectors, on disk; {memory:.0f} of the first stage"
+            f"size: {sizes[Path(store.VECTORS)] / items:.0f} bytes per item of vectors, on disk; "
+            f"{memory:.0f} of the first stage"
         )
         began = time.perf_counter()
         best = [exhaustive(made, query) for query in made.queries]
