@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import soundfile
 import torch
+from accelerate.utils import DistributedType
 from isotone_opas.model import OPAS
 from isotone_opas.searcher import OPASSearcher
 from safetensors.torch import load_file
@@ -209,3 +211,11 @@ def test_the_papers_size_starts(tmp_path: Path) -> None:
     assert steps == [2]
     single = module("settings").load_settings("single_step_exp").model.relaxation
     assert single == {"name": "single-step-exp", "temperature": 1.0}
+
+
+def test_processes_that_spread_the_weights_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment = module("experiment")
+    spread = SimpleNamespace(distributed_type=DistributedType.FSDP, num_processes=1)
+    monkeypatch.setattr(experiment, "Accelerator", lambda **_: spread)
+    with pytest.raises(ValueError, match="data parallelism"):
+        experiment.run(settings(), Path.cwd())
