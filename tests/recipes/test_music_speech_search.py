@@ -149,26 +149,28 @@ def test_two_processes_make_the_steps_of_one(experiment: str, tmp_path: Path) ->
     """Without dropout, whose masks are drawn by every process."""
     own = [*TINY, "train.steps=4", "train.evaluate_every=2", "model.embed.dropout=0", "train.margin=0.5",
            "train.embed_lr=1e-2", "evaluate.odc_queries=0",
-           "train.order_weight=1", "train.batch=3"]  # fmt: skip
+           "train.order_weight=1", "train.batch=3", "model.embed.residual=false"]  # fmt: skip
     trained(experiment, tmp_path / "one", *own[len(TINY) :])
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
     launched = subprocess.run(
-        [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2", "--num_machines", "1",
-         "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0",
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2",
          str(RECIPE / "run.py"), experiment, *own, f"output={tmp_path / 'two'}"],
         env=environment, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert launched.returncode == 0, launched.stderr
     assert launched.stdout.count("| OPAS |") == 1  # the main process alone reports
     one, two = (load_file(tmp_path / name / "ranker.safetensors") for name in ("one", "two"))
-    start = module("rankers").build(config := settings(experiment, *own).model, settings().data, _elements())
-    assert config.embed["dropout"] == 0
-    moved = max(
-        float((one[name] - value).abs().max()) for name, value in start.state_dict().items() if name in one
+    config = settings(experiment, *own)
+    torch.manual_seed(0)
+    start = module("rankers").build(config.model, config.data, _elements()).state_dict()
+    learned = [name for name in one if not torch.equal(one[name], start[name])]
+    assert len(learned) > 10
+    moved, apart = (
+        float(torch.cat([(a[name] - b[name]).flatten() for name in learned]).norm())
+        for a, b in ((one, start), (one, two))
     )
-    assert moved > 1e-2  # it did train
-    for name, value in one.items():
-        torch.testing.assert_close(two[name], value, atol=1e-4, rtol=1e-3, msg=name)
+    # Adam amplifies the rounding of small gradients
+    assert apart < 0.01 * moved
     rows = [(tmp_path / name / "metrics.jsonl").read_text().splitlines() for name in ("one", "two")]
     for a, b in zip(*rows, strict=True):
         assert json.loads(a)["loss"] == pytest.approx(json.loads(b)["loss"], abs=1e-5)
