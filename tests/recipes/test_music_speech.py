@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -253,3 +254,14 @@ def test_settings() -> None:
     assert load("colbert", ["size=paper"]).train.margin == 1.0
     assert load("single_step_sum", ["size=paper"]).model.relaxation == {"name": "single-step-sum"}
     assert load("opas", ["data=music", "data.root=/x"]).output == "runs/music_speech/music/opas"
+
+
+def test_the_readme_names_every_experiment() -> None:
+    text = (RECIPE / "README.md").read_text()
+    assert [name for name in EXPERIMENTS if f"`{name}`" not in text] == []
+    named = {
+        name for row in text.splitlines() if row.startswith("|") for name in re.findall(r"`([a-z]\w+)`", row)
+    }
+    files = {name for name in named if re.search(rf"^\|[^|]*\|[^|]*\| `{name}`", text, re.MULTILINE)}
+    assert len(files) > 20
+    assert files <= set(EXPERIMENTS)
