@@ -27,6 +27,7 @@ from torch.nn.functional import normalize
 from benchmarks.harness import Bench, Peer, Size
 from benchmarks.memory import use_threads
 from isotone.search import SearchIndex, saving, store
+from isotone.search.candidates import DEFAULT, Spec
 from isotone.search.query import rank
 from isotone.search.searcher import best_selection
 
@@ -45,7 +46,7 @@ class Search:
     build_s: float
 
 
-def make(folder: Path, items: int, positives: int) -> Search:
+def make(folder: Path, items: int, positives: int, stage: Spec = DEFAULT) -> Search:
     """Make sequences of 20 of 2000 sounds in noise.
 
     Each query has ``positives`` copies, all but one with silent windows.
@@ -88,7 +89,7 @@ def make(folder: Path, items: int, positives: int) -> Search:
     about = {"name": "opas", "source": "", "fingerprint": "synthetic", "sample_rate": 16_000,
              "window_s": 1.0, "hop_s": 1.0}  # fmt: skip
     began = time.perf_counter()
-    for _ in saving.finish(folder, about, recordings, table, _N, _D):
+    for _ in saving.finish(folder, about, recordings, table, _N, _D, stage):
         pass
     return Search(SearchIndex.open(folder), searcher, torch.stack(queries), time.perf_counter() - began)
 
@@ -167,6 +168,7 @@ def main(
         int, typer.Option(min=1, max=50, help="Relevant items of each query; with 1 the other 9 of 10 are chance.")
     ] = 16,
     threads: Annotated[int, typer.Option(min=1)] = 2,
+    index: Annotated[str, typer.Option(help="Index of the first stage.")] = DEFAULT,
     folder: Annotated[
         Path | None, typer.Option(help="An empty folder on the disk to use. Default: a temporary one.")
     ] = None,
@@ -175,13 +177,16 @@ def main(
     use_threads(threads)
     items = 4_000 if quick else items
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
-        made = make(Path(temporary), items, positives)
-        sizes = {file.name: file.stat().st_size for file in Path(temporary).iterdir()}
+        made = make(Path(temporary), items, positives, index)
+        place = Path(temporary)
+        sizes = {file.relative_to(place): file.stat().st_size for file in place.rglob("*") if file.is_file()}
         typer.echo(f"{items} items, {positives} relevant to a query, {threads} threads")
-        typer.echo(f"build: {made.build_s:.1f} s, {items / made.build_s:.0f} items/s (centroids and codes)")
-        memory = sum(sizes[name] for name in (store.CODES, store.ITEMS, store.CENTROIDS)) / items
+        typer.echo(f"build: {made.build_s:.1f} s, {items / made.build_s:.0f} items/s ({index})")
+        parts = (size for path, size in sizes.items() if path.parts[0] in (store.STAGE, store.ITEMS))
+        memory = sum(parts) / items
         typer.echo(
-            f"size: {sizes[store.VECTORS] / items:.0f} bytes an item of vectors, on disk; {memory:.0f} in memory"
+            f"size: {sizes[Path(store.VECTORS)] / items:.0f} bytes per item of vectors, on disk; "
+            f"{memory:.0f} of the first stage"
         )
         began = time.perf_counter()
         best = [exhaustive(made, query) for query in made.queries]

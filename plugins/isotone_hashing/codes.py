@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from isotone_hashing.base import VectorIndex
+from isotone.search.vectors import VectorIndex
 from isotone_hashing.engine import Kind, Layout, binary_engine, packed
 from isotone_hashing.head import HashHead
 
@@ -79,7 +79,7 @@ class HashIndex(VectorIndex):
         if self.min_shared is None:
             raise ValueError("Candidates are what shares min_shared bits: make the index with that option.")
         found = self._shared(self._data(queries))
-        return [[self._id[row] for row in rows.tolist()] for _, rows in found]
+        return [[self._ids.of(row) for row in rows.tolist()] for _, rows in found]
 
     def _data(self, vectors: Tensor) -> list[np.ndarray]:
         bits = self.codes(vectors)

@@ -185,18 +185,19 @@ class Engine:
         limits, distance, rows = self._index.range_search(data, radius + 1)
         return limits.astype(np.int64), self._score(distance), rows
 
-    def write(self, path: Path) -> None:
-        """Write a file in FAISS's format."""
+    def write(self, folder: Path, number: int) -> None:
+        """Write ``NUMBER.faiss`` in FAISS's format."""
         library = faiss()
-        (library.write_index_binary if self.binary else library.write_index)(self._index, str(path))
+        write = library.write_index_binary if self.binary else library.write_index
+        write(self._index, str(folder / f"{number}.faiss"))
 
-    def read(self, path: Path, memory_map: bool) -> None:
-        """Read a file in FAISS's format. The caller restores ``gone``.
+    def read(self, folder: Path, number: int, memory_map: bool) -> None:
+        """Read ``NUMBER.faiss``. The caller restores ``gone``.
 
         Raises:
             ValueError: FAISS cannot read it, or it is of another shape.
         """
-        library = faiss()
+        library, path = faiss(), folder / f"{number}.faiss"
         # FAISS has two ways to map a file: one for lists, one for everything else
         mapping = library.IO_FLAG_MMAP if self.layout.kind == "ivf" else library.IO_FLAG_MMAP_IFC
         try:

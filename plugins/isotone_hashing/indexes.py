@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from torch import Tensor
 
-from isotone_hashing.base import VectorIndex
+from isotone.search.vectors import VectorIndex
 from isotone_hashing.engine import Engine, Layout, binary_engine, packed
 
 Distance = Literal["ip", "l2"]

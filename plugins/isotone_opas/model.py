@@ -19,6 +19,7 @@ from isotone_opas import functional as F
 from isotone_opas import penalty as _penalty
 from isotone_opas import scoring
 from isotone_opas.checks import all_lengths, check_embeddings
+from isotone_opas.elements import Elements
 from isotone_opas.storage import CONFIG, WEIGHTS, OPASError, read_config, read_weights, save_model
 
 # The paper's Sinkhorn.
@@ -65,6 +66,9 @@ class OPAS(nn.Module):
         hinge: True where an increase beyond b earns nothing (table 3; the default of the authors' code).
         reward: ``"theorem1"``, or ``"hinge"`` for the paper's PHS.
         beta: Initial weights of s_F and s_lambda, > 0; trained on a log scale.
+        elements: Transform of audio to what ``embed`` takes, or its options (see
+            :class:`isotone_opas.elements.Elements`); its statistics are saved with the model. None where windows are
+            embedded as they are, and nothing is known of their sample rate.
 
     Raises:
         ValueError: an option outside its range.
@@ -82,6 +86,7 @@ class OPAS(nn.Module):
         hinge: bool = False,
         reward: Literal["theorem1", "hinge"] = "theorem1",
         beta: tuple[float, float] = (1.0, 0.01),
+        elements: Elements | Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
         if reward not in ("theorem1", "hinge") or not min(beta) > 0:
@@ -97,6 +102,8 @@ class OPAS(nn.Module):
         self.relaxation: Relaxation = (
             relaxations.create(relaxation) if isinstance(relaxation, str | Mapping) else relaxation
         )
+        self.elements = Elements(**elements) if isinstance(elements, Mapping) else elements
+        self.config["elements"] = None if self.elements is None else self.elements.options
         self.margin, self.hinge, self.reward = margin, hinge, reward
         self.log_beta = nn.Parameter(torch.tensor(beta).log())
         self.positions: Tensor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import torch
 from tests.recipes.music import RECIPE, module, prepared, settings
 
 EXPERIMENTS = sorted(path.stem for path in RECIPE.glob("*.yaml") if path.stem != "base")
+DIFFER = ("data", "model", "pretrain", "train", "evaluate", "hashing")
 
 
 def test_quality_leaves_out_what_is_not_counted() -> None:
@@ -53,21 +55,21 @@ def test_precision_of_what_was_retrieved_against_the_definition() -> None:
 
 
 def test_a_batch_holds_positives_and_what_may_be_learned_from() -> None:
-    training, data = module("training"), prepared()[1]["train"]
-    allowed = training.pairs(data, 8, 0)
-    queries, items = training.draw(data, allowed, 3, 2, 10, None, torch.Generator().manual_seed(0))
+    data = prepared()[1]["train"]
+    allowed = module("training").pairs(data, 8, 0)
+    queries, items = module("batches").draw(data, allowed, 3, 2, 10, None, torch.Generator().manual_seed(0))
     assert len(queries.unique()) == 3
     assert len(items.unique()) == len(items) <= 10
     assert (data.relevant[queries][:, items].sum(1) >= 2).all()
 
 
 def test_a_batch_is_from_as_many_recordings_as_it_is_told() -> None:
-    training, data = module("training"), prepared()[1]["train"]
+    data = prepared()[1]["train"]
     everything = torch.ones_like(data.relevant)
     assert len(data.item_recording.unique()) >= 3
     for seed in range(8):
         generator = torch.Generator().manual_seed(seed)
-        queries, items = training.draw(data, everything, 6, 2, 8, 2, generator)
+        queries, items = module("batches").draw(data, everything, 6, 2, 8, 2, generator)
         here = data.query_recording[queries].unique()
         assert len(here) <= 2
         assert torch.isin(data.query_recording[queries], here).all()
@@ -92,13 +94,13 @@ def test_residual_embeddings_keep_inner_products_before_they_learn() -> None:
     assert float(embed.out.weight.grad.abs().max()) > 0
 
 
-@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name != "cross"])
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if not name.endswith("cross")])
 def test_every_experiment_states_a_difference_and_builds(name: str) -> None:
     base, own = settings("opas"), settings(name)
     if name != "opas":
-        assert any(getattr(base, key) != getattr(own, key) for key in ("data", "model", "pretrain", "train"))
-    size = module("sets").build_elements(own.data).size
-    ranker = module("rankers").build(own.model, own.data, size).eval()
+        assert any(getattr(base, key) != getattr(own, key) for key in DIFFER)
+    elements = module("sets").build_elements(own.data)
+    size, ranker = elements.size, module("rankers").build(own.model, own.data, elements).eval()
     generator = torch.Generator().manual_seed(0)
     queries = torch.randn(2, 6, size, generator=generator)
     corpus = torch.randn(3, own.data.windows, size, generator=generator)
@@ -117,14 +119,15 @@ def test_beta_two_stays_where_it_is_told_to() -> None:
     elements, found = prepared()
     for name, moves in (("opas", [True, True]), ("no_order", [True, False]), ("no_beta", [False, False])):
         config = settings(name)
-        ranker = module("rankers").build(config.model, config.data, elements.size)
+        ranker = module("rankers").build(config.model, config.data, elements)
         before = ranker.model.log_beta.detach().clone()
         allowed = module("training").pairs(found["train"], 8, 0)
         config.train.margin = 5.0  # every pair is in the loss
         optimiser = torch.optim.Adam([ranker.model.log_beta], 0.1)
-        module("training").step_loss(
-            ranker, found["train"], allowed, config.train, torch.Generator().manual_seed(0)
-        ).backward()
+        batch = module("batches").draw_batch(
+            found["train"], allowed, config.train, 1.0, torch.Generator().manual_seed(0)
+        )
+        module("batches").StepLoss(ranker, config.train)(batch).backward()
         optimiser.step()
         assert (ranker.model.log_beta != before).tolist() == moves
 
@@ -146,7 +149,7 @@ def test_run_resume_and_cross(tmp_path: Path) -> None:
     whole = run("opas", tmp_path / "whole")
     folder = tmp_path / "whole"
     assert {p.name for p in (folder / "figures").iterdir()} == {
-        "alignments.png", "distributions.png", "indexes.png", "time.png",
+        "alignments.png", "distances.png", "distributions.png", "indexes.png", "time.png",
     }  # fmt: skip
     assert [json.loads(x)["step"] for x in (folder / "metrics.jsonl").read_text().splitlines()] == [1, 2]
     own = whole["scores"]["OPAS"]
@@ -216,7 +219,7 @@ def test_pretraining_gains(task: str) -> None:
     elements, sets = prepared()
     options = settings("contrast", f"pretrain.task={task}", "pretrain.lr=5e-3").pretrain
     torch.manual_seed(0)
-    embedding = module("rankers").build(settings().model, settings().data, elements.size).embedding
+    embedding = module("rankers").build(settings().model, settings().data, elements).embedding
     first, last = (
         module("pretraining").pretrain(embedding, sets["train"], replace(options, steps=n), 0)
         for n in (1, 60)
@@ -251,3 +254,14 @@ def test_settings() -> None:
     assert load("colbert", ["size=paper"]).train.margin == 1.0
     assert load("single_step_sum", ["size=paper"]).model.relaxation == {"name": "single-step-sum"}
     assert load("opas", ["data=music", "data.root=/x"]).output == "runs/music_speech/music/opas"
+
+
+def test_the_readme_names_every_experiment() -> None:
+    text = (RECIPE / "README.md").read_text()
+    assert [name for name in EXPERIMENTS if f"`{name}`" not in text] == []
+    named = {
+        name for row in text.splitlines() if row.startswith("|") for name in re.findall(r"`([a-z]\w+)`", row)
+    }
+    files = {name for name in named if re.search(rf"^\|[^|]*\|[^|]*\| `{name}`", text, re.MULTILINE)}
+    assert len(files) > 20
+    assert files <= set(EXPERIMENTS)

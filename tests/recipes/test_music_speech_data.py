@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from isotone_opas.elements import Elements
 
 from tests.paths import DATA
 from tests.recipes.music import module, settings
@@ -70,7 +71,7 @@ def test_overlapping_sequences_are_neither_positive_nor_negative() -> None:
 
 
 def test_mel_elements_are_normalised_and_silence_stays_silent() -> None:
-    elements = module("elements").Elements("mel", samples=4000, sample_rate=4000)
+    elements = Elements("mel", samples=4000, sample_rate=4000)
     windows = torch.randn(200, 4000, generator=torch.Generator().manual_seed(0)).cumsum(1)
     elements.fit(windows)
     values = elements(windows).view(200, 40, 10)
@@ -133,15 +134,15 @@ def test_folders_of_audio(tmp_path: Path) -> None:
     for number in range(9):
         soundfile.write(tmp_path / f"{number}.wav", 0.1 * rng.standard_normal(16_000 * 7), 16_000)
     config = settings("opas", "data=speech", f"data.root={tmp_path}", "data.join_s=20", "data.phases=1")
-    audio = module("sets").recordings(config.data)
+    audio = module("sources").recordings(config.data)
     assert [name for name, _ in audio] == [f"{i}.wav+{i + 1}.wav+{i + 2}.wav" for i in (0, 3, 6)]
     assert all(len(samples) == pytest.approx(21_000, abs=3) for _, samples in audio)
     _, sets = module("sets").prepare(config.data)
     assert all(len(part.corpus) == config.data.copies for part in sets.values())
     with pytest.raises(FileNotFoundError, match="no audio files"):
-        module("sets").recordings(settings("opas", "data=speech", f"data.root={tmp_path / 'no'}").data)
+        module("sources").recordings(settings("opas", "data=speech", f"data.root={tmp_path / 'no'}").data)
     with pytest.raises(ValueError, match=r"data\.root=FOLDER"):
-        module("sets").recordings(settings("opas", "data=speech").data)
+        module("sources").recordings(settings("opas", "data=speech").data)
 
 
 def test_real_music() -> None:

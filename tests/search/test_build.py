@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from isotone.files import alone
 from isotone.search import (
@@ -49,10 +50,12 @@ def grown(folder: Path, tmp_path: Path) -> Path:
 def content(index: Path) -> dict[str, object]:
     """Return all contents of an index, except the times of its files and its generation."""
     opened = SearchIndex.open(index)
-    arrays = ("items", "vectors", "codes", "lengths", "centroids")
+    arrays = ("items", "vectors", "lengths")
+    stage = opened.candidates.index
     return {
         "recordings": [replace(r, stamp=(0, 0)) for r in opened.recordings], "model": opened.model,
         "threshold": opened.threshold, **{name: np.asarray(getattr(opened, name)).tolist() for name in arrays},
+        "stage": (opened.spec, len(stage), stage.search(torch.eye(LOG_MEL.size), 5)[0]),
     }  # fmt: skip
 
 
@@ -66,7 +69,7 @@ def test_an_index_that_grew_is_the_one_built_at_once(folder: Path, grown: Path, 
     first, second = (search(SearchIndex.open(path), LOG_MEL, query) for path in (grown, tmp_path / "once"))
     assert first == second
     assert sorted(p.name.split("-")[0].split(".")[0] for p in grown.iterdir()) == [
-        "centroids", "codes", "files", "index", "items", "vectors"
+        "files", "index", "items", "stage", "vectors"
     ]  # fmt: skip
     assert not store.unfinished(grown).exists()
 

@@ -39,7 +39,7 @@ def _remove(path: Path) -> None:
 @pytest.mark.parametrize(
     "name, harm",
     [
-        *((name, harm) for name in (store.CODES, store.ITEMS, store.CENTROIDS, store.FILES) for harm in
+        *((name, harm) for name in ("stage/codes.npy", store.ITEMS, "stage/centroids.npy", store.FILES) for harm in
           (_cut_short, _change, _remove)),
         (store.VECTORS, _cut_short),
         (store.VECTORS, _remove),

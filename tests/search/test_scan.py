@@ -51,11 +51,13 @@ def test_the_scan_finds_the_items_with_the_best_ordered_sums(
     best = {
         i: brute(whole, codes[i, : lengths[i]]) for i in range(items) if lengths[i] >= m
     }  # shorter items cannot hold the query
-    found = scan(query, centroids, codes, lengths, top)
+    found, means = scan(query, centroids, codes, lengths, top)
     assert len(found) == min(top, len(best))
     assert sorted((best[i] for i in found.tolist()), reverse=True) == pytest.approx(
         sorted(best.values(), reverse=True)[: len(found)], abs=1.001 * m
     )  # ties by rounding in the table
+    assert means.tolist() == pytest.approx([best[i] / (1000 * m) for i in found.tolist()], abs=1.001e-3)
+    assert (np.diff(means) <= 0).all()
 
 
 def test_the_scan_takes_sixteen_windows_and_says_no_to_more() -> None:
@@ -64,7 +66,7 @@ def test_the_scan_takes_sixteen_windows_and_says_no_to_more() -> None:
     codes = encode(items, centroids)
     lengths = np.full(40, 30, np.uint16)
     chosen = np.sort(np.random.default_rng(0).permutation(30)[:16])
-    assert 7 in scan(items[7, chosen], centroids, codes, lengths, 1)
+    assert 7 in scan(items[7, chosen], centroids, codes, lengths, 1)[0]
     with pytest.raises(ValueError, match="1 to 16"):
         scan(unit(17, 8, seed=2), centroids, codes, lengths, 1)
 

@@ -1,4 +1,4 @@
-"""Scores of a ranker and of the baselines: MAP, MRR, order-discriminative capacity, time."""
+"""Scores of a ranker and of the baselines: MAP, MRR, order-discriminative capacity, time, memory."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from isotone_opas.model import OPAS
 from torch import Tensor
 
 from isotone.evaluation.ranking import average_precision, reciprocal_rank
+from ordered_search.memory import peak_mib
 from ordered_search.rankers import OPASRanker, Ranker
 from ordered_search.sets import SearchSet
 
@@ -22,10 +23,13 @@ _BLOCK = 256
 
 @torch.no_grad()
 def embedded(ranker: Ranker, elements: Tensor, lengths: Tensor | None, *, query: bool) -> Tensor:
-    """Compute :meth:`Ranker.embed` in blocks of sequences."""
+    """Compute :meth:`Ranker.embed` in blocks of sequences, on the ranker's device."""
+    device = ranker.device
     parts = [
         ranker.embed(
-            elements[i : i + _BLOCK], None if lengths is None else lengths[i : i + _BLOCK], query=query
+            elements[i : i + _BLOCK].to(device),
+            None if lengths is None else lengths[i : i + _BLOCK].to(device),
+            query=query,
         )
         for i in range(0, len(elements), _BLOCK)
     ]
@@ -61,9 +65,10 @@ def score_matrix(ranker: Ranker, data: SearchSet) -> tuple[Tensor, dict[str, flo
     corpus = embedded(ranker, data.corpus, data.lengths, query=False)
     middle = time.perf_counter()
     queries = embedded(ranker, data.queries, None, query=True)
-    ranker.scores(queries[:1], corpus, data.lengths)  # the first call compiles, and is not timed
+    lengths = data.lengths.to(ranker.device)
+    ranker.scores(queries[:1], corpus, lengths)[0, 0].item()  # the first call compiles, and is not timed
     start = time.perf_counter()
-    scores = ranker.scores(queries, corpus, data.lengths)
+    scores = ranker.scores(queries, corpus, lengths).cpu()
     took = time.perf_counter() - start
     return scores, {"ms_per_pair": 1e3 * took / scores.numel(), "corpus_embedding_s": middle - began}
 
@@ -90,7 +95,7 @@ def order_capacity(ranker: Ranker, data: SearchSet, queries: int, shuffles: int 
     shares = []
     for q in torch.randperm(len(data.queries), generator=generator)[:queries].tolist():
         own = data.relevant[q].nonzero()[:, 0]
-        lengths = data.lengths[own]
+        lengths = data.lengths[own].to(ranker.device)
 
         def score(orders: Tensor, items: Tensor, lengths: Tensor = lengths) -> Tensor:
             return ranker.scores(embedded(ranker, orders, None, query=True), items, lengths)
@@ -100,14 +105,26 @@ def order_capacity(ranker: Ranker, data: SearchSet, queries: int, shuffles: int 
 
 
 @torch.no_grad()
-def baselines(specs: dict[str, Any], data: SearchSet, seed: int) -> dict[str, dict[str, float]]:
-    """Compute MAP, MRR and time of untrained scores, on elements scaled to norm 1.
+def score_peak(ranker: Ranker, data: SearchSet, queries: int) -> dict[str, float]:
+    """Measure the memory that scoring some queries with all items takes (figure 12); empty where it cannot be."""
+    few = data.of(torch.arange(min(queries, len(data.queries))))
+    corpus = embedded(ranker, few.corpus, few.lengths, query=False)
+    found = embedded(ranker, few.queries, None, query=True)
+    return peak_mib(lambda: ranker.scores(found, corpus, few.lengths.to(ranker.device)))
+
+
+@torch.no_grad()
+def baselines(
+    specs: dict[str, Any], data: SearchSet, seed: int, memory_queries: int = 0
+) -> dict[str, dict[str, float]]:
+    """Compute MAP, MRR, time and memory of untrained scores, on elements scaled to norm 1.
 
     Args:
         specs: By name: ``scorer`` (name and options) and ``queries``, the number of queries scored: the first of
             one random order, so that slower baselines score a part of the same queries.
         data: Queries and corpus.
         seed: Of the order.
+        memory_queries: Queries that the memory is measured with; 0 where it is not.
     """
     order = torch.randperm(len(data.queries), generator=torch.Generator().manual_seed(seed))
     queries, corpus = (torch.nn.functional.normalize(x, dim=-1) for x in (data.queries, data.corpus))
@@ -119,7 +136,10 @@ def baselines(specs: dict[str, Any], data: SearchSet, seed: int) -> dict[str, di
         start = time.perf_counter()
         scores = scorer(queries[rows], corpus, None, data.lengths)
         took = time.perf_counter() - start
+        few = queries[rows[: min(memory_queries, spec["queries"])]]
+        peak = peak_mib(lambda s=scorer, q=few: s(q, corpus, None, data.lengths)) if len(few) else {}
         out[name] = {
+            **peak,
             **quality(scores, data, rows), "queries": len(rows), "ms_per_pair": 1e3 * took / scores.numel(),
         }  # fmt: skip
     return out

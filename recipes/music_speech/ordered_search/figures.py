@@ -1,4 +1,4 @@
-"""Figures of an experiment: score distributions, MAP against time, alignments, and indexes."""
+"""Figures of an experiment: score distributions, MAP against time and memory, alignments, and indexes."""
 
 from __future__ import annotations
 
@@ -47,20 +47,30 @@ def distributions(scores: Mapping[str, Tensor], data: SearchSet, title: str = ""
 
 
 @styled
-def precision_against_time(rows: Mapping[str, Mapping[str, float]], title: str = "") -> Figure:
-    """Draw MAP against milliseconds per pair (figure 3); rows by name with ``MAP`` and ``ms_per_pair``."""
+def precision_against(
+    rows: Mapping[str, Mapping[str, float]], cost: str, label: str, title: str = ""
+) -> Figure:
+    """Draw MAP against what a method costs: time (figure 3), memory (figure 12).
+
+    Args:
+        rows: By method, with ``MAP`` and the cost; methods without it are left out.
+        cost: Key of the cost.
+        label: Of the axis.
+        title: Heading.
+    """
+    rows = {name: row for name, row in rows.items() if cost in row}
     figure = Figure(figsize=(6.2, 3.8), layout="constrained")
     (axes,) = _panels(figure, 1, 1, grid=True)
     for name, look in looks(rows).items():
-        time, score = rows[name]["ms_per_pair"], rows[name]["MAP"]
+        price, score = rows[name][cost], rows[name]["MAP"]
         star = name == "OPAS"
         axes.plot(
-            [time], [score], marker="*" if star else look.marker, color=OTTC if star else look.colour,
+            [price], [score], marker="*" if star else look.marker, color=OTTC if star else look.colour,
             markersize=14 if star else 7, linestyle="none", label=name,
         )  # fmt: skip
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.set_xlabel("milliseconds a pair, one thread")
+    axes.set_xlabel(label)
     axes.set_ylabel("MAP")
     axes.set_ylim(-0.03, 1.03)
     figure.legend(loc="outside right upper", frameon=False, fontsize=8)
@@ -74,6 +84,30 @@ def positive_pairs(data: SearchSet, count: int, seed: int) -> tuple[Tensor, Tens
     queries = torch.randperm(len(data.queries), generator=generator)[:count]
     noise = torch.rand(len(queries), len(data.corpus), generator=generator)
     return queries, torch.where(data.relevant[queries], noise, -1.0).argmax(1)
+
+
+@torch.no_grad()
+def plan_distances(
+    model: OPAS, data: SearchSet, queries: Tensor, items: Tensor
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Compute the squared distances ``(B,)`` of learned plans from the true choices, and the pairs' s and s_F."""
+    lengths = data.lengths[items]
+    x, y = model.embed(data.queries[queries]), model.embed(data.corpus[items], lengths)
+    found = model.select(x, y, None, lengths)
+    true = torch.zeros_like(found.plan).scatter(2, data.chosen[queries][..., None], 1.0)
+    return (found.plan - true).square().sum((1, 2)), {"score": found.score, "s_F": found.fit}
+
+
+@styled
+def distances(apart: Tensor, scores: Mapping[str, Tensor], title: str = "") -> Figure:
+    """Draw the distance of learned plans from the true choice against scores (figures 9 and 10)."""
+    figure = Figure(figsize=(3.7 * len(scores), 3.2), layout="constrained")
+    for axes, (name, values) in zip(_panels(figure, 1, len(scores), grid=True), scores.items()):
+        axes.plot(values.numpy(), apart.numpy(), marker=".", linestyle="none", color=OTTC, markersize=4)
+        axes.set_xlabel(name)
+        axes.set_ylabel("squared distance of P from the truth")
+    set_title(figure, title)
+    return figure
 
 
 @torch.no_grad()

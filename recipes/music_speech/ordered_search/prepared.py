@@ -8,15 +8,16 @@ import json
 from pathlib import Path
 
 import torch
+from isotone_opas.elements import Elements
 from safetensors.torch import load_file, save
 
 from isotone.files import atomic_write
-from ordered_search.elements import Elements
-from ordered_search.sets import SPLITS, SearchSet, audio_files, build_elements, prepare
+from ordered_search.sets import SPLITS, SearchSet, build_elements, prepare
 from ordered_search.settings import Data
+from ordered_search.sources import audio_files
 
 # Raise this number when the same configuration gives other data.
-_FORMAT = 1
+_FORMAT = 2
 _HALVES = ("queries", "corpus")
 
 

@@ -13,7 +13,9 @@ from ordered_search.sets import SearchSet
 from ordered_search.settings import Pretrain
 
 
-def pretrain(embedding: Embed, data: SearchSet, options: Pretrain, seed: int) -> float:
+def pretrain(
+    embedding: Embed, data: SearchSet, options: Pretrain, seed: int, device: torch.device | None = None
+) -> float:
     """Train an embedding on windows alone, without relevance.
 
     Args:
@@ -22,6 +24,7 @@ def pretrain(embedding: Embed, data: SearchSet, options: Pretrain, seed: int) ->
         options: The configuration's ``pretrain``; its ``task`` is ``denoise`` (:class:`Denoise`) or ``contrast``
             (:class:`Contrast`).
         seed: Of batches and noise.
+        device: To train on. Default: where the embedding is.
 
     Returns:
         The last loss.
@@ -33,7 +36,7 @@ def pretrain(embedding: Embed, data: SearchSet, options: Pretrain, seed: int) ->
     if options.task not in tasks:
         raise ValueError(f"Expected pretrain.task {' or '.join(tasks)}; got {options.task!r}.")
     torch.manual_seed(seed)
-    task = tasks[options.task](embedding, data, options, torch.Generator().manual_seed(seed))
+    task = tasks[options.task](embedding, data, options, torch.Generator().manual_seed(seed)).to(device)
     optimiser = torch.optim.AdamW(task.parameters(), options.lr)
     task.train()
     loss = torch.zeros(())
@@ -60,10 +63,12 @@ class Denoise(nn.Module):
         rows = torch.randint(len(self.data.corpus), (self.options.batch,), generator=self.generator)
         windows, lengths = self.data.corpus[rows], self.data.lengths[rows]
         level = windows.square().mean(-1, keepdim=True).sqrt()
+        device = self.decoder.weight.device
         target = windows / torch.where(level > 0, level, 1.0)
         noise = torch.randn(target.shape, generator=self.generator)
-        inside = torch.arange(target.shape[1]) < lengths[:, None]
-        found = self.decoder(self.embedding(target + 0.5 * noise, lengths))
+        inside = (torch.arange(target.shape[1]) < lengths[:, None]).to(device)
+        target, lengths = target.to(device), lengths.to(device)
+        found = self.decoder(self.embedding(target + 0.5 * noise.to(device), lengths))
         return (found - target).square().mean(-1)[inside].mean()
 
 
@@ -85,9 +90,10 @@ class Contrast(nn.Module):
         """Compute the loss of a batch."""
         data = self.data
         queries, items = different(data, self.options.batch, self.options.recordings, self.generator)
-        clean = self.embedding(data.queries[queries])
-        noisy = self.embedding(data.corpus[items], data.lengths[items])
-        same = noisy.gather(1, data.chosen[queries][..., None].expand(-1, -1, noisy.shape[2]))
+        device = next(self.embedding.parameters()).device
+        clean = self.embedding(data.queries[queries].to(device))
+        noisy = self.embedding(data.corpus[items].to(device), data.lengths[items].to(device))
+        same = noisy.gather(1, data.chosen[queries].to(device)[..., None].expand(-1, -1, noisy.shape[2]))
         sounding = clean.any(-1) & same.any(-1)  # a silent window is like any other
         return self.loss(clean[sounding], same[sounding])
 

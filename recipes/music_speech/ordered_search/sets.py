@@ -1,21 +1,21 @@
-"""Queries and corpora from recordings (appendix J): sequences of windows, masked and noisy copies, sorted choices."""
+"""Queries and corpora from recordings or images (appendix J): sequences, masked and noisy copies, sorted choices."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from isotone_opas.elements import Elements
 from torch import Tensor
 
-from isotone.audio import is_audio, load
-from ordered_search import synthesis
-from ordered_search.elements import Elements
+from ordered_search import images
 from ordered_search.settings import Data
+from ordered_search.sources import recordings
+from ordered_search.synthesis import Audio
 
-Audio = synthesis.Audio
 SPLITS = ("train", "dev", "test")
 
 
@@ -63,58 +63,6 @@ class SearchSet:
         """Return the same corpus with only the queries of these numbers."""
         names = ("queries", "chosen", "relevant", "counted", "query_recording")
         return replace(self, **{name: getattr(self, name)[queries] for name in names})
-
-
-def recordings(data: Data) -> list[tuple[str, Audio]]:
-    """Load or synthesise all recordings of the configuration's ``data``: names and samples.
-
-    Raises:
-        ValueError: an unknown source or kind, or no folder given.
-        FileNotFoundError: no such folder, or no audio in it.
-    """
-    makers = {"speech": synthesis.speech, "music": synthesis.music}
-    if data.source not in ("synthetic", "folder") or data.kind not in makers:
-        raise ValueError(
-            "Expected data.source 'synthetic' or 'folder' and data.kind 'speech' or 'music'; got "
-            f"{data.source!r} and {data.kind!r}."
-        )
-    if data.source == "synthetic":
-        return list(makers[data.kind](data.recordings, data.recording_s, data.sample_rate, data.seed))
-    found = audio_files(data)
-    read = ((path.relative_to(data.root).as_posix(), load(path, data.sample_rate)) for path in found)
-    return joined(read, round(data.join_s * data.sample_rate))
-
-
-def audio_files(data: Data) -> list[Path]:
-    """List the audio files of the folder that the configuration's ``data`` names, in order.
-
-    Raises:
-        ValueError: no folder given.
-        FileNotFoundError: no such folder, or no audio in it.
-    """
-    if data.root is None:
-        raise ValueError("A folder of audio has to be given: data.root=FOLDER.")
-    root = Path(data.root)
-    found = sorted(p for p in root.rglob("*") if is_audio(p))
-    if not found:
-        raise FileNotFoundError(f"{root}: no audio files there. Give a folder of recordings as data.root.")
-    return found
-
-
-def joined(files: Iterable[tuple[str, Audio]], samples: int) -> list[tuple[str, Audio]]:
-    """Join consecutive files until a recording has so many samples; 0 leaves files as they are."""
-    out: list[tuple[str, Audio]] = []
-    names: list[str] = []
-    parts: list[Audio] = []
-    for name, audio in files:
-        names.append(name)
-        parts.append(audio)
-        if sum(map(len, parts)) >= samples:
-            out.append(("+".join(names), np.concatenate(parts)))
-            names, parts = [], []
-    if parts:
-        out.append(("+".join(names), np.concatenate(parts)))
-    return out
 
 
 def split(sizes: Sequence[int], shares: Sequence[float], seed: int) -> list[list[int]]:
@@ -180,7 +128,7 @@ def damaged(windows: Tensor, copies: int, data: Data, rng: np.random.Generator) 
     """Make the corpus's copies ``(copies, n, samples)`` of a sequence ``(n, samples)``.
 
     The first is the sequence itself; in the others samples are set to zero at ``masks`` places, up to ``mask_s``
-    each. White noise is then added to all of them, ``snr_db`` below the sequence's power.
+    each. All get noise, see :func:`noisy`.
     """
     items = windows.flatten().repeat(copies, 1)
     longest = max(1, round(data.mask_s * data.sample_rate))
@@ -188,20 +136,40 @@ def damaged(windows: Tensor, copies: int, data: Data, rng: np.random.Generator) 
         for _ in range(data.masks):
             first = int(rng.integers(0, max(1, len(copy) - longest)))
             copy[first : first + int(rng.integers(1, longest + 1))] = 0
-    if data.snr_db is not None:
-        level = windows.square().mean().sqrt() * 10 ** (-data.snr_db / 20)
-        items += level * torch.from_numpy(rng.standard_normal(items.shape, np.float32))
-    return items.view(copies, *windows.shape)
+    return noisy(items.view(copies, *windows.shape), windows, data, rng)
+
+
+def noisy(items: Tensor, windows: Tensor, data: Data, rng: np.random.Generator) -> Tensor:
+    """Add white noise to items, ``snr_db`` below the power of the windows; none where that is None."""
+    if data.snr_db is None:
+        return items
+    level = windows.square().mean().sqrt() * 10 ** (-data.snr_db / 20)
+    return items + level * torch.from_numpy(rng.standard_normal(items.shape, np.float32))
 
 
 def search_set(
-    sequences: Sequences, elements: Elements, copies: int, data: Data, rng: np.random.Generator
+    sequences: Sequences,
+    elements: Elements,
+    copies: int,
+    data: Data,
+    rng: np.random.Generator,
+    copied: Callable[[Tensor, int], Tensor] | None = None,
 ) -> SearchSet:
-    """Make queries and corpus from sequences: copies of each, and ``queries`` sorted choices of its windows."""
+    """Make queries and corpus from sequences: copies of each, and ``queries`` sorted choices of its windows.
+
+    Args:
+        sequences: The sequences.
+        elements: Transform of windows.
+        copies: Items of a sequence.
+        data: The configuration's ``data``.
+        rng: Of noise and choices.
+        copied: Maker of a sequence's items, of its windows and number. Default: :func:`damaged`.
+    """
     n = sequences.windows.shape[1]
     corpus, queries, chosen = [], [], []
-    for windows, length in zip(sequences.windows, sequences.lengths.tolist()):
-        items = damaged(windows[:length], copies, data, rng)
+    for number, (windows, length) in enumerate(zip(sequences.windows, sequences.lengths.tolist())):
+        own = windows[:length]
+        items = damaged(own, copies, data, rng) if copied is None else copied(own, number)
         corpus.append(elements(torch.nn.functional.pad(items, (0, 0, 0, n - length))))
         for _ in range(data.queries):
             pick = torch.from_numpy(np.sort(rng.choice(length, data.query, replace=False)))
@@ -228,6 +196,8 @@ def prepare(data: Data, fitted: Elements | None = None) -> tuple[Elements, dict[
         data: The configuration's ``data``.
         fitted: Elements of another run, for a model that was trained with them.
     """
+    if data.source == "digits":
+        return _prepare_images(data)
     audio = recordings(data)
     window = round(data.window_s * data.sample_rate)
     sizes = [len(samples) // (window * data.windows) for _, samples in audio]
@@ -248,8 +218,33 @@ def prepare(data: Data, fitted: Elements | None = None) -> tuple[Elements, dict[
     return elements, sets
 
 
+def _prepare_images(data: Data) -> tuple[Elements, dict[str, SearchSet]]:
+    """Prepare sequences of turned images; splits share no image. Items of one digit count as of one recording."""
+    pictures, shown = images.digits()
+    order = np.random.default_rng([data.seed, 2]).permutation(len(pictures))
+    ends = np.cumsum([data.shares[name] for name in SPLITS]) * len(order)
+    elements, sets = build_elements(data), {}
+    for number, (name, chosen) in enumerate(zip(SPLITS, np.split(order, ends.round().astype(int)[:-1]))):
+        rng = np.random.default_rng([data.seed, 4, number])
+        copies = data.train_copies if name == "train" else data.copies
+        turned = [images.turned(pictures[i], copies, data.windows, rng) for i in chosen]
+
+        def copied(own: Tensor, which: int, turned: list[Tensor] = turned, rng: Any = rng) -> Tensor:
+            return noisy(turned[which], own, data, rng)
+
+        count = len(chosen)
+        sequences = Sequences(
+            torch.stack([items[0] for items in turned]), torch.full((count,), data.windows), shown[chosen],
+            torch.arange(count) * data.windows * images.SIZE,
+        )  # fmt: skip
+        sets[name] = search_set(sequences, elements, copies, data, rng, copied)
+    return elements, sets
+
+
 def build_elements(data: Data) -> Elements:
     """Build elements for the configuration's ``data``, not fitted yet."""
+    if data.elements == "values":
+        return Elements("values", samples=images.SIZE)
     window = round(data.window_s * data.sample_rate)
     return Elements(
         data.elements, samples=window, sample_rate=data.sample_rate, bands=data.bands, frames=data.frames

@@ -103,7 +103,9 @@ class Evaluate:
 
     odc_queries: int = MISSING
     odc_shuffles: int | None = None
+    memory_queries: int = MISSING
     alignments: int = MISSING
+    distances: int = MISSING
     temperatures: list[float] = MISSING
     baselines: dict[str, Any] = MISSING
 
@@ -119,6 +121,7 @@ class Hashing:
     lr: float = MISSING
     batch: int = MISSING
     aggregate_steps: int = MISSING
+    aggregates: list[str] = MISSING
     training: dict[str, Any] = MISSING
     indexes: list[str] = MISSING
     options: dict[str, Any] = MISSING

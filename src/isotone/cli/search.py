@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.progress import Progress
 
 from isotone.cli.console import AudioArgument, command, explained, fail, path_argument
+from isotone.cli.options import plugin
 
 if TYPE_CHECKING:
     from isotone.search import Built, Match, Searcher, SearchIndex
@@ -31,7 +32,10 @@ _Model = Annotated[
     typer.Option("--model", "-m", help="New folder of the model that made the index, if it has moved."),
 ]
 _Rate = Annotated[
-    int, typer.Option(help="Hz of the audio that the model was trained with; not used without --model.")
+    int | None,
+    typer.Option(
+        help="Hz of the audio that --model was trained with. Default: what the model says; 16000 if it does not."
+    ),
 ]
 
 
@@ -43,12 +47,20 @@ def index(
         Path | None,
         typer.Option(
             "--model", "-m",
-            help="Folder of a trained search model (OPAS). Without one, recordings are compared by their log-mel "
-            "energies: the same sound event is found, in noise or re-recorded; the same words by another voice "
-            "are not.",
+            help="Folder of a trained search model (OPAS), or of its run. Without one, recordings are compared by "
+            "their log-mel energies: the same sound event is found, in noise or re-recorded; the same words by "
+            "another voice are not.",
         ),
     ] = None,
-    sample_rate: _Rate = 16_000,
+    sample_rate: _Rate = None,
+    first_stage: Annotated[
+        str,
+        typer.Option(
+            "--index",
+            help="Index that finds the candidates for the model; with options as YAML: '{name: lsh-talr, bits: 128}'. "
+            "`isotone plugins --kind index` lists them.",
+        ),
+    ] = "centroids",
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an index, or an unfinished one.")
     ] = False,
@@ -64,7 +76,8 @@ def index(
 
     with explained(), _progress() as show:
         searcher = open_searcher(model, sample_rate=sample_rate)
-        built = build_index(audio, searcher, out_dir, overwrite=overwrite, progress=show)
+        spec = plugin(first_stage) or first_stage
+        built = build_index(audio, searcher, out_dir, index=spec, overwrite=overwrite, progress=show)
     _report_built(built, out_dir)
 
 
@@ -160,7 +173,7 @@ def query(
         clip_ = _Clip(index_dir, clip, start, end, format, model)
         found = search(clip_.index, clip_.searcher, clip_.vectors, top=top, candidates=candidates)
         measured = None
-        if threshold is None:
+        if threshold is None and found:
             measured = bar(clip_.index, clip_.searcher, clip_.vectors, found[0].item)
         least = measured.score if measured is not None else threshold
         matches = [m for m in found if every or least is None or m.score >= least]
@@ -207,6 +220,8 @@ class _Clip:
 
 def _judgement(index: SearchIndex, found: Sequence[Match], least: float | None, rate: float | None) -> str:
     """Judge a clip's best matches in one sentence."""
+    if not found:
+        return "no match: the index's first stage found no candidates for this clip."
     if least is None:
         if index.threshold is None:
             lacks = f"has no threshold; `isotone search add --index {index.folder}` measures one"

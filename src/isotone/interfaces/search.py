@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -82,6 +82,36 @@ class Index(ABC):
         """
 
 
+class SequenceIndex(Index):
+    """An index whose items may be sequences of vectors, searched by a sequence in order.
+
+    A vector that :meth:`add` adds is a sequence of one.
+    """
+
+    @abstractmethod
+    def add_sequences(self, ids: Sequence[str], vectors: Tensor, lengths: Tensor) -> None:
+        """Add sequences ``(N, n, D)`` of lengths ``(N,)`` int64; none is added where one is refused.
+
+        Raises:
+            ValueError: as :meth:`add`, or lengths that do not fit.
+        """
+
+    @abstractmethod
+    def search_sequences(
+        self, query: Tensor, top: int, without: Collection[str] = ()
+    ) -> tuple[list[str], Tensor]:
+        """Find the best items for a query ``(m, D)``, each at least as long as the query.
+
+        Args:
+            query: Vectors in order; so are those of an item that they are compared with.
+            top: Most items.
+            without: Ids of items to leave out.
+
+        Returns:
+            Ids, best first, at most ``top``; and their scores float32, higher is better.
+        """
+
+
 class Searcher(ABC):
     """Windows of audio to vectors, and vectors of a query and of corpus items to scores.
 
@@ -114,7 +144,12 @@ class Searcher(ABC):
     @classmethod
     @abstractmethod
     def load(cls, folder: Path, *, sample_rate: int) -> Self | None:
-        """Load the model of a folder; None where the folder holds another kind of model."""
+        """Load the model of a folder; None where the folder holds another kind of model.
+
+        Args:
+            folder: Of the model.
+            sample_rate: Hz of the audio that it takes, if the model does not say.
+        """
 
     @abstractmethod
     def vectors(self, windows: Tensor, lengths: Tensor | None = None) -> Tensor:

@@ -19,7 +19,9 @@ from isotone.batch import explain
 from isotone.batch.inputs import absolute, find_audio, ids_of, readable
 from isotone.files import alone, atomic_write
 from isotone.interfaces import Searcher
+from isotone.registries import indexes
 from isotone.search import saving, store
+from isotone.search.candidates import DEFAULT, Spec
 from isotone.search.embedding import embed_items
 from isotone.search.threshold import measure
 from isotone.search.unfinished import DONE, EMBEDDED, SETTINGS, Part, Unfinished, discard, parts_of, stamp
@@ -64,6 +66,7 @@ def build_index(
     searcher: Searcher,
     out: Path,
     *,
+    index: Spec = DEFAULT,
     overwrite: bool = False,
     progress: Progress = _silent,
 ) -> Built:
@@ -76,6 +79,7 @@ def build_index(
         paths: Files or folders.
         searcher: The model that makes the vectors.
         out: Folder of the index.
+        index: Index of the first stage: a name of :data:`isotone.registries.indexes`, or a mapping with its options.
         overwrite: Start from the beginning, and replace an existing index when the new one is complete.
         progress: Callback with the current step and its share done, 0 to 1.
 
@@ -83,7 +87,9 @@ def build_index(
         FileExistsError: ``out`` exists and must not be replaced.
         ValueError: no file could be indexed, or the unfinished index is of another model.
         OSError: there is no audio, or another process builds the same index.
+        LookupError, TypeError, ImportError: there is no such index, it lacks a package, or options are wrong.
     """
+    indexes.create(index, size=searcher.size, fingerprint=searcher.fingerprint)  # fails before the work
     if out.exists() and not saving.is_index(out):
         raise FileExistsError(f"{out} is no index, and will not be replaced: choose another --out.")
     if out.exists() and not overwrite:
@@ -95,7 +101,7 @@ def build_index(
     with _only_process(out):
         if overwrite and (store.unfinished(out) / SETTINGS).is_file():
             discard(store.unfinished(out))
-        return _Builder(found, searcher, out, None, progress).build()
+        return _Builder(found, searcher, out, None, index, progress).build()
 
 
 def add_recordings(
@@ -120,12 +126,13 @@ def add_recordings(
     with _only_process(out):
         base = store.SearchIndex.open(out)
         base.check_model(searcher)
-        return _Builder(find_audio(paths) if paths else [], searcher, out, base, progress).build()
+        found = find_audio(paths) if paths else []
+        return _Builder(found, searcher, out, base, base.spec, progress).build()
 
 
 def describe(searcher: Searcher) -> dict[str, Any]:
     """Return the description of a model that its index stores."""
-    names = ("name", "source", "fingerprint", "sample_rate", "window_s", "hop_s")
+    names = ("name", "source", "fingerprint", "sample_rate", "window_s", "hop_s", "contextual")
     return {name: getattr(searcher, name) for name in names}
 
 
@@ -146,10 +153,11 @@ class _Builder:
     """Builder of an index: embeds new files, and merges them with the parts of an existing index."""
 
     def __init__(
-        self, found: Sequence[Path], searcher: Searcher, out: Path, base: store.SearchIndex | None,
+        self, found: Sequence[Path], searcher: Searcher, out: Path, base: store.SearchIndex | None, spec: Spec,
         progress: Progress,
     ) -> None:  # fmt: skip
         self.searcher, self.out, self.base, self.progress = searcher, out, base, progress
+        self.spec = spec
         self.shape = searcher.item_windows, searcher.size
         self.folder = store.unfinished(out)
         # an index is in the order of absolute paths, whatever the order of its growth
@@ -229,8 +237,8 @@ class _Builder:
         ).astype(np.int32)
         _gather(parts, self.folder / EMBEDDED, self.folder / store.VECTORS)
         model = describe(self.searcher)
-        for share in saving.finish(self.folder, model, recordings, items, *self.shape):
-            self.progress("codes", share)
+        for share in saving.finish(self.folder, model, recordings, items, *self.shape, self.spec):
+            self.progress("first stage", share)
         whole = store.SearchIndex.open(self.folder)
         for share, threshold in measure(whole, self.searcher):
             self.progress("threshold", share)

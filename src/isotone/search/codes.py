@@ -66,7 +66,7 @@ def encode(vectors: Tensor, centroids: Tensor) -> NDArray[np.uint16]:
 
 def scan(
     query: Tensor, centroids: Tensor, codes: NDArray[np.uint16], lengths: NDArray[np.uint16], top: int
-) -> NDArray[np.int64]:
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     r"""Find the items whose centroids fit a query best, by the best ordered selection of m of their windows.
 
     The value of query window i at a window of code k is :math:`1 - ||x_i - c||^2 / 2`, with c the window itself: of
@@ -80,7 +80,7 @@ def scan(
         top: Number of items.
 
     Returns:
-        Up to ``top`` item numbers, ascending. Ties at the border are decided for the smaller numbers.
+        Up to ``top`` item numbers, best first, and the means of their values; of equals, the smaller numbers.
 
     Raises:
         ValueError: a query without windows or with more than 16.
@@ -98,7 +98,8 @@ def scan(
     sums = np.empty(len(codes), np.int16)
     blocks = -(-len(codes) // _BLOCK_ITEMS)
     each_task(scan_block, blocks, 2 * codes.size, _BLOCK_ITEMS, codes, lengths, rows, m, sums)
-    return _largest(sums, top)
+    found = _largest(sums, top)
+    return found, (sums[found] / (_SCALE * m)).astype(np.float32)
 
 
 def _largest(sums: NDArray[np.int16], top: int) -> NDArray[np.int64]:
@@ -108,4 +109,5 @@ def _largest(sums: NDArray[np.int16], top: int) -> NDArray[np.int64]:
     border = np.partition(sums, len(sums) - count)[len(sums) - count]
     above = np.flatnonzero(sums > border)
     ties = np.flatnonzero(sums == border)[: count - len(above)]
-    return np.sort(np.concatenate([above, ties]))
+    found = np.sort(np.concatenate([above, ties]))
+    return found[np.argsort(-sums[found].astype(np.int32), kind="stable")]

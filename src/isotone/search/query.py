@@ -1,4 +1,4 @@
-"""Search of a clip in an index: candidates by codes, ranked again by the model, and their times in the recordings."""
+"""Search of a clip in an index: candidates, ranked again by the model, and their times in the recordings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from isotone.interfaces import Searcher
-from isotone.search.codes import scan
 from isotone.search.searcher import best_selection
 from isotone.search.store import SearchIndex
 from isotone.search.windows import cut_windows, spread
@@ -87,7 +86,7 @@ def rank(
         query: ``(m, d)``.
         candidates: Number of items from the first stage that the model scores.
     """
-    items = scan(query, index.centroids, index.codes, index.lengths, candidates)
+    items = index.candidates.find(query, candidates)
     if not len(items):
         return items, torch.zeros(0)
     scores = searcher.score(query, *index.take(items))
@@ -110,14 +109,15 @@ def search(
         candidates: Number of items that the model ranks again.
 
     Raises:
-        ValueError: no recording is long enough for the query, or ``top`` or ``candidates`` is below 1.
+        ValueError: no recording is long enough for the query, or ``top`` or ``candidates`` is below 1. Where the first
+            stage finds nothing, the list is empty.
         IndexMismatch: the model is not the one that made the index.
     """
     index.check_model(searcher)
     if top < 1 or candidates < 1:
         raise ValueError(f"A search expects top and candidates of 1 or more; got {top} and {candidates}.")
     items, scores = rank(index, searcher, query, max(candidates, top))
-    if not len(items):
+    if not len(items) and int(index.lengths.max()) < len(query):
         longest = max(r.duration for r in index.recordings)
         raise ValueError(
             f"The clip has {len(query)} windows of {searcher.window_s:g} s, more than any recording of the index "

@@ -1,28 +1,27 @@
-"""Saving of an index: centroids, codes and metadata beside the vectors, and replacing an old index."""
+"""Saving of an index: the first stage and metadata beside the vectors, and replacing an old index."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from isotone.files import atomic_write
-from isotone.search.codes import encode, fit_centroids
+from isotone.search.candidates import DEFAULT, Spec, build_stage
 from isotone.search.store import (
-    CENTROIDS,
-    CODES,
     ERRORS,
     FILES,
     FILES_OF,
     ITEMS,
     METADATA,
+    PARTS,
+    STAGE,
     VECTORS,
     VERSION,
     Recording,
@@ -32,36 +31,41 @@ from isotone.search.store import (
     read_metadata,
 )
 
-_MOST_CENTROIDS, _POINTS_PER_CENTROID = 2048, 16
-_SAMPLE = 100_000
-_BLOCK_ITEMS = 4096
-
 
 def finish(
-    folder: Path, model: dict[str, Any], recordings: list[Recording], items: NDArray[np.int32], n: int, d: int
+    folder: Path,
+    model: dict[str, Any],
+    recordings: list[Recording],
+    items: NDArray[np.int32],
+    n: int,
+    d: int,
+    spec: Spec = DEFAULT,
 ) -> Iterator[float]:
-    """Write centroids, codes and metadata into a folder that has the vectors already.
+    """Write the first stage and metadata into a folder that has the vectors already.
 
     Args:
         folder: The folder.
         model: See :class:`SearchIndex`.
         recordings, items: See :class:`SearchIndex`.
         n, d: Windows per item, and numbers per vector.
+        spec: Name of the first stage's index, or a mapping with its options.
 
     Yields:
         The share done, 0 to 1.
+
+    Raises:
+        LookupError, TypeError, ImportError, ValueError: as :func:`isotone.search.candidates.build_stage`.
     """
     count = len(items)
     vectors = np.memmap(folder / VECTORS, np.float16, "r", shape=(count, n, d))
-    sample = _sample(vectors)
-    centroids = fit_centroids(sample, min(_MOST_CENTROIDS, max(1, len(sample) // _POINTS_PER_CENTROID)))
-    centroids.numpy().tofile(folder / CENTROIDS)
     items.tofile(folder / ITEMS)
-    with (folder / CODES).open("wb") as file:
-        for first in range(0, count, _BLOCK_ITEMS):
-            block = torch.from_numpy(np.array(vectors[first : first + _BLOCK_ITEMS]))
-            encode(block, centroids).tofile(file)
-            yield min(1.0, (first + _BLOCK_ITEMS) / count)
+    contextual = model.get("contextual", True)
+    for share, built in build_stage(
+        spec, vectors, items, contextual=contextual, fingerprint=model["fingerprint"]
+    ):
+        stage = built
+        yield share
+    stage.save(folder / STAGE)
     with atomic_write(folder / FILES) as out:
         out.writelines(json.dumps(vars(r), ensure_ascii=False) + "\n" for r in recordings)
     files: dict[str, dict[str, Any]] = {}
@@ -69,7 +73,8 @@ def finish(
         files[name] = {"bytes": (folder / name).stat().st_size}
         if name != VECTORS:
             files[name]["sha256"] = digest_of(folder / name)
-    _write_metadata(folder, {"version": VERSION, "model": model, "shape": [count, n, d], "files": files})
+    about = {"version": VERSION, "model": model, "shape": [count, n, d], "stage": spec, "files": files}
+    _write_metadata(folder, about)
 
 
 def set_threshold(folder: Path, threshold: Threshold) -> None:
@@ -102,27 +107,29 @@ def install(folder: Path, out: Path) -> None:
         generation = 2  # the old index is damaged
     about = {**read_metadata(folder), "generation": generation}
     (folder / METADATA).unlink()  # if this is killed, the rest in this folder is no complete index
-    for name in FILES_OF:
-        (folder / name).replace(out / named(name, generation))
+    for name in PARTS:
+        if (folder / name).exists():
+            target = out / named(name, generation)
+            if target.is_dir():  # left by a killed process; a folder is not replaced like a file
+                remove(target)
+            (folder / name).replace(target)
     _write_metadata(out, about)
     for old in range(1, generation):
-        for name in FILES_OF:
-            (out / named(name, old)).unlink(missing_ok=True)
+        for name in PARTS:
+            remove(out / named(name, old))
     for path in list(out.iterdir()):
         if is_temporary(path, (METADATA, ERRORS)):
             path.unlink()
 
 
+def remove(part: Path) -> None:
+    """Remove a file or a folder of an index, if it is there."""
+    if part.is_dir():
+        shutil.rmtree(part)
+    else:
+        part.unlink(missing_ok=True)
+
+
 def is_temporary(path: Path, names: Sequence[str]) -> bool:
     """Return whether a killed process left a file while it wrote one of these names."""
     return path.suffix == ".tmp" and any(path.name.startswith(f".{name}.") for name in names)
-
-
-def _sample(vectors: NDArray[np.float16], seed: int = 0) -> Tensor:
-    """Sample up to :data:`_SAMPLE` vectors of norm 1, from items drawn at random."""
-    count, n, d = vectors.shape
-    rng = np.random.default_rng(seed)
-    drawn = np.sort(rng.permutation(count)[: max(1, -(-_SAMPLE // n))])
-    flat = torch.from_numpy(vectors[drawn]).view(-1, d).float()
-    audible = flat[flat.any(1)]
-    return audible[:_SAMPLE] if len(audible) else flat[:1]

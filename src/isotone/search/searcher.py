@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -20,18 +20,21 @@ MOST_QUERY_WINDOWS = 16
 _SILENT = 1e-4
 # Energies further below a window's maximum are raised to this floor: nats of power, 35 dB.
 _RANGE = 8.0
+# Hz of models that do not say theirs.
+_RATE = 16_000
 
 
-def open_searcher(model: Path | str | None = None, *, sample_rate: int = 16_000) -> Searcher:
+def open_searcher(model: Path | str | None = None, *, sample_rate: int | None = None) -> Searcher:
     """Open the search model in a folder, of any kind; without a folder, :class:`LogMelSearcher`.
 
     Args:
-        model: Folder of a trained model.
-        sample_rate: Hz of the audio that the model was trained with.
+        model: Folder of a trained model, or of the run that trained it.
+        sample_rate: Hz of the audio that the model was trained with. Default: what the model says, or 16,000 where it
+            does not.
 
     Raises:
         FileNotFoundError: no such folder.
-        ValueError: the folder holds no search model.
+        ValueError: the folder holds no search model, or one of another sample rate.
     """
     if model is None:
         return LogMelSearcher()
@@ -39,13 +42,35 @@ def open_searcher(model: Path | str | None = None, *, sample_rate: int = 16_000)
     if not folder.is_dir():
         raise FileNotFoundError(f"No folder {folder} of a search model.")
     for name in searchers.names():
-        found = searchers.get(name).load(folder, sample_rate=sample_rate)  # type: ignore[attr-defined]
-        if found is not None:
-            return found
+        kind: Any = searchers.get(name)
+        found: Searcher | None = kind.load(folder, sample_rate=sample_rate or _RATE)
+        if found is None:
+            continue
+        if sample_rate is not None and found.sample_rate != sample_rate:
+            raise ValueError(
+                f"The model in {folder} takes audio at {found.sample_rate} Hz, not at {sample_rate} Hz: leave the "
+                "sample rate out."
+            )
+        return found
     raise ValueError(
-        f"{folder} holds no model of a kind that searches; kinds installed: {', '.join(searchers.names())}. "
-        "Give the folder that a training run saved, or leave --model out to search without training."
+        f"{folder} holds {_content(folder)}; kinds of models that search: {', '.join(searchers.names())}. "
+        "Give the folder that a training run of one saved (recipes/music_speech), or leave --model out to search "
+        "without training."
     )
+
+
+def _content(folder: Path) -> str:
+    """Describe the model of another kind in a folder, or in the run that the folder is of."""
+    there = {path.name for place in (folder, folder / "model") for path in place.glob("*.json")}
+    if "isotone.json" in there:
+        return "a speech recognition model, which aligns and transcribes and does not search"
+    if "config.json" in there:
+        return "a model of transformers, which does not search"
+    if "index.json" in there:
+        return "an index, which is searched by `isotone search query`"
+    if (folder / "scores.json").is_file():
+        return "a run that saved no search model (only OPAS models are)"
+    return "no model of a kind that searches"
 
 
 class LogMelSearcher(Searcher):

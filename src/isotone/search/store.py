@@ -1,4 +1,4 @@
-"""Index of recordings on disk: memory-mapped vectors and codes, and ``index.json``, which describes them."""
+"""Index of recordings on disk: memory-mapped vectors, the first stage, and ``index.json``, which describes them."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from isotone.files import digest_of
-from isotone.interfaces import Searcher
+from isotone.interfaces import Index, Searcher
+from isotone.registries import indexes
+from isotone.search.candidates import DEFAULT, Candidates, Spec
+from isotone.search.centroids import CentroidIndex
+from isotone.search.folder import CorruptIndex, IndexMismatch
 
-#: Version of the layout, and versions that can be read. Version 1 has no threshold, and no digests of recordings.
-VERSION = 2
-READ = (1, 2)
-METADATA, VECTORS, CODES, ITEMS = "index.json", "vectors.f16", "codes.u16", "items.i32"
-CENTROIDS, FILES, ERRORS = "centroids.f32", "files.jsonl", "errors.jsonl"
-#: Files whose sizes and digests are in :data:`METADATA`.
-FILES_OF = (VECTORS, CODES, ITEMS, CENTROIDS, FILES)
-
-
-class CorruptIndex(ValueError):
-    """A saved index is damaged: a file is missing, cut short or changed."""
-
-
-class IndexMismatch(ValueError):
-    """An index is of another version, or of another model than the given one."""
+#: Version of the layout, and versions that can be read. Version 1 has no threshold, and no digests of recordings; 1 and
+#: 2 have codes and centroids in files of their own.
+VERSION = 3
+READ = (1, 2, 3)
+METADATA, VECTORS, ITEMS = "index.json", "vectors.f16", "items.i32"
+FILES, ERRORS = "files.jsonl", "errors.jsonl"
+#: Folder of the first stage, an index of :data:`isotone.registries.indexes`.
+STAGE = "stage"
+#: Files whose sizes and digests are in :data:`METADATA`, and everything that a new generation replaces.
+FILES_OF = (VECTORS, ITEMS, FILES)
+CODES, CENTROIDS = "codes.u16", "centroids.f32"
+PARTS = (*FILES_OF, STAGE, CODES, CENTROIDS)
 
 
 @dataclass(frozen=True)
@@ -96,9 +97,9 @@ class SearchIndex:
         recordings: The indexed files.
         items: ``(I, 3)`` int32: recording, first window and number of windows of each item.
         vectors: ``(I, n, d)`` float16, memory-mapped.
-        codes: ``(I, n)`` uint16: codes of the windows, see :func:`isotone.search.codes.encode`.
         lengths: ``(I,)`` uint16, windows.
-        centroids: ``(K, d)`` float32.
+        spec: Name of the first stage's index, or a mapping with its options.
+        candidates: The first stage.
         threshold: Threshold of matches; None in indexes of version 1.
     """
 
@@ -107,9 +108,9 @@ class SearchIndex:
     recordings: list[Recording]
     items: NDArray[np.int32]
     vectors: NDArray[np.float16]
-    codes: NDArray[np.uint16]
     lengths: NDArray[np.uint16]
-    centroids: Tensor
+    spec: Spec
+    candidates: Candidates
     threshold: Threshold | None = None
 
     def __len__(self) -> int:
@@ -150,6 +151,7 @@ class SearchIndex:
             FileNotFoundError: there is no index, or it is not finished.
             CorruptIndex: a file is missing, cut short or changed.
             IndexMismatch: the index is of another version.
+            LookupError, ImportError: the plugin of its first stage is not installed.
         """
         folder = Path(folder)
         about = read_metadata(folder)
@@ -158,19 +160,42 @@ class SearchIndex:
             model = dict(about["model"])
             if not {"name", "source", "fingerprint", "sample_rate"} <= set(model):
                 raise ValueError(f"{METADATA} does not say which model made it")
-            paths = {name: folder / named(name, about["generation"]) for name in FILES_OF}
+            paths = {name: folder / named(name, about["generation"]) for name in PARTS}
             # not splitlines: names may contain line separators other than \n
             lines = paths[FILES].read_text(encoding="utf-8").split("\n")
             recordings = [recording_of(json.loads(line)) for line in lines if line]
             items = np.fromfile(paths[ITEMS], np.int32).reshape(count, 3)
-            codes = np.fromfile(paths[CODES], np.uint16).reshape(count, n)
-            centroids = torch.from_numpy(np.fromfile(paths[CENTROIDS], np.float32).reshape(-1, d))
             vectors = np.memmap(paths[VECTORS], np.float16, "r", shape=(count, n, d))
             threshold = _threshold_of(about.get("threshold"))
         except (KeyError, TypeError, ValueError, OSError) as error:
             raise CorruptIndex(f"The index at {folder} is damaged: {error}. Build it anew.") from error
         lengths = items[:, 2].astype(np.uint16)
-        return cls(folder, model, recordings, items, vectors, codes, lengths, centroids, threshold)
+        spec = about.get("stage", DEFAULT)
+        stage = _stage(paths, spec, model["fingerprint"], (count, n, d), lengths)
+        candidates = Candidates(stage, items, model.get("contextual", True))
+        return cls(folder, model, recordings, items, vectors, lengths, spec, candidates, threshold)
+
+
+def _stage(
+    paths: dict[str, Path],
+    spec: Spec,
+    fingerprint: str,
+    shape: tuple[int, int, int],
+    lengths: NDArray[np.uint16],
+) -> Index:
+    """Open the first stage, also of the versions that have files of codes."""
+    if paths[CODES].is_file():
+        codes = np.fromfile(paths[CODES], np.uint16).reshape(shape[:2])
+        centroids = torch.from_numpy(np.fromfile(paths[CENTROIDS], np.float32).reshape(-1, shape[2]))
+        return CentroidIndex.of_codes(centroids, codes, lengths, fingerprint)
+    kind: Any = indexes.get(spec if isinstance(spec, str) else spec["name"])
+    try:
+        stage: Index = kind.load(paths[STAGE], fingerprint=fingerprint, memory_map=True)
+    except (ValueError, OSError) as error:
+        raise CorruptIndex(
+            f"The first stage of the index is damaged: {error} Build the index anew."
+        ) from error
+    return stage
 
 
 def recording_of(row: dict[str, Any]) -> Recording:
@@ -185,8 +210,9 @@ def _threshold_of(row: dict[str, Any] | None) -> Threshold | None:
 
 
 def named(name: str, generation: int) -> str:
-    """Return the name of an index's file in a generation; each replacement or addition starts a new one."""
-    return name if generation == 1 else f"-{generation}.".join(name.split("."))
+    """Return the name of an index's part in a generation; each replacement or addition starts a new one."""
+    stem, dot, suffix = name.partition(".")
+    return name if generation == 1 else f"{stem}-{generation}{dot}{suffix}"
 
 
 def read_metadata(folder: Path) -> dict[str, Any]:

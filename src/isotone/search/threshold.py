@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from isotone.interfaces import Searcher
-from isotone.search.codes import scan
 from isotone.search.store import SearchIndex, Threshold
 
 #: Share of clips outside an index that may find a match: the rate of false alarms.
@@ -199,10 +198,8 @@ class _Clips:
         return torch.from_numpy(np.array(rows)).float()
 
     def _best(self, query: Tensor, apart: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Tensor]:
-        index = self.index
-        lengths = np.where(apart, index.lengths, 0).astype(np.uint16)  # length 0 is too short for any clip
-        items = scan(query, index.centroids, index.codes, lengths, _CANDIDATES)
-        return items, self.searcher.score(query, *index.take(items)) if len(items) else torch.zeros(0)
+        items = self.index.candidates.find(query, _CANDIDATES, apart)
+        return items, self.searcher.score(query, *self.index.take(items)) if len(items) else torch.zeros(0)
 
     def _elsewhere(self, item: int) -> NDArray[np.bool_]:
         """Mark the items ``(I,)`` that do not contain clips of an item, nor copies of its recording."""

@@ -17,7 +17,7 @@ from isotone.search import saving, store
 
 #: Files of an unfinished index, besides those of a complete one.
 SETTINGS, DONE, EMBEDDED = "search-settings.json", "done.jsonl", "embedded.f16"
-_OURS = (SETTINGS, DONE, EMBEDDED, store.METADATA, *store.FILES_OF)
+_OURS = (SETTINGS, DONE, EMBEDDED, store.METADATA, *store.PARTS)
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class Unfinished:
         else:
             with atomic_write(about) as file:
                 file.write(json.dumps(settings))
-        for name in (store.METADATA, *store.FILES_OF):  # left by a run that was killed while it finished
-            (folder / name).unlink(missing_ok=True)
+        for name in (store.METADATA, *store.PARTS):  # left by a run that was killed while it finished
+            saving.remove(folder / name)
         self.folder, self.shape = folder, shape
         self.rows = self._recover(requested)
         self.known = {recording.place for recording, _ in self.rows}
@@ -146,7 +146,7 @@ def discard(folder: Path) -> None:
     """Remove an unfinished index, and nothing else."""
     for path in list(folder.iterdir()) if folder.is_dir() else ():
         if path.name in _OURS or saving.is_temporary(path, _OURS):
-            path.unlink()
+            saving.remove(path)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
 

@@ -35,12 +35,7 @@ def make_accelerator(recipe: Any, folder: Path) -> Accelerator:
         step_scheduler_with_optimizer=False,
         kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)],
     )
-    world = int(os.environ.get("WORLD_SIZE", "1"))
-    if world > accelerator.num_processes:
-        raise ValueError(
-            f"This is one of {world} processes, and accelerate trains them as if each were alone (it has no FSDP on "
-            "CPU, for instance): change `accelerate config`."
-        )
+    check_processes(accelerator)
     if accelerator.distributed_type == DistributedType.DEEPSPEED:
         configure_deepspeed(accelerator.state.deepspeed_plugin, settings, precision)
     if accelerator.distributed_type == DistributedType.FSDP:
@@ -49,6 +44,20 @@ def make_accelerator(recipe: Any, folder: Path) -> Accelerator:
         flat = {k: str(v) for k, v in flatten(asdict(recipe)) if v != {}}
         accelerator.init_trackers("logs", config=flat)
     return accelerator
+
+
+def check_processes(accelerator: Accelerator) -> None:
+    """Check that accelerate has connected the processes that were started.
+
+    Raises:
+        ValueError: it has not.
+    """
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    if world > accelerator.num_processes:
+        raise ValueError(
+            f"This is one of {world} processes, and accelerate trains them as if each were alone (it has no FSDP on "
+            "CPU, for instance): change `accelerate config`."
+        )
 
 
 def configure_deepspeed(plugin: Any, settings: Any, precision: str) -> None:

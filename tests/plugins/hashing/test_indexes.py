@@ -15,7 +15,6 @@ from isotone.registries import indexes
 
 pytest.importorskip("faiss", reason="FAISS is not installed: pip install isotone[search]")
 from isotone_hashing import engine as engines
-from isotone_hashing.folder import CorruptIndex, IndexMismatch
 from isotone_hashing.hashed import LSHTALR, LSHRandom, LSHTrained
 from isotone_hashing.indexes import (
     FaissBinaryFlat,
@@ -25,6 +24,8 @@ from isotone_hashing.indexes import (
     FaissHNSW,
     FaissIVF,
 )
+
+from isotone.search.folder import CorruptIndex, IndexMismatch
 
 SIZE, ITEMS = 20, 300
 QUICK = {"bits": 12, "steps": 3, "batch_items": 50, "batch_queries": 8}

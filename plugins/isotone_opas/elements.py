@@ -1,8 +1,8 @@
-"""Elements of sequences: the samples of a window of audio, or its log-mel energies."""
+"""Elements of sequences: the samples of a window of audio, its log-mel energies, or values that are no audio."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torchaudio
@@ -16,14 +16,16 @@ class Elements(nn.Module):
     """Transform of windows of samples to elements of sequences.
 
     Args:
-        kind: ``"raw"``, the samples themselves, as in the paper; or ``"mel"``, log-mel energies in ``frames`` parts
-            of the window, normalised by the mean and deviation of every band over the training audio.
-        samples: Of a window.
-        sample_rate: Hz.
+        kind: ``"raw"``, the samples themselves, as in the paper; ``"mel"``, log-mel energies in ``frames`` parts of the
+            window, normalised by the mean and deviation of every band over the training audio; or ``"values"``, numbers
+            that are no audio (images ...), as they are.
+        samples: Samples of a window; for ``"values"`` the numbers of an element.
+        sample_rate: Hz; 0 for ``"values"``.
         bands, frames: Of ``"mel"``.
 
     Attributes:
         size: Number of values in an element.
+        options: Arguments that make such elements again.
 
     Raises:
         ValueError: another kind.
@@ -31,18 +33,26 @@ class Elements(nn.Module):
 
     def __init__(
         self,
-        kind: Literal["raw", "mel"],
+        kind: Literal["raw", "mel", "values"],
         *,
         samples: int,
-        sample_rate: int,
+        sample_rate: int = 0,
         bands: int = 40,
         frames: int = 10,
     ) -> None:
         super().__init__()
-        if kind not in ("raw", "mel"):
-            raise ValueError(f"Expected elements 'raw' or 'mel'; got {kind!r}.")
-        self.kind, self.samples, self.frames = kind, samples, frames
-        self.size = samples if kind == "raw" else bands * frames
+        if kind not in ("raw", "mel", "values"):
+            raise ValueError(f"Expected elements 'raw', 'mel' or 'values'; got {kind!r}.")
+        if samples < 1 or (kind != "values") != (sample_rate > 0):
+            raise ValueError(
+                f"Elements {kind!r} expect samples of at least 1 and a sample rate above 0, which 'values' have not; "
+                f"got {samples} and {sample_rate}."
+            )
+        self.kind, self.samples, self.sample_rate, self.frames = kind, samples, sample_rate, frames
+        self.size = bands * frames if kind == "mel" else samples
+        self.options: dict[str, Any] = {
+            "kind": kind, "samples": samples, "sample_rate": sample_rate, "bands": bands, "frames": frames,
+        }  # fmt: skip
         self.mean: Tensor
         self.deviation: Tensor
         self.register_buffer("mean", torch.zeros(bands, 1))
@@ -54,7 +64,7 @@ class Elements(nn.Module):
             )
 
     def fit(self, windows: Tensor) -> None:
-        """Measure the bands' mean and deviation on windows ``(N, samples)``; no effect for samples."""
+        """Measure the bands' mean and deviation on windows ``(N, samples)``; no effect for other kinds."""
         if self.kind == "mel":
             energies = self._energies(windows)
             self.mean.copy_(energies.mean((0, 2))[:, None])
@@ -62,7 +72,7 @@ class Elements(nn.Module):
 
     def forward(self, windows: Tensor) -> Tensor:
         """Transform ``(.., samples)`` to ``(.., size)``; windows of zeros stay zeros."""
-        if self.kind == "raw":
+        if self.kind != "mel":
             return windows
         flat = windows.reshape(-1, self.samples)
         values = (self._energies(flat) - self.mean) / self.deviation

@@ -1,11 +1,12 @@
-"""An index on disk: a folder of files, and ``index.json``, which describes them."""
+"""An index of vectors on disk: a folder of files, and ``index.json``, which describes them."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
+
+from isotone.files import digest_of
 
 #: Of the folder's layout; readers refuse others.
 VERSION = 1
@@ -23,7 +24,7 @@ class IndexMismatch(ValueError):
 def write_metadata(folder: Path, name: str, fingerprint: str, **more: Any) -> None:
     """Write ``index.json``, with the size and SHA-256 of every other file there."""
     files = {
-        path.name: {"bytes": path.stat().st_size, "sha256": _digest(path)}
+        path.name: {"bytes": path.stat().st_size, "sha256": digest_of(path)}
         for path in sorted(folder.iterdir())
     }
     about = {"version": VERSION, "name": name, "fingerprint": fingerprint, **more, "files": files}
@@ -74,10 +75,5 @@ def _check(path: Path, size: int, digest: str | None) -> None:
     found = path.stat().st_size
     if found != size:
         raise CorruptIndex(f"{path} is damaged: it has {found} bytes of {size}.")
-    if digest is not None and _digest(path) != digest:
+    if digest is not None and digest_of(path) != digest:
         raise CorruptIndex(f"{path} is damaged: its SHA-256 is not that of the file that was saved.")
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,11 +1,11 @@
-"""The base of this plugin's indexes: ids and a folder around engines that search."""
+"""The base of indexes of vectors: ids and a folder around engines that search."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import torch
@@ -13,15 +13,58 @@ from torch import Tensor
 
 from isotone.files import atomic_folder
 from isotone.interfaces import Index
-from isotone_hashing.engine import Engine
-from isotone_hashing.folder import CorruptIndex, read_metadata, write_metadata
-from isotone_hashing.training import Progress
+from isotone.search.folder import CorruptIndex, read_metadata, write_metadata
+from isotone.search.ids import Ids
 
 _IDS = "ids.json"
 
+#: Called after every step of training with its number from 1, the number of steps, and the loss.
+Progress = Callable[[int, int, float], None]
+
+
+class Engine(Protocol):
+    """Numbered rows of data that can be searched, without ids.
+
+    Attributes:
+        gone: Numbers of removed rows that the engine still holds.
+        mapped: True where the data is on disk and cannot be changed.
+    """
+
+    gone: set[int]
+    mapped: bool
+
+    @property
+    def trained(self) -> bool:
+        """True where rows can be added."""
+        ...
+
+    def train(self, data: np.ndarray) -> None:
+        """Learn from data ``(N, ..)``, before the first row is added."""
+        ...
+
+    def add(self, rows: np.ndarray, data: np.ndarray) -> None:
+        """Add rows ``(N, ..)`` under their numbers ``(N,)`` int64, which increase."""
+        ...
+
+    def remove(self, rows: np.ndarray) -> None:
+        """Take rows out."""
+        ...
+
+    def search(self, data: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+        """Find the ``top`` rows of each query: scores ``(Q, top)`` and rows, -inf and -1 past the last."""
+        ...
+
+    def write(self, folder: Path, number: int) -> None:
+        """Write files of its own into a folder; ``number`` is the engine's, if there are several."""
+        ...
+
+    def read(self, folder: Path, number: int, memory_map: bool) -> None:
+        """Read what :meth:`write` wrote; ValueError where it is damaged."""
+        ...
+
 
 class VectorIndex(Index):
-    """The base of all indexes: ids and a folder around FAISS. A subclass makes its engines and the data for them.
+    """The base of indexes of vectors. A subclass makes its engines and the data for them.
 
     Args:
         size: D, numbers of a vector.
@@ -35,16 +78,15 @@ class VectorIndex(Index):
         self.size = size
         self.fingerprint = fingerprint
         self.options = options
-        self._engines: list[Engine] = []
-        self._row: dict[str, int] = {}
-        self._id: dict[int, str] = {}
+        self._engines: Sequence[Any] = []  # each an Engine
+        self._ids = Ids()
         self._next = 0
 
     def __len__(self) -> int:
-        return len(self._row)
+        return len(self._ids)
 
     def __contains__(self, id: object) -> bool:
-        return id in self._row
+        return id in self._ids
 
     def fit(
         self,
@@ -76,34 +118,16 @@ class VectorIndex(Index):
         """Add items; arguments and errors as in :meth:`isotone.interfaces.Index.add`."""
         self._check_writable()
         ids = list(ids)
-        if len(ids) != len(vectors):
-            raise ValueError(f"Expected an id for each of the {len(vectors)} vectors; got {len(ids)}.")
-        if len({*ids}) < len(ids):
-            twice = next(id for n, id in enumerate(ids) if id in ids[:n])
-            raise ValueError(f"The id {twice!r} comes twice: every item needs one of its own.")
-        if known := next((id for id in ids if id in self._row), None):
-            raise ValueError(
-                f"There is an item {known!r} already: remove it first, or leave out those `in` the index."
-            )
-        data = self._data(vectors)
-        if not all(engine.trained for engine in self._engines):
-            raise ValueError(f"The index {self.name!r} has to learn first: call fit(corpus) before add.")
-        rows = np.arange(self._next, self._next + len(ids), dtype=np.int64)
-        for engine, of_engine in zip(self._engines, data):
-            engine.add(rows, of_engine)
-        self._next += len(ids)
-        self._row.update(zip(ids, rows.tolist()))
-        self._id.update(zip(rows.tolist(), ids))
+        self._check_new(ids, len(vectors))
+        self._add(ids, self._data(vectors))
 
     def remove(self, ids: Sequence[str]) -> None:
         """Take items out; KeyError where an id is not there."""
         self._check_writable()
-        if missing := [id for id in ids if id not in self._row]:
+        if missing := [id for id in ids if id not in self._ids]:
             more = f", and {len(missing) - 1} others are missing, too" if len(missing) > 1 else ""
             raise KeyError(f"There is no item {missing[0]!r} to remove{more}; nothing was removed.")
-        rows = [self._row.pop(id) for id in dict.fromkeys(ids)]
-        for row in rows:
-            del self._id[row]
+        rows = [self._ids.pop(id) for id in dict.fromkeys(ids)]
         for engine in self._engines:
             engine.remove(np.array(rows, np.int64))
 
@@ -112,9 +136,8 @@ class VectorIndex(Index):
         if top < 1:
             raise ValueError(f"A search expects top >= 1; got {top}.")
         scores, rows = self._search(self._data(queries), top)
-        return [[self._id[row] for row in of_one if row >= 0] for of_one in rows.tolist()], torch.from_numpy(
-            scores
-        )
+        found = [[self._ids.of(row) for row in of_one if row >= 0] for of_one in rows.tolist()]
+        return found, torch.from_numpy(scores)
 
     def save(self, folder: Path) -> None:
         """Write the index to a folder, replacing it whole.
@@ -129,8 +152,8 @@ class VectorIndex(Index):
             )
         with atomic_folder(folder) as new:
             for number, engine in enumerate(self._engines):
-                engine.write(new / f"{number}.faiss")
-            about = {"next": self._next, "ids": list(self._row), "rows": list(self._row.values())}
+                engine.write(new, number)
+            about = {"next": self._next, **self._ids.state()}
             about["gone"] = [sorted(engine.gone) for engine in self._engines]
             (new / _IDS).write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
             self._write(new)
@@ -159,11 +182,10 @@ class VectorIndex(Index):
             index._read(folder)
             names = json.loads((folder / _IDS).read_text(encoding="utf-8"))
             for number, engine in enumerate(index._engines):
-                engine.read(folder / f"{number}.faiss", memory_map)
+                engine.read(folder, number, memory_map)
                 engine.gone = set(names["gone"][number])
             index._next = names["next"]
-            index._row = dict(zip(names["ids"], names["rows"], strict=True))
-            index._id = {row: id for id, row in index._row.items()}
+            index._ids = Ids.restored(names)
         except (ValueError, KeyError, TypeError, IndexError, OSError) as error:
             raise CorruptIndex(f"The index at {folder} is damaged: {error}") from error
         return index
@@ -176,6 +198,34 @@ class VectorIndex(Index):
     def _data(self, vectors: Tensor) -> list[np.ndarray]:
         """Return the data of vectors ``(N, size)`` for each engine."""
         return [self._vectors(vectors)]
+
+    def _check_new(self, ids: list[str], count: int) -> None:
+        if len(ids) != count:
+            raise ValueError(f"Expected an id for each of the {count} vectors; got {len(ids)}.")
+        if len({*ids}) < len(ids):
+            twice = next(id for n, id in enumerate(ids) if id in ids[:n])
+            raise ValueError(f"The id {twice!r} comes twice: every item needs one of its own.")
+        if known := next((id for id in ids if id in self._ids), None):
+            raise ValueError(
+                f"There is an item {known!r} already: remove it first, or leave out those `in` the index."
+            )
+
+    def _add(self, ids: list[str], data: Sequence[Any]) -> None:
+        """Add the data of new items to every engine."""
+        self._check_trained()
+        rows = np.arange(self._next, self._next + len(ids), dtype=np.int64)
+        for engine, of_engine in zip(self._engines, data):
+            engine.add(rows, of_engine)
+        self._number(ids)
+
+    def _check_trained(self) -> None:
+        if not all(engine.trained for engine in self._engines):
+            raise ValueError(f"The index {self.name!r} has to learn first: call fit(corpus) before add.")
+
+    def _number(self, ids: list[str]) -> None:
+        """Give the next rows their ids."""
+        self._ids.add(ids, self._next)
+        self._next += len(ids)
 
     def _search(self, data: list[np.ndarray], top: int) -> tuple[np.ndarray, np.ndarray]:
         return self._engines[0].search(data[0], top)
