@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from math import ceil, log, sqrt
+from math import ceil, inf, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,12 @@ from torch import Tensor
 
 from isotone.alignment import AlignmentError
 from isotone.interfaces import Aligner, Relaxation
+from isotone.kernels.guide import near_labels
 from isotone.kernels.paths import EdgeRule, check_blank_rules, coupling_from_paths, subframe_coupling
 from isotone.kernels.threads import each_task
 from isotone.registries import relaxations
 from isotone.types import NO_TOKEN, PAST_END, Coupling, Emissions, Targets, length_mask
-from isotone_opas.kernels._anchors import cut_row, select_row
+from isotone_opas.kernels._anchors import Guide, cut_row, select_row
 
 # Cells (frames times tokens) up to which all back-pointers are kept: 64 MB.
 _WHOLE = 2**26
@@ -50,6 +51,8 @@ class OPASAligner(Aligner):
             blank, ``"fill"`` gives them to that token.
         prior: Power of the labels' priors by which the emissions are divided (the head must track them).
         subframe: Place borders between frames too, see :func:`isotone.kernels.paths.subframe_coupling`.
+        guide_cost: Nats per frame of a token, selected or not, outside of the frames that ``targets.guide`` allows it,
+            if there is a guide (:func:`isotone.kernels.guide.near_labels`). 0: guides are ignored.
 
     Raises:
         ValueError: an option outside its range.
@@ -71,6 +74,7 @@ class OPASAligner(Aligner):
         edges: EdgeRule = "leave",
         prior: float = 0.0,
         subframe: bool = True,
+        guide_cost: float = 2.0,
     ) -> None:
         check_blank_rules("leave", edges)
         if width < 0 or spacing < 1 or not slope >= 0 or not 0 < threshold < 1 or not prior >= 0:
@@ -78,6 +82,8 @@ class OPASAligner(Aligner):
                 "OPASAligner expects width >= 0, spacing >= 1, slope >= 0, a threshold between 0 and 1 and prior >= 0; "
                 f"got {width}, {spacing}, {slope}, {threshold} and {prior}."
             )
+        if not 0 <= guide_cost < inf:
+            raise ValueError(f"OPASAligner expects a finite guide_cost >= 0; got {guide_cost}.")
         self.relaxation: Relaxation | None = None
         if relaxation != "ordered":
             self.relaxation = relaxations.create(relaxation)
@@ -88,6 +94,8 @@ class OPASAligner(Aligner):
         self.edges: EdgeRule = edges
         self.prior = prior
         self.subframe = subframe
+        self.guide_cost = guide_cost
+        self.takes_guide = guide_cost > 0
 
     def holding(self, frames: int) -> OPASAligner:
         """The same aligner with a least duration per token, in all rows that are long enough for it."""
@@ -128,8 +136,8 @@ class OPASAligner(Aligner):
         values = torch.zeros(len(log_probs), dtype=torch.float64)
         paths = torch.full(log_probs.shape[:2], PAST_END)
         work = (
-            *(x.contiguous().numpy() for x in (*selected, scores, rows, bonus, optional, spacing)),
-            self.slope, emissions.lengths.numpy(), targets.lengths.numpy(),
+            *(x.contiguous().numpy() for x in (*selected, scores, rows, bonus, optional, spacing, self._near(targets))),
+            float(self.guide_cost), float(self.slope), emissions.lengths.numpy(), targets.lengths.numpy(),
             log_probs[..., emissions.blank].double().contiguous().numpy(), self.edges == "fill",
             anchors.numpy(), values.numpy(), paths.numpy(),
         )  # fmt: skip
@@ -154,13 +162,20 @@ class OPASAligner(Aligner):
             )
         return torch.where(needed * self.spacing <= emissions.lengths, self.spacing, 1)
 
+    def _near(self, targets: Targets) -> Tensor:
+        """The first and the last token ``(B, T, 2)`` that the guide allows in each frame; ``(B, 0, 2)``: no guide."""
+        rows, tokens = targets.labels.shape
+        if targets.guide is None or not self.takes_guide:
+            return torch.zeros(rows, 0, 2, dtype=torch.int64)
+        return near_labels(targets.guide, tokens, torch.arange(tokens).expand(rows, -1))
+
     def _plan(
         self, averaged: Tensor, rows: Tensor, emissions: Emissions, targets: Targets
     ) -> tuple[Tensor, Tensor]:
         """Scores ``(B, U, T)`` of tokens by the relaxation's plan, and the number of every token's row in them."""
         assert self.relaxation is not None
-        index = rows[..., None].expand(-1, -1, averaged.shape[2])
-        plan = self.relaxation(averaged.gather(1, index), targets.lengths, emissions.lengths)
+        reward = averaged.gather(1, rows[..., None].expand(-1, -1, averaged.shape[2]))
+        plan = self.relaxation(reward, targets.lengths, emissions.lengths)
         numbers = torch.arange(rows.shape[1]).expand_as(rows)
         return plan.double().clamp(min=_LEAST_MASS).log(), numbers
 
@@ -184,6 +199,8 @@ def _align_row(
     bonus: np.ndarray,
     optional: np.ndarray,
     spacing: np.ndarray,
+    near: np.ndarray,
+    guide_cost: float,
     slope: float,
     frames: np.ndarray,
     tokens: np.ndarray,
@@ -199,13 +216,14 @@ def _align_row(
     path[:] = NO_TOKEN
     if m == 0:
         return
+    guide = Guide(np.ascontiguousarray(near[b, :n]), guide_cost)
     block = m if n * m <= _WHOLE else ceil(sqrt(m))
     values[b] = select_row(
         np.ascontiguousarray(selected[b, :, :n]), selected_rows[b, :m], bonus[b, :m], optional[b, :m],
-        int(spacing[b]), float(slope), block, anchors[b, :m],
+        int(spacing[b]), slope, guide, block, anchors[b, :m],
     )  # fmt: skip
     own = np.ascontiguousarray(scores[b, :, :n])
-    cut_row(own, rows[b, :m], anchors[b, :m], blank[b, :n], int(spacing[b]), fill, path)
+    cut_row(own, rows[b, :m], anchors[b, :m], blank[b, :n], int(spacing[b]), fill, guide, path)
 
 
 def _by_label(log_probs: Tensor, targets: Targets) -> tuple[Tensor, Tensor]:

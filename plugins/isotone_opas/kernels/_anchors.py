@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from isotone.kernels.native import compiled
+
+
+class Guide(NamedTuple):
+    """The frames in which another head allows every token.
+
+    Attributes:
+        near: ``(n, 2)`` int64, the first and the last token that each frame may have; ``(0, 2)``: all may.
+        cost: Nats per frame of the others.
+    """
+
+    near: np.ndarray
+    cost: float
+
 
 # back-pointers: stay (the token lies further left), take this frame, or leave the token out
 _STAY, _TAKE, _SKIP = 0, 1, 2
@@ -18,6 +33,7 @@ def select_row(
     optional: np.ndarray,
     spacing: int,
     slope: float,
+    guide: Guide,
     block: int,
     anchors: np.ndarray,
 ) -> float:
@@ -34,6 +50,7 @@ def select_row(
         optional: ``(m,)`` bool, tokens that may be left out.
         spacing: Least frames from one selected frame to the next.
         slope: Cost of the distance from the diagonal, as a share of the utterance.
+        guide: Cost of selected frames in which the guide does not allow the token.
         block: Tokens per block.
         anchors: ``(m,)`` int64, written: the selected frames, -1 for tokens left out.
     """
@@ -41,21 +58,12 @@ def select_row(
     count = (m + block - 1) // block
     starts = np.empty((count, n + 1))
     back = np.empty((block, n + 1), np.uint8)
-    best, following = np.zeros(n + 1), np.empty(n + 1)
+    best, following, gained = np.zeros(n + 1), np.empty(n + 1), np.empty(n)
     for j in range(m):
         if j % block == 0:
             starts[j // block] = best
-        _advance(
-            scores[row[j]],
-            bonus[j],
-            optional[j],
-            spacing,
-            slope,
-            (j + 0.5) / m,
-            best,
-            following,
-            back[j % block],
-        )
+        _gain(scores[row[j]], bonus[j], slope, j, m, guide, gained)
+        _advance(gained, optional[j], spacing, best, following, back[j % block])
         best, following = following, best
     value = float(best[n])
     t = n
@@ -64,10 +72,8 @@ def select_row(
         if b < count - 1:  # the last block's back-pointers are still there
             best[:] = starts[b]
             for j in range(first, last):
-                _advance(
-                    scores[row[j]], bonus[j], optional[j], spacing, slope, (j + 0.5) / m, best, following,
-                    back[j - first],
-                )  # fmt: skip
+                _gain(scores[row[j]], bonus[j], slope, j, m, guide, gained)
+                _advance(gained, optional[j], spacing, best, following, back[j - first])
                 best, following = following, best
         for j in range(last - 1, first - 1, -1):
             while back[j - first, t] == _STAY and t > 0:
@@ -80,29 +86,38 @@ def select_row(
 
 
 @compiled
+def _gain(
+    score: np.ndarray, bonus: float, slope: float, j: int, m: int, guide: Guide, gained: np.ndarray
+) -> None:
+    """Write what token j of m gains by every frame, costs subtracted."""
+    n = len(score)
+    for t in range(n):
+        gained[t] = score[t] + bonus - _far(guide, t, j)
+    if slope > 0:
+        for t in range(n):
+            gained[t] -= slope * abs((t + 0.5) / n - (j + 0.5) / m)
+
+
+@compiled
+def _far(guide: Guide, t: int, j: int) -> float:
+    """The cost of token j in frame t."""
+    near = guide.near
+    if len(near) == 0 or near[t, 0] <= j <= near[t, 1]:
+        return 0.0
+    return guide.cost
+
+
+@compiled
 def _advance(
-    score: np.ndarray,
-    bonus: float,
-    optional: bool,
-    spacing: int,
-    slope: float,
-    middle: float,
-    before: np.ndarray,
-    after: np.ndarray,
-    back: np.ndarray,
+    gained: np.ndarray, optional: bool, spacing: int, before: np.ndarray, after: np.ndarray, back: np.ndarray
 ) -> None:
     """Add one token: ``after`` and its back-pointers, from the best sums ``before`` it."""
-    n = len(score)
-    gained = score
-    if slope > 0:
-        gained = np.empty(n)
-        for t in range(n):
-            gained[t] = score[t] - slope * abs((t + 0.5) / n - middle)
+    n = len(gained)
     running, code = (before[0], _SKIP) if optional else (-np.inf, _STAY)
     after[0], back[0] = running, code
     for t in range(1, n + 1):
         # the token before lies at least `spacing` frames to the left; there is none before the first
-        taken = before[max(0, t - spacing)] + gained[t - 1] + bonus
+        taken = before[max(0, t - spacing)] + gained[t - 1]
         code = _STAY
         if taken >= running and taken > -np.inf:  # ties go to the right
             running, code = taken, _TAKE
@@ -119,6 +134,7 @@ def cut_row(
     outside: np.ndarray,
     least: int,
     fill: bool,
+    guide: Guide,
     path: np.ndarray,
 ) -> None:
     """Give the frames between two selected ones to their tokens, cut where that has the best sum.
@@ -130,6 +146,7 @@ def cut_row(
         outside: ``(n,)``, scores of frames before the first token and after the last that are no token's.
         least: Least frames of a token, where there are so many.
         fill: Give those frames to the first and the last token all the same.
+        guide: Cost of frames in which the guide does not allow their token.
         path: ``(n,)`` int64, -1 in every frame; written: the token of every frame.
     """
     n = scores.shape[1]
@@ -139,45 +156,49 @@ def cut_row(
         if here < 0:
             continue
         if last < 0:
-            start = 0 if fill else _first(scores[row[j]], outside, here)
+            start = 0 if fill else _first(scores[row[j]], outside, here, guide, j)
         else:
-            border = _border(scores[row[last]], scores[row[j]], anchors[last], here, start + least)
+            border = _border(scores, row, anchors, last, j, start + least, guide)
             path[start:border] = last
             start = border
         last = j
     if last >= 0:
-        end = n if fill else _end(scores[row[last]], outside, anchors[last], min(n, start + least))
+        least_end = min(n, start + least)
+        end = n if fill else _end(scores[row[last]], outside, anchors[last], least_end, guide, last)
         path[start:end] = last
 
 
 @compiled
-def _border(before: np.ndarray, after: np.ndarray, left: int, right: int, least: int) -> int:
-    """The first frame of the token after: the best cut between two selected frames, not before ``least``."""
+def _border(
+    scores: np.ndarray, row: np.ndarray, anchors: np.ndarray, i: int, j: int, least: int, guide: Guide
+) -> int:
+    """The first frame of token j after i: the best cut between their selected frames, not before ``least``."""
+    before, after, left = scores[row[i]], scores[row[j]], anchors[i]
     gained, best, border = 0.0, 0.0, left + 1
-    for t in range(left + 1, right):
-        gained += before[t] - after[t]
+    for t in range(left + 1, anchors[j]):
+        gained += before[t] - _far(guide, t, i) - after[t] + _far(guide, t, j)
         if gained > best or t + 1 <= least:
             best, border = gained, t + 1
     return border
 
 
 @compiled
-def _first(token: np.ndarray, outside: np.ndarray, anchor: int) -> int:
-    """The first frame of the first token."""
+def _first(token: np.ndarray, outside: np.ndarray, anchor: int, guide: Guide, j: int) -> int:
+    """The first frame of the first token, j."""
     gained, best, first = 0.0, 0.0, anchor
     for t in range(anchor - 1, -1, -1):
-        gained += token[t] - outside[t]
+        gained += token[t] - _far(guide, t, j) - outside[t]
         if gained > best:
             best, first = gained, t
     return first
 
 
 @compiled
-def _end(token: np.ndarray, outside: np.ndarray, anchor: int, least: int) -> int:
-    """One past the last frame of the last token, not before ``least``."""
+def _end(token: np.ndarray, outside: np.ndarray, anchor: int, least: int, guide: Guide, j: int) -> int:
+    """One past the last frame of the last token, j, not before ``least``."""
     gained, best, end = 0.0, 0.0, anchor + 1
     for t in range(anchor + 1, len(token)):
-        gained += token[t] - outside[t]
+        gained += token[t] - _far(guide, t, j) - outside[t]
         if gained > best or t + 1 <= least:
             best, end = gained, t + 1
     return end
