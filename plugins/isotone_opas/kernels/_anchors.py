@@ -58,12 +58,13 @@ def select_row(
     count = (m + block - 1) // block
     starts = np.empty((count, n + 1))
     back = np.empty((block, n + 1), np.uint8)
-    best, following, gained = np.zeros(n + 1), np.empty(n + 1), np.empty(n)
+    best, following = np.zeros(n + 1), np.empty(n + 1)
+    costs, gained = slope > 0 or len(guide.near) > 0, np.empty(n)
     for j in range(m):
         if j % block == 0:
             starts[j // block] = best
-        _gain(scores[row[j]], bonus[j], slope, j, m, guide, gained)
-        _advance(gained, optional[j], spacing, best, following, back[j % block])
+        score = _less_costs(scores[row[j]], slope, j, m, guide, gained) if costs else scores[row[j]]
+        _advance(score, bonus[j], optional[j], spacing, best, following, back[j % block])
         best, following = following, best
     value = float(best[n])
     t = n
@@ -72,8 +73,8 @@ def select_row(
         if b < count - 1:  # the last block's back-pointers are still there
             best[:] = starts[b]
             for j in range(first, last):
-                _gain(scores[row[j]], bonus[j], slope, j, m, guide, gained)
-                _advance(gained, optional[j], spacing, best, following, back[j - first])
+                score = _less_costs(scores[row[j]], slope, j, m, guide, gained) if costs else scores[row[j]]
+                _advance(score, bonus[j], optional[j], spacing, best, following, back[j - first])
                 best, following = following, best
         for j in range(last - 1, first - 1, -1):
             while back[j - first, t] == _STAY and t > 0:
@@ -86,16 +87,14 @@ def select_row(
 
 
 @compiled
-def _gain(
-    score: np.ndarray, bonus: float, slope: float, j: int, m: int, guide: Guide, gained: np.ndarray
-) -> None:
-    """Write what token j of m gains by every frame, costs subtracted."""
+def _less_costs(
+    score: np.ndarray, slope: float, j: int, m: int, guide: Guide, gained: np.ndarray
+) -> np.ndarray:
+    """Fill ``gained`` with the scores of token j of m less the costs of every frame."""
     n = len(score)
     for t in range(n):
-        gained[t] = score[t] + bonus - _far(guide, t, j)
-    if slope > 0:
-        for t in range(n):
-            gained[t] -= slope * abs((t + 0.5) / n - (j + 0.5) / m)
+        gained[t] = score[t] - _far(guide, t, j) - slope * abs((t + 0.5) / n - (j + 0.5) / m)
+    return gained
 
 
 @compiled
@@ -109,21 +108,43 @@ def _far(guide: Guide, t: int, j: int) -> float:
 
 @compiled
 def _advance(
-    gained: np.ndarray, optional: bool, spacing: int, before: np.ndarray, after: np.ndarray, back: np.ndarray
+    score: np.ndarray,
+    bonus: float,
+    optional: bool,
+    spacing: int,
+    before: np.ndarray,
+    after: np.ndarray,
+    back: np.ndarray,
 ) -> None:
     """Add one token: ``after`` and its back-pointers, from the best sums ``before`` it."""
-    n = len(gained)
-    running, code = (before[0], _SKIP) if optional else (-np.inf, _STAY)
-    after[0], back[0] = running, code
-    for t in range(1, n + 1):
-        # the token before lies at least `spacing` frames to the left; there is none before the first
-        taken = before[max(0, t - spacing)] + gained[t - 1]
-        code = _STAY
-        if taken >= running and taken > -np.inf:  # ties go to the right
-            running, code = taken, _TAKE
+    n = len(score)
+    running = before[0] if optional else -np.inf
+    after[0], back[0] = running, _SKIP if optional else _STAY
+    # the token before lies at least `spacing` frames to the left; there is none before the first
+    first = min(spacing, n + 1)
+    for t in range(1, first):
+        running, back[t] = _better(before[0] + score[t - 1] + bonus, running)
         if optional and before[t] > running:
-            running, code = before[t], _SKIP
-        after[t], back[t] = running, code
+            running, back[t] = before[t], _SKIP
+        after[t] = running
+    score, here, after, back = score[first - 1 :], before[first:], after[first:], back[first:]
+    if optional:
+        for i in range(len(after)):
+            running, back[i] = _better(before[i] + score[i] + bonus, running)
+            if here[i] > running:
+                running, back[i] = here[i], _SKIP
+            after[i] = running
+    else:
+        for i in range(len(after)):
+            running, back[i] = _better(before[i] + score[i] + bonus, running)
+            after[i] = running
+
+
+@compiled
+def _better(taken: float, running: float) -> tuple[float, int]:
+    """The larger of two sums, and which it is; ties go to the right."""
+    take = taken >= running
+    return taken if take else running, _TAKE if take else _STAY
 
 
 @compiled
