@@ -13,10 +13,10 @@ from torch import Tensor
 from isotone.alignment import AlignmentError
 from isotone.interfaces import Aligner
 from isotone.kernels.coupling import couple
+from isotone.kernels.guide import near_labels
 from isotone.kernels.paths import coupling_from_paths, subframe_coupling
 from isotone.types import Coupling, Emissions, Targets, length_mask
 from isotone_ottc.functional import insert_blanks, insert_silence, ottc_loss, share_repeats
-from isotone.kernels.guide import near_labels
 from isotone_ottc.states import check_states, label_count, merge_states, spell_states
 from isotone_ottc.weights import (
     own_weights,

@@ -115,5 +115,7 @@ def _check_follows(aligner: Aligner, emissions: Emissions) -> None:
         path = torch.full((1, len(frame)), NO_TOKEN)
         path[0, first : first + 7 : 2] = torch.arange(4)
         mass = aligner(flat, replace(targets, guide=FramePath(path))).dense()[0]
-        means.append((frame.to(mass.dtype) @ mass / mass.sum(0))[1:3])  # the outer tokens may have all frames beyond theirs
+        means.append(
+            (frame.to(mass.dtype) @ mass / mass.sum(0))[1:3]
+        )  # the outer tokens may have all frames beyond theirs
     require(bool((means[0] < means[1]).all()), "where all labels score the same, tokens follow their guide")
