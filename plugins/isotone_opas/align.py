@@ -141,7 +141,7 @@ class OPASAligner(Aligner):
             log_probs[..., emissions.blank].double().contiguous().numpy(), self.edges == "fill",
             anchors.numpy(), values.numpy(), paths.numpy(),
         )  # fmt: skip
-        each_task(_align_row, len(log_probs), 8 * scores.shape[2] * rows.numel(), *work)
+        each_task(_align_row, len(log_probs), 4 * scores.shape[1] * rows.numel(), *work)
         _check_values(values, emissions)
         return self._couple(paths, log_probs, emissions, targets).to(device)
 
@@ -172,12 +172,12 @@ class OPASAligner(Aligner):
     def _plan(
         self, averaged: Tensor, rows: Tensor, emissions: Emissions, targets: Targets
     ) -> tuple[Tensor, Tensor]:
-        """Scores ``(B, U, T)`` of tokens by the relaxation's plan, and the number of every token's row in them."""
+        """Scores ``(B, T, U)`` of tokens by the relaxation's plan, and the number of every token's column in them."""
         assert self.relaxation is not None
-        reward = averaged.gather(1, rows[..., None].expand(-1, -1, averaged.shape[2]))
+        reward = averaged.gather(2, rows[:, None].expand(-1, averaged.shape[1], -1)).mT
         plan = self.relaxation(reward, targets.lengths, emissions.lengths)
         numbers = torch.arange(rows.shape[1]).expand_as(rows)
-        return plan.double().clamp(min=_LEAST_MASS).log(), numbers
+        return plan.mT.double().clamp(min=_LEAST_MASS).log(), numbers
 
     def _couple(self, paths: Tensor, log_probs: Tensor, emissions: Emissions, targets: Targets) -> Coupling:
         labels = targets.labels.gather(1, paths.clamp(min=0))
@@ -216,35 +216,39 @@ def _align_row(
     path[:] = NO_TOKEN
     if m == 0:
         return
-    guide = Guide(np.ascontiguousarray(near[b, :n]), guide_cost)
-    block = m if n * m <= _WHOLE else ceil(sqrt(m))
+    guide = Guide(near[b, :n], guide_cost)
+    least = int(spacing[b])
+    # beyond, as many bytes for the sums before every block as for the back-pointers of one
+    block = n if n * m <= _WHOLE else ceil(sqrt(8 * least * n))
     values[b] = select_row(
-        np.ascontiguousarray(selected[b, :, :n]), selected_rows[b, :m], bonus[b, :m], optional[b, :m],
-        int(spacing[b]), slope, guide, block, anchors[b, :m],
+        selected[b, :n], selected_rows[b, :m], bonus[b, :m], optional[b, :m], least, slope, guide, block,
+        anchors[b, :m],
     )  # fmt: skip
-    own = np.ascontiguousarray(scores[b, :, :n])
-    cut_row(own, rows[b, :m], anchors[b, :m], blank[b, :n], int(spacing[b]), fill, guide, path)
+    cut_row(scores[b, :n], rows[b, :m], anchors[b, :m], blank[b, :n], least, fill, guide, path)
 
 
 def _by_label(log_probs: Tensor, targets: Targets) -> tuple[Tensor, Tensor]:
-    """Scores ``(B, L, T)`` of the labels that a batch has, and the number of every token's label ``(B, U)``."""
+    """Scores ``(B, T, L)`` of the labels that a batch has, and the number of every token's label ``(B, U)``."""
     valid = length_mask(targets.lengths, targets.labels.shape[1])
     labels = torch.where(valid, targets.labels, 0)
     found, numbers = torch.unique(labels, return_inverse=True)
-    return log_probs[..., found].double().mT.contiguous(), numbers
+    return log_probs[..., found].double(), numbers
 
 
 def _averaged(scores: Tensor, lengths: Tensor, width: int) -> Tensor:
-    """Weighted means of scores ``(B, L, T)`` over the valid frames at most ``width`` away."""
+    """Weighted means of scores ``(B, T, L)`` over the valid frames at most ``width`` away."""
     if width == 0:
         return scores
-    mask = length_mask(lengths, scores.shape[2])[:, None].to(scores.dtype)
-    # a triangle, so that of equal means that of the frame itself counts
-    distance = torch.arange(-width, width + 1, dtype=scores.dtype).abs()
-    kernel = (width + 1 - distance)[None, None]
-    flat = torch.where(mask > 0, scores, 0.0).flatten(0, 1)[:, None]
-    summed = torch.nn.functional.conv1d(flat, kernel, padding=width)[:, 0].view_as(scores)
-    count = torch.nn.functional.conv1d(mask, kernel, padding=width)
+    size = scores.shape[1]
+    mask = length_mask(lengths, size)[..., None]
+    summed, count = torch.zeros_like(scores), torch.zeros_like(scores[..., :1])
+    read = torch.nn.functional.pad(torch.where(mask, scores, 0.0), (0, 0, width, width))
+    there = torch.nn.functional.pad(mask.to(scores.dtype), (0, 0, width, width))
+    for k in range(2 * width + 1):
+        # a triangle, so that of equal means that of the frame itself counts
+        weight = width + 1 - abs(k - width)
+        summed.add_(read[:, k : k + size], alpha=weight)
+        count.add_(there[:, k : k + size], alpha=weight)
     return summed / count.clamp(min=1)
 
 
