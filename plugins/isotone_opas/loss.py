@@ -20,10 +20,10 @@ class OPASLoss(Loss):
     .. math:: \sum_j \log p_{t_j}(y_j) + w \sum_j \sum_{t_j < t < t_{j+1}} g_{j,t}
               - \kappa \sum_j \Bigl|\frac{t_j + 1/2}{T} - \frac{j + 1/2}{m}\Bigr|,
 
-    where :math:`g_{j,t} = \log(p_t(y_j) + p_t(y_{j+1}))`: a frame between two selected ones belongs to either token. The
-    loss is minus the soft maximum over all selections, :math:`\tau \log \sum e^{s / \tau}`; with :math:`\tau = 0` minus
-    the score of the best one. It is OPAS with the tokens as its query and the frames as its corpus sequence, where the
-    relaxed selection keeps order exactly; Sinkhorn's plan does not, so that its frames between have no meaning.
+    where :math:`g_{j,t} = \log(p_t(y_j) + p_t(y_{j+1}))`: a frame between two selected ones belongs to either token.
+    The loss is minus the soft maximum over all selections, :math:`\tau \log \sum e^{s / \tau}`; with
+    :math:`\tau = 0` minus the score of the best one. It is OPAS with the tokens as its query and the frames as its
+    corpus sequence. The relaxed selection keeps order exactly. Sinkhorn's plan does not: no frames lie between then.
 
     The selected frames are contrasted with all other labels by the softmax. With w = 0 the frames between would be
     free: labels that nobody wrote could stand there. With w = 1 they outnumber the selected ones, and a label that

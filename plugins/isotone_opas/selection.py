@@ -1,7 +1,7 @@
 """The score of a text in emissions: tokens select frames in order, and the frames between belong to their neighbours.
 
-A selection :math:`t_1 < .. < t_m` scores every frame once: selected ones by their token, the others by the gap that they
-lie in. Gaps telescope, so that a selection's score is the sum of one reward per token: the problem that OPAS relaxes.
+A selection :math:`t_1 < .. < t_m` scores every frame once: selected ones by their token, the others by the gap that
+they lie in. Gaps telescope, so that a selection's score is a sum of one reward per token: the problem that OPAS relaxes.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def selection_rewards(
 ) -> tuple[Tensor, Tensor]:
     r"""Rewards of tokens and frames whose sum over a selection is that selection's score, but for a constant.
 
-    With :math:`\ell_t(v) = \log p_t(v)` and the score :math:`g_{j,t}` of a frame between tokens j and j + 1, a selection
-    has the score
+    With :math:`\ell_t(v) = \log p_t(v)` and the score :math:`g_{j,t}` of a frame between tokens j and j + 1, a
+    selection has the score
 
     .. math:: \sum_j \ell_{t_j}(y_j) + w \sum_j \sum_{t_j < t < t_{j+1}} g_{j,t}
               = \sum_j R_{j, t_j} + c, \quad

@@ -106,7 +106,7 @@ def _check_guide(aligner: Aligner) -> None:
 
 
 def _check_follows(aligner: Aligner, emissions: Emissions) -> None:
-    """Where all labels score the same, the guide decides: tokens that it hears late are later."""
+    """Tokens that a guide hears later lie later, where all labels score the same."""
     flat = replace(emissions, logits=torch.zeros_like(emissions.logits)).rows([0])
     targets = Targets.from_lists([[1, 2, 3, 4]])
     frame = torch.arange(flat.logits.shape[1])
