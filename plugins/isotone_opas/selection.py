@@ -1,7 +1,8 @@
 """The score of a text in emissions: tokens select frames in order, and the frames between belong to their neighbours.
 
 A selection :math:`t_1 < .. < t_m` scores every frame once: selected ones by their token, the others by the gap that
-they lie in. Gaps telescope, so that a selection's score is a sum of one reward per token: the problem that OPAS relaxes.
+they lie in. Gaps telescope, so that a selection's score is a sum of one reward per token: the problem that OPAS
+relaxes.
 """
 
 from __future__ import annotations
