@@ -18,7 +18,7 @@ from isotone.kernels.paths import EdgeRule, check_blank_rules, coupling_from_pat
 from isotone.kernels.threads import each_task
 from isotone.registries import relaxations
 from isotone.types import NO_TOKEN, PAST_END, Coupling, Emissions, Targets, length_mask
-from isotone_opas.kernels._anchors import Guide, cut_row, select_row
+from isotone_opas.kernels._anchors import Guide, average_row, cut_row, select_row
 
 # Cells (frames times tokens) up to which all back-pointers are kept: 64 MB.
 _WHOLE = 2**26
@@ -236,20 +236,13 @@ def _by_label(log_probs: Tensor, targets: Targets) -> tuple[Tensor, Tensor]:
 
 
 def _averaged(scores: Tensor, lengths: Tensor, width: int) -> Tensor:
-    """Weighted means of scores ``(B, T, L)`` over the valid frames at most ``width`` away."""
+    """Weighted means of scores ``(B, T, L)`` over the valid frames at most ``width`` away; 0 beyond the lengths."""
     if width == 0:
         return scores
-    size = scores.shape[1]
-    mask = length_mask(lengths, size)[..., None]
-    summed, count = torch.zeros_like(scores), torch.zeros_like(scores[..., :1])
-    read = torch.nn.functional.pad(torch.where(mask, scores, 0.0), (0, 0, width, width))
-    there = torch.nn.functional.pad(mask.to(scores.dtype), (0, 0, width, width))
-    for k in range(2 * width + 1):
-        # a triangle, so that of equal means that of the frame itself counts
-        weight = width + 1 - abs(k - width)
-        summed.add_(read[:, k : k + size], alpha=weight)
-        count.add_(there[:, k : k + size], alpha=weight)
-    return summed / count.clamp(min=1)
+    out = torch.zeros_like(scores)
+    arrays = [x.numpy() for x in (scores, lengths, out)]
+    each_task(average_row, len(scores), 4 * (2 * width + 1) * scores.numel(), width, *arrays)
+    return out
 
 
 def _check_values(values: Tensor, emissions: Emissions) -> None:

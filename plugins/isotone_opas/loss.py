@@ -25,9 +25,8 @@ class OPASLoss(Loss):
     :math:`\tau = 0` minus the score of the best one. It is OPAS with the tokens as its query and the frames as its
     corpus sequence. The relaxed selection keeps order exactly. Sinkhorn's plan does not: no frames lie between then.
 
-    The selected frames are contrasted with all other labels by the softmax. With w = 0 the frames between would be
-    free: labels that nobody wrote could stand there. With w = 1 they outnumber the selected ones, and a label that
-    stands beside many others (silence) takes them all. w = 0.1 does neither.
+    The selected frames are contrasted with all other labels by the softmax. With w = 1 the frames between outnumber
+    them, and a label that stands beside many others (silence) takes them all. With w = 0 they are free.
 
     Args:
         temperature: :math:`\tau`, nats; 0 is the best selection alone. Above 0 the loss may be negative: selections of

@@ -37,6 +37,24 @@ _STAY, _TAKE, _SKIP = 0, 1, 2
 
 
 @compiled
+def average_row(b: int, width: int, scores: np.ndarray, frames: np.ndarray, averaged: np.ndarray) -> None:
+    """Fill row b of ``averaged (B, T, L)`` with means of scores over the frames at most ``width`` away.
+
+    Weights are a triangle, so that of equal means that of the frame itself counts.
+    """
+    n, size = frames[b], scores.shape[2]
+    for t in range(n):
+        mean, total = averaged[b, t], 0
+        for s in range(max(0, t - width), min(n, t + width + 1)):
+            weight, score = width + 1 - abs(s - t), scores[b, s]
+            total += weight
+            for v in range(size):
+                mean[v] += weight * score[v]
+        for v in range(size):
+            mean[v] /= total
+
+
+@compiled
 def select_row(
     scores: np.ndarray,
     row: np.ndarray,

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from isotone_opas.align import OPASAligner
-from isotone_opas.kernels._anchors import Guide, cut_row, select_row
+from isotone_opas.kernels._anchors import Guide, average_row, cut_row, select_row
 
 from isotone import aligners
 from isotone.alignment import AlignmentError
@@ -101,6 +101,21 @@ def test_the_selection_is_the_best_of_all(
     assert value == pytest.approx(max(values)) if max(values) > -math.inf else value == -math.inf
     if value > -math.inf:
         assert worth(tuple(anchors), scores, row, optional, spacing, slope, guide) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("width", [1, 2, 9])
+def test_scores_are_averaged_over_valid_frames(width: int) -> None:
+    rng = np.random.default_rng(width)
+    scores, frames = rng.normal(size=(2, 6, 3)), np.array([6, 4])
+    scores[1, 4:] = np.nan
+    found = np.zeros_like(scores)
+    for row in range(2):
+        average_row(row, width, scores, frames, found)
+    for row, n in enumerate(frames):
+        for t in range(n):
+            weights = np.maximum(0, width + 1 - np.abs(np.arange(n) - t))
+            np.testing.assert_allclose(found[row, t], np.average(scores[row, :n], 0, weights))
+    assert not found[1, 4:].any()
 
 
 @settings(max_examples=30, deadline=None)
