@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,9 @@ import torch
 from torch import Tensor
 
 from benchmarks.harness import Bench, Peer, Size
+from isotone import aligners
 from isotone.kernels.viterbi import ctc_path, monotone_path
+from isotone.types import Coupling, Emissions, Grid, Targets
 
 Paths = tuple[Tensor, Tensor]
 
@@ -53,6 +56,26 @@ def ours_ctc(given: Batch) -> Paths:
 
 def ours_monotone(given: Batch) -> Paths:
     return monotone_path(given.log_probs, given.labels, given.frames, given.tokens)
+
+
+_build = cache(aligners.build)  # looking a plugin up takes milliseconds
+
+
+def _aligned(name: str, given: Batch) -> Coupling:
+    emissions = Emissions(given.log_probs, given.frames, Grid(0.02))
+    return _build(name)(emissions, Targets(given.labels, given.tokens))
+
+
+def ours_opas(given: Batch) -> Coupling:
+    return _aligned("opas", given)
+
+
+def soft_dtw(given: Batch) -> Coupling:
+    return _aligned("soft-dtw", given)
+
+
+def segmental(given: Batch) -> Coupling:
+    return _aligned("segmental", given)
 
 
 def torchaudio_align(given: Batch) -> Tensor:
@@ -129,6 +152,17 @@ def check_ctc(given: Batch, result: Paths) -> None:
         assert score >= expected - 1e-3, f"{score} is less than {expected}, which the true alignment has"
 
 
+def check_selection(given: Batch, result: Coupling) -> None:
+    """Check that 99 of 100 frames of true tokens are given to them, and that no token is left out."""
+    path = result.path(given.log_probs.shape[1]).tokens
+    spoken = given.truth > 0
+    found = torch.where(path >= 0, given.labels.gather(1, path.clamp(min=0)), 0)
+    right = (found == given.truth)[spoken].float().mean()
+    assert right > 0.99, f"{right:.1%} of the spoken frames have their label"
+    for row, tokens in zip(path, given.tokens.tolist()):
+        assert torch.unique(row[row >= 0]).tolist() == list(range(tokens)), "tokens are left out"
+
+
 def same_scores(given: Batch, result: Paths, theirs: Tensor) -> None:
     torch.testing.assert_close(result[1].double(), theirs.double(), rtol=1e-5, atol=1e-2)
 
@@ -192,6 +226,26 @@ BENCHES = [
             _size(1, 20_000, 2000, targets={"torchaudio CTC": 0.25}),
             _size(16, 3000, 400, targets={"torchaudio CTC": 0.125}),
             _size(1, 180_000, 15_000, memory_mib=1024, peers=()),
+        ],
+        axis="T",
+    ),
+    Bench(
+        name="align-opas",
+        about="spans around an ordered selection of frames, from emissions to a coupling; other aligners beside it",
+        inputs=spoken,
+        ours=ours_opas,
+        check=check_selection,
+        peers=[
+            Peer("soft-DTW", soft_dtw, yardstick=True),
+            Peer("segmental", segmental, yardstick=True),
+        ],
+        sizes=[
+            _size(1, 200, 20, quick=True),
+            _size(1, 750, 100, swept=True),  # a millisecond each: the fixed cost of the calls
+            _size(1, 1500, 200, swept=True, targets={"soft-DTW": 1.0}),
+            _size(1, 3000, 400, swept=True, targets={"soft-DTW": 1.0}),
+            _size(1, 6000, 800, swept=True, targets={"soft-DTW": 1.0}),
+            _size(16, 3000, 400, targets={"soft-DTW": 1.0}),
         ],
         axis="T",
     ),

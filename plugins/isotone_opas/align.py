@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from math import ceil, log, sqrt
+from math import ceil, inf, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,12 @@ from torch import Tensor
 
 from isotone.alignment import AlignmentError
 from isotone.interfaces import Aligner, Relaxation
+from isotone.kernels.guide import near_labels
 from isotone.kernels.paths import EdgeRule, check_blank_rules, coupling_from_paths, subframe_coupling
 from isotone.kernels.threads import each_task
 from isotone.registries import relaxations
 from isotone.types import NO_TOKEN, PAST_END, Coupling, Emissions, Targets, length_mask
-from isotone_opas.kernels._anchors import cut_row, select_row
+from isotone_opas.kernels._anchors import Guide, average_row, cut_row, select_row
 
 # Cells (frames times tokens) up to which all back-pointers are kept: 64 MB.
 _WHOLE = 2**26
@@ -50,6 +51,8 @@ class OPASAligner(Aligner):
             blank, ``"fill"`` gives them to that token.
         prior: Power of the labels' priors by which the emissions are divided (the head must track them).
         subframe: Place borders between frames too, see :func:`isotone.kernels.paths.subframe_coupling`.
+        guide_cost: Nats per frame of a token, selected or not, outside of the frames that ``targets.guide`` allows it,
+            if there is a guide (:func:`isotone.kernels.guide.near_labels`). 0: guides are ignored.
 
     Raises:
         ValueError: an option outside its range.
@@ -71,6 +74,7 @@ class OPASAligner(Aligner):
         edges: EdgeRule = "leave",
         prior: float = 0.0,
         subframe: bool = True,
+        guide_cost: float = 2.0,
     ) -> None:
         check_blank_rules("leave", edges)
         if width < 0 or spacing < 1 or not slope >= 0 or not 0 < threshold < 1 or not prior >= 0:
@@ -78,6 +82,8 @@ class OPASAligner(Aligner):
                 "OPASAligner expects width >= 0, spacing >= 1, slope >= 0, a threshold between 0 and 1 and prior >= 0; "
                 f"got {width}, {spacing}, {slope}, {threshold} and {prior}."
             )
+        if not 0 <= guide_cost < inf:
+            raise ValueError(f"OPASAligner expects a finite guide_cost >= 0; got {guide_cost}.")
         self.relaxation: Relaxation | None = None
         if relaxation != "ordered":
             self.relaxation = relaxations.create(relaxation)
@@ -88,6 +94,8 @@ class OPASAligner(Aligner):
         self.edges: EdgeRule = edges
         self.prior = prior
         self.subframe = subframe
+        self.guide_cost = guide_cost
+        self.takes_guide = guide_cost > 0
 
     def holding(self, frames: int) -> OPASAligner:
         """The same aligner with a least duration per token, in all rows that are long enough for it."""
@@ -128,12 +136,12 @@ class OPASAligner(Aligner):
         values = torch.zeros(len(log_probs), dtype=torch.float64)
         paths = torch.full(log_probs.shape[:2], PAST_END)
         work = (
-            *(x.contiguous().numpy() for x in (*selected, scores, rows, bonus, optional, spacing)),
-            self.slope, emissions.lengths.numpy(), targets.lengths.numpy(),
+            *(x.contiguous().numpy() for x in (*selected, scores, rows, bonus, optional, spacing, self._near(targets))),
+            float(self.guide_cost), float(self.slope), emissions.lengths.numpy(), targets.lengths.numpy(),
             log_probs[..., emissions.blank].double().contiguous().numpy(), self.edges == "fill",
             anchors.numpy(), values.numpy(), paths.numpy(),
         )  # fmt: skip
-        each_task(_align_row, len(log_probs), 8 * scores.shape[2] * rows.numel(), *work)
+        each_task(_align_row, len(log_probs), 4 * scores.shape[1] * rows.numel(), *work)
         _check_values(values, emissions)
         return self._couple(paths, log_probs, emissions, targets).to(device)
 
@@ -154,15 +162,22 @@ class OPASAligner(Aligner):
             )
         return torch.where(needed * self.spacing <= emissions.lengths, self.spacing, 1)
 
+    def _near(self, targets: Targets) -> Tensor:
+        """The first and the last token ``(B, T, 2)`` that the guide allows in each frame; ``(B, 0, 2)``: no guide."""
+        rows, tokens = targets.labels.shape
+        if targets.guide is None or not self.takes_guide:
+            return torch.zeros(rows, 0, 2, dtype=torch.int64)
+        return near_labels(targets.guide, tokens, torch.arange(tokens).expand(rows, -1))
+
     def _plan(
         self, averaged: Tensor, rows: Tensor, emissions: Emissions, targets: Targets
     ) -> tuple[Tensor, Tensor]:
-        """Scores ``(B, U, T)`` of tokens by the relaxation's plan, and the number of every token's row in them."""
+        """Scores ``(B, T, U)`` of tokens by the relaxation's plan, and the number of every token's column in them."""
         assert self.relaxation is not None
-        index = rows[..., None].expand(-1, -1, averaged.shape[2])
-        plan = self.relaxation(averaged.gather(1, index), targets.lengths, emissions.lengths)
+        reward = averaged.gather(2, rows[:, None].expand(-1, averaged.shape[1], -1)).mT
+        plan = self.relaxation(reward, targets.lengths, emissions.lengths)
         numbers = torch.arange(rows.shape[1]).expand_as(rows)
-        return plan.double().clamp(min=_LEAST_MASS).log(), numbers
+        return plan.mT.double().clamp(min=_LEAST_MASS).log(), numbers
 
     def _couple(self, paths: Tensor, log_probs: Tensor, emissions: Emissions, targets: Targets) -> Coupling:
         labels = targets.labels.gather(1, paths.clamp(min=0))
@@ -184,6 +199,8 @@ def _align_row(
     bonus: np.ndarray,
     optional: np.ndarray,
     spacing: np.ndarray,
+    near: np.ndarray,
+    guide_cost: float,
     slope: float,
     frames: np.ndarray,
     tokens: np.ndarray,
@@ -199,35 +216,33 @@ def _align_row(
     path[:] = NO_TOKEN
     if m == 0:
         return
-    block = m if n * m <= _WHOLE else ceil(sqrt(m))
+    guide = Guide(near[b, :n], guide_cost)
+    least = int(spacing[b])
+    # beyond, as many bytes for the sums before every block as for the back-pointers of one
+    block = n if n * m <= _WHOLE else ceil(sqrt(8 * least * n))
     values[b] = select_row(
-        np.ascontiguousarray(selected[b, :, :n]), selected_rows[b, :m], bonus[b, :m], optional[b, :m],
-        int(spacing[b]), float(slope), block, anchors[b, :m],
+        selected[b, :n], selected_rows[b, :m], bonus[b, :m], optional[b, :m], least, slope, guide, block,
+        anchors[b, :m],
     )  # fmt: skip
-    own = np.ascontiguousarray(scores[b, :, :n])
-    cut_row(own, rows[b, :m], anchors[b, :m], blank[b, :n], int(spacing[b]), fill, path)
+    cut_row(scores[b, :n], rows[b, :m], anchors[b, :m], blank[b, :n], least, fill, guide, path)
 
 
 def _by_label(log_probs: Tensor, targets: Targets) -> tuple[Tensor, Tensor]:
-    """Scores ``(B, L, T)`` of the labels that a batch has, and the number of every token's label ``(B, U)``."""
+    """Scores ``(B, T, L)`` of the labels that a batch has, and the number of every token's label ``(B, U)``."""
     valid = length_mask(targets.lengths, targets.labels.shape[1])
     labels = torch.where(valid, targets.labels, 0)
     found, numbers = torch.unique(labels, return_inverse=True)
-    return log_probs[..., found].double().mT.contiguous(), numbers
+    return log_probs[..., found].double(), numbers
 
 
 def _averaged(scores: Tensor, lengths: Tensor, width: int) -> Tensor:
-    """Weighted means of scores ``(B, L, T)`` over the valid frames at most ``width`` away."""
+    """Weighted means of scores ``(B, T, L)`` over the valid frames at most ``width`` away; 0 beyond the lengths."""
     if width == 0:
         return scores
-    mask = length_mask(lengths, scores.shape[2])[:, None].to(scores.dtype)
-    # a triangle, so that of equal means that of the frame itself counts
-    distance = torch.arange(-width, width + 1, dtype=scores.dtype).abs()
-    kernel = (width + 1 - distance)[None, None]
-    flat = torch.where(mask > 0, scores, 0.0).flatten(0, 1)[:, None]
-    summed = torch.nn.functional.conv1d(flat, kernel, padding=width)[:, 0].view_as(scores)
-    count = torch.nn.functional.conv1d(mask, kernel, padding=width)
-    return summed / count.clamp(min=1)
+    out = torch.zeros_like(scores)
+    arrays = [x.numpy() for x in (scores, lengths, out)]
+    each_task(average_row, len(scores), 4 * (2 * width + 1) * scores.numel(), width, *arrays)
+    return out
 
 
 def _check_values(values: Tensor, emissions: Emissions) -> None:

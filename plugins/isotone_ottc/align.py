@@ -13,10 +13,10 @@ from torch import Tensor
 from isotone.alignment import AlignmentError
 from isotone.interfaces import Aligner
 from isotone.kernels.coupling import couple
+from isotone.kernels.guide import near_labels
 from isotone.kernels.paths import coupling_from_paths, subframe_coupling
 from isotone.types import Coupling, Emissions, Targets, length_mask
 from isotone_ottc.functional import insert_blanks, insert_silence, ottc_loss, share_repeats
-from isotone_ottc.guide import near_labels
 from isotone_ottc.states import check_states, label_count, merge_states, spell_states
 from isotone_ottc.weights import (
     own_weights,
@@ -119,7 +119,7 @@ class SegmentalViterbi(Aligner):
         states: Number of ordered states per label, as in the head (:mod:`isotone_ottc.states`). Tokens with fewer
             frames than states leave states out. Equal neighbours are separated by their states.
         guide_cost: Nats per frame of a token outside of the frames that ``targets.guide`` allows it, if there is a
-            guide (:func:`isotone_ottc.guide.near_labels`). 0: guides are ignored.
+            guide (:func:`isotone.kernels.guide.near_labels`). 0: guides are ignored.
 
     Raises:
         ValueError: an option outside its range.

@@ -76,6 +76,8 @@ def test_a_capability_that_is_declared_and_not_there_is_caught() -> None:
     for takes, law in ((True, "a guide that agrees changes nothing"), (False, "a guide that is not taken")):
         with pytest.raises(AssertionError, match=law):
             check_aligner(Made(reads_guide, takes_guide=takes))
+    with pytest.raises(AssertionError, match="tokens follow their guide"):
+        check_aligner(Made(good, takes_guide=True))
 
 
 @pytest.mark.parametrize(

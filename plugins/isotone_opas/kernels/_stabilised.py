@@ -82,13 +82,13 @@ def scale_wide(
             _absorb(scratch, rows, factors, 0, m)
             _absorb(scratch, columns + n * LANES, factors, m + n, 1)
             _center_columns(scratch, rests, column_mask, slack, m, n)
-            _fill(plan, scratch, rests, row_mask, column_mask, m, n)
+            _fill(plan, scratch, rests, row_mask, column_mask, slack, m, n)
             scale_columns(plan, factors, scratch, kernel, column_mask, slack, m, n)
         worst = scale_rows(factors, row_mask, slack, m, n)
         if not largest(worst) <= _BOUND:
             _absorb(scratch, columns, factors, m, n)
             _center_rows(scratch, rests, row_mask, column_mask, m, n)
-            _fill(plan, scratch, rests, row_mask, column_mask, m, n)
+            _fill(plan, scratch, rests, row_mask, column_mask, slack, m, n)
             _sum_rows(plan, factors, scratch, kernel, m, n)
             scale_rows(factors, row_mask, slack, m, n)
     apply_factors(plan, factors, m, n)
@@ -208,6 +208,7 @@ def _fill(
     rests: int,
     row_mask: np.ndarray,
     column_mask: np.ndarray,
+    slack: object,
     m: int,
     n: int,
 ) -> None:
@@ -223,9 +224,9 @@ def _fill(
             value = add(load(scratch, at), add(row, load(scratch, columns + j * LANES)))
             value = at_least(exponential(add(value, load(scratch, rests + at))), splat(_LEAST))
             store(plan, at, multiply(value, multiply(mask, load(column_mask, j * LANES))))
-    free = load(scratch, columns + n * LANES)
+    free, spare = load(scratch, columns + n * LANES), smaller(slack, splat(_ONE))
     for j in range(n):
-        mask = load(column_mask, j * LANES)
-        # past the item's end no potential keeps the exponential finite: the mask inside does
+        # past the item's end, and without slack, no potential keeps the exponential finite: the mask inside does
+        mask = multiply(spare, load(column_mask, j * LANES))
         value = exponential(multiply(mask, add(free, load(scratch, columns + j * LANES))))
         store(scratch, kernel + j * LANES, multiply(at_least(value, splat(_LEAST)), mask))

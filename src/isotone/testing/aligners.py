@@ -12,7 +12,7 @@ from isotone.alignment import AlignmentError
 from isotone.interfaces import Aligner
 from isotone.testing.batches import alone, poisoned, sample_batch
 from isotone.testing.laws import close, raises, require
-from isotone.types import PAST_END, Coupling, Emissions, FramePath, Targets, length_mask
+from isotone.types import NO_TOKEN, PAST_END, Coupling, Emissions, FramePath, Targets, length_mask
 
 
 def check_aligner(aligner: Aligner) -> None:
@@ -97,7 +97,25 @@ def _check_guide(aligner: Aligner) -> None:
         else "a guide that is not taken changes nothing"
     )
     close(aligner(emissions, guided).dense(), coupling.dense(), law)
-    if not aligner.takes_guide:
+    if aligner.takes_guide:
+        _check_follows(aligner, emissions)
+    else:
         late = torch.where(guided.guide.valid, (guided.guide.tokens > 0).long() - 1, PAST_END)  # type: ignore[union-attr]
         other = aligner(emissions, replace(targets, guide=FramePath(late)))
         close(other.dense(), coupling.dense(), law)
+
+
+def _check_follows(aligner: Aligner, emissions: Emissions) -> None:
+    """Tokens that a guide hears later lie later, where all labels score the same."""
+    flat = replace(emissions, logits=torch.zeros_like(emissions.logits)).rows([0])
+    targets = Targets.from_lists([[1, 2, 3, 4]])
+    frame = torch.arange(flat.logits.shape[1])
+    means = []
+    for first in (0, len(frame) - 7):
+        path = torch.full((1, len(frame)), NO_TOKEN)
+        path[0, first : first + 7 : 2] = torch.arange(4)
+        mass = aligner(flat, replace(targets, guide=FramePath(path))).dense()[0]
+        means.append(
+            (frame.to(mass.dtype) @ mass / mass.sum(0))[1:3]
+        )  # the outer tokens may have all frames beyond theirs
+    require(bool((means[0] < means[1]).all()), "where all labels score the same, tokens follow their guide")

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from isotone_opas.align import OPASAligner
-from isotone_opas.kernels._anchors import cut_row, select_row
+from isotone_opas.kernels._anchors import Guide, average_row, cut_row, select_row
 
 from isotone import aligners
 from isotone.alignment import AlignmentError
@@ -20,6 +20,18 @@ from isotone.testing import check_aligner
 from isotone.types import Emissions, Grid, Targets
 
 SEEDS = st.integers(0, 9999)
+NONE = Guide(np.zeros((0, 2), np.int64), 0.0)
+
+
+def random_guide(rng: np.random.Generator, frames: int, tokens: int, cost: float) -> Guide:
+    """First and last token of every frame, as a guide allows them; with cost 0 there is none."""
+    near = np.sort(rng.integers(0, tokens, (frames, 2)), 1)
+    return Guide(near, cost) if cost else NONE
+
+
+def far(guide: Guide, frame: int, token: int) -> float:
+    allowed = not len(guide.near) or guide.near[frame, 0] <= token <= guide.near[frame, 1]
+    return 0.0 if allowed else guide.cost
 
 
 def selected(
@@ -30,12 +42,14 @@ def selected(
     spacing: int = 1,
     slope: float = 0.0,
     block: int = 99,
+    guide: Guide = NONE,
 ) -> tuple[list[int], float]:
     anchors = np.full(len(row), -7)
     bonus = np.where(optional, 0.4, 0.0)
     value = select_row(
-        scores, np.array(row), bonus, np.array(optional, bool), spacing, slope, min(block, len(row)), anchors
-    )
+        np.ascontiguousarray(scores.T), np.array(row), bonus, np.array(optional, bool), spacing, slope, guide,
+        min(block, scores.shape[1]), anchors,
+    )  # fmt: skip
     return anchors.tolist(), value
 
 
@@ -46,6 +60,7 @@ def worth(
     optional: list[bool],
     spacing: int,
     slope: float,
+    guide: Guide,
 ) -> float:
     """The sum that a selection has; -inf where it may not be."""
     n, m = scores.shape[1], len(row)
@@ -58,24 +73,49 @@ def worth(
         if last is not None and t - last < spacing:
             return -math.inf
         total += scores[row[j], t] + 0.4 * optional[j] - slope * abs((t + 0.5) / n - (j + 0.5) / m)
+        total -= far(guide, t, j)
         last = t
     return total
 
 
 @settings(max_examples=60, deadline=None)
-@given(seed=SEEDS, spacing=st.integers(1, 2), slope=st.sampled_from([0.0, 2.0]), block=st.integers(1, 4))
-def test_the_selection_is_the_best_of_all(seed: int, spacing: int, slope: float, block: int) -> None:
+@given(
+    seed=SEEDS,
+    spacing=st.integers(1, 3),
+    slope=st.sampled_from([0.0, 2.0]),
+    block=st.integers(1, 4),
+    cost=st.sampled_from([0.0, 0.7, 30.0]),
+)
+def test_the_selection_is_the_best_of_all(
+    seed: int, spacing: int, slope: float, block: int, cost: float
+) -> None:
     rng = np.random.default_rng(seed)
     n, m = int(rng.integers(1, 7)), int(rng.integers(1, 4))
     scores = rng.normal(size=(3, n))
     row = rng.integers(0, 3, m).tolist()
     optional = (rng.random(m) < 0.4).tolist()
+    guide = random_guide(rng, n, m, cost)
     every = list(itertools.product(range(-1, n), repeat=m))
-    values = [worth(a, scores, row, optional, spacing, slope) for a in every]
-    anchors, value = selected(scores, row, optional, spacing=spacing, slope=slope, block=block)
+    values = [worth(a, scores, row, optional, spacing, slope, guide) for a in every]
+    anchors, value = selected(scores, row, optional, spacing=spacing, slope=slope, block=block, guide=guide)
     assert value == pytest.approx(max(values)) if max(values) > -math.inf else value == -math.inf
     if value > -math.inf:
-        assert worth(tuple(anchors), scores, row, optional, spacing, slope) == pytest.approx(value)
+        assert worth(tuple(anchors), scores, row, optional, spacing, slope, guide) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("width", [1, 2, 9])
+def test_scores_are_averaged_over_valid_frames(width: int) -> None:
+    rng = np.random.default_rng(width)
+    scores, frames = rng.normal(size=(2, 6, 3)), np.array([6, 4])
+    scores[1, 4:] = np.nan
+    found = np.zeros_like(scores)
+    for row in range(2):
+        average_row(row, width, scores, frames, found)
+    for row, n in enumerate(frames):
+        for t in range(n):
+            weights = np.maximum(0, width + 1 - np.abs(np.arange(n) - t))
+            np.testing.assert_allclose(found[row, t], np.average(scores[row, :n], 0, weights))
+    assert not found[1, 4:].any()
 
 
 @settings(max_examples=30, deadline=None)
@@ -91,16 +131,19 @@ def test_without_choices_it_is_the_ordered_assignment(seed: int, block: int) -> 
 
 
 @settings(max_examples=60, deadline=None)
-@given(seed=SEEDS, least=st.integers(1, 2), fill=st.booleans())
-def test_borders_are_the_best_of_all(seed: int, least: int, fill: bool) -> None:
+@given(seed=SEEDS, least=st.integers(1, 2), fill=st.booleans(), cost=st.sampled_from([0.0, 0.7, 30.0]))
+def test_borders_are_the_best_of_all(seed: int, least: int, fill: bool, cost: float) -> None:
     """Every token has its anchor, and the frames are cut where the sum is best; with two tokens, of all cuts."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(4, 10))
     scores, outside = rng.normal(size=(2, n)), rng.normal(size=n)
     a = int(rng.integers(0, n - 2))
     b = int(rng.integers(a + least, n)) if a + least < n else n - 1
-    path = np.full(n, -1)
-    cut_row(scores, np.array([0, 1]), np.array([a, b]), outside, least, fill, path)
+    path, guide = np.full(n, -1), random_guide(rng, n, 2, cost)
+    cut_row(
+        np.ascontiguousarray(scores.T), np.array([0, 1]), np.array([a, b]), outside, least, fill, guide, path
+    )
+    scores = scores - [[far(guide, t, j) for t in range(n)] for j in range(2)]
     assert (path[a], path[b]) == (0, 1)
     assert (np.diff(path[path >= 0]) >= 0).all()
     begin, end = int(np.flatnonzero(path >= 0)[0]), int(np.flatnonzero(path >= 0)[-1]) + 1
@@ -128,6 +171,7 @@ def test_borders_are_the_best_of_all(seed: int, least: int, fill: bool) -> None:
         {"edges": "fill", "slope": 1.0},
         {"relaxation": {"name": "sinkhorn", "temperature": 0.2}},
         {"relaxation": "single-step-exp"},
+        {"guide_cost": 0.0},
     ],
 )
 def test_the_laws(options: dict) -> None:
@@ -189,8 +233,11 @@ def test_errors_name_the_row() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"width": -1}, {"spacing": 0}, {"slope": -1.0}, {"threshold": 1.0}, {"prior": -0.1}, {"edges": "cut"}],
-)
+    [
+        {"width": -1}, {"spacing": 0}, {"slope": -1.0}, {"threshold": 1.0}, {"prior": -0.1}, {"edges": "cut"},
+        {"guide_cost": -1.0}, {"guide_cost": math.inf},
+    ],
+)  # fmt: skip
 def test_options_out_of_range(options: dict) -> None:
     with pytest.raises(ValueError, match=r"expects|Expected"):
         OPASAligner(**options)

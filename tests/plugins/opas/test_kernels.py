@@ -89,6 +89,8 @@ def references(
 )
 # beyond 88, the slack's potential has no exponential in single precision where an item has no more columns
 @example(seed=0, m=3, spare=4, d=1, items=4, tau=0.02, iterations=20, hinge=False)
+# nor where the item is as long as the query: there is no slack, and nothing keeps its potential in bounds
+@example(seed=2087, m=2, spare=0, d=1, items=3, tau=0.02, iterations=1, hinge=False)
 def test_is_what_the_paper_writes(
     seed: int, m: int, spare: int, d: int, items: int, tau: float, iterations: int, hinge: bool
 ) -> None:
