@@ -90,7 +90,7 @@ class OT4P:
     constant, as in the paper: :math:`\tilde O = W O` is linear in O.
 
     **Selections.** With m < n rows, n - m rows of zeros are appended, and the first m rows of the n x n result are the
-    choice. What is read are the :math:`mn - m(m + 1)/2` entries right of the diagonal: as many as m orthonormal rows have
+    choice. The :math:`mn - m(m + 1)/2` entries right of the diagonal are read: as many as m orthonormal rows have
     degrees of freedom, so nothing is lost and nothing is counted twice.
 
     Args:
@@ -130,7 +130,7 @@ class OT4P:
             row_lengths, column_lengths: ``(B,)`` int64; a row's leading block is its problem.
 
         Returns:
-            ``(B, m, n)`` with orthonormal rows in the leading blocks (orthogonal where they are square), 0 elsewhere, in
+            ``(B, m, n)`` with orthonormal rows in the leading blocks, orthogonal where square; 0 elsewhere; in
             the dtype of ``reward``.
 
         Raises:
