@@ -18,8 +18,8 @@ from rich.console import Console
 from isotone.corpus.voices import SAMPLE_RATE
 from isotone.evaluation import markdown_table
 from isotone.files import atomic_folder, atomic_write
+from isotone.training.grid import Rows, spread
 from isotone.training.loader import RecipeError
-from isotone.training.rows import Rows, spread
 from two_views.figures import sweep_figure, write
 from two_views.settings import Experiment, System, grid
 from two_views.tasks import Matching, Probing

@@ -19,7 +19,7 @@ from assigned.settings import Experiment
 from assigned.training import Mixtures, agreement, improvement, train
 from isotone.evaluation import markdown_table
 from isotone.files import atomic_write
-from isotone.training.rows import Rows, spread
+from isotone.training.grid import Rows, spread
 
 #: Columns of the table: key of a row, heading, digits.
 COLUMNS = (

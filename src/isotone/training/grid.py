@@ -1,15 +1,37 @@
-"""Rows of results that an interrupted experiment goes on from."""
+"""Experiments over systems and seeds: their command, rows that an interrupted run goes on from, and spreads."""
 
 from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from isotone.files import atomic_write
+from isotone.training.experiments import experiment_arguments, experiments
 from isotone.training.loader import RecipeError, differences, to_yaml
+
+
+def main(
+    about: str | None, folder: Path, load: Callable[[Path, Sequence[str]], Any], run: Callable[[Any], object]
+) -> None:
+    """Run the experiment that a recipe's ``run.py`` was called with.
+
+    Args:
+        about: Printed for ``--help``, with the names of the experiments.
+        folder: The recipe's.
+        load: From an experiment's file and ``key=value`` overrides to its settings.
+        run: Runs the settings.
+
+    Raises:
+        SystemExit: help, or a mistake in the command with its message.
+    """
+    name, overrides = experiment_arguments(f"{about}\nExperiments: {', '.join(experiments(folder, None))}")
+    try:
+        run(load(folder / f"{name}.yaml", overrides))
+    except (FileNotFoundError, ImportError, RecipeError) as error:
+        raise SystemExit(f"error: {error}") from None
 
 
 class Rows:
