@@ -36,17 +36,17 @@ class ImageConv(Body):
         self.norms = nn.ModuleList(nn.GroupNorm(1, b) for b in widths[1:])
 
     def inputs(self, recordings: Sequence[Samples]) -> list[Tensor]:
-        """See :class:`Body`: images ``(side, side)`` as rows of pixels.
+        """See :class:`Body`: images ``(side * side,)``, row by row, or ``(side, side)``.
 
         Raises:
             ValueError: images of another size.
         """
         for number, image in enumerate(recordings):
-            if image.shape != (self.side, self.side):
+            if image.size != self.side**2:
                 raise ValueError(
                     f"Image {number}: expected {self.side} x {self.side} pixels; got {image.shape}."
                 )
-        return [torch.from_numpy(image) for image in recordings]
+        return [torch.from_numpy(image.reshape(self.side, self.side)) for image in recordings]
 
     def forward(self, values: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """See :class:`Body`; all images have one size, so that there is no padding."""

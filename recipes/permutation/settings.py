@@ -89,6 +89,7 @@ SCHEMAS: dict[str, type[Experiment]] = {
     "boundary": Boundary,
     "mode_connectivity": ModeConnectivity,
     "neuron_identities": NeuronIdentities,
+    "unknown": NeuronIdentities,
     "synchronisation": Synchronisation,
     "matching": Synchronisation,
     "optimisers": Synchronisation,

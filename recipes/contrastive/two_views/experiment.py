@@ -62,7 +62,7 @@ def _prepare(experiment: Experiment, console: Console) -> Matching | Probing:
     """The task with its data; inputs are computed by an embedder of the experiment's kind."""
     console.print(f"preparing {experiment.data['name']}", highlight=False)
     embedder = _embedder(experiment, 0)
-    if embedder.body.sample_rate != SAMPLE_RATE:
+    if embedder.body.sample_rate not in (None, SAMPLE_RATE):
         raise RecipeError(
             f"The data are at {SAMPLE_RATE} Hz; the encoder needs {embedder.body.sample_rate} Hz."
         )

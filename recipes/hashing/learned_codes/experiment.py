@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import statistics as stats
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -73,11 +73,11 @@ def run(experiment: Experiment) -> Path:
         if prepared is None:
             console.print(f"preparing {experiment.data['name']}", highlight=False)
             prepared = Prepared(experiment)
-        begin = time.perf_counter()
+        begin = perf_counter()
         codes = code(experiment, prepared, name, bits, seed)
         scores = evaluate(*codes, prepared.affinity, experiment.relevant)
         results.add({
-            "system": name, "bits": bits, "seed": seed, **scores, "seconds": round(time.perf_counter() - begin, 2),
+            "system": name, "bits": bits, "seed": seed, **scores, "seconds": round(perf_counter() - begin, 2),
         })  # fmt: skip
         console.print(f"{name}, {bits} bits, seed {seed}: AP {scores['ap']:.3f}", highlight=False)
     text = tables(results.rows)

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from omegaconf import MISSING
 
+from isotone.training.grid import Schedule
 from isotone.training.loader import RecipeError, load
 from learned_codes.data import SOURCES
 from learned_codes.objectives import OBJECTIVES
 from learned_codes.shallow import CODERS
 
 
-@dataclass
-class Schedule:
-    """Settings of the training: Adam, with the learning rate annealed to 0 along a cosine."""
-
-    steps: int = 300
-    batch_size: int = 96
-    lr: float = 2e-3
-
-
-@dataclass
+@dataclasses.dataclass
 class Experiment:
     """A whole experiment.
 
@@ -37,7 +29,7 @@ class Experiment:
         bits: Lengths of the codes.
         systems: Methods by the name of their row: ``kind``, options of its loss, and ``scale``, ``first_scale`` of the
             tanh.
-        train: See :class:`Schedule`.
+        train: See :class:`isotone.training.grid.Schedule`.
         seeds: Of weights and batches; the data are the same for all.
         output: Folder of the results.
     """
@@ -50,18 +42,13 @@ class Experiment:
     parts: int = 3
     bits: list[int] = MISSING
     systems: dict[str, dict[str, Any]] = MISSING
-    train: Schedule = field(default_factory=Schedule)
+    train: Schedule = dataclasses.field(default_factory=Schedule)
     seeds: list[int] = MISSING
     output: str = MISSING
 
 
 def load_experiment(path: Path | str, overrides: Sequence[str] = ()) -> Experiment:
-    """Read an experiment, see :func:`isotone.training.loader.load`.
-
-    Raises:
-        FileNotFoundError: no such file; the message lists the folder's experiments.
-        RecipeError: unknown or missing keys, or values that do not fit.
-    """
+    """Read an experiment and check its values; errors as of :func:`isotone.training.loader.load`."""
     experiment = load(Experiment, path, overrides)
     if experiment.data.get("name") not in SOURCES:
         raise RecipeError(f"{path}: expected data.name among {', '.join(SOURCES)}.")

@@ -11,9 +11,9 @@ from isotone_hashing.head import HashHead
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from isotone.training.grid import Schedule
 from learned_codes.data import Task
 from learned_codes.objectives import build
-from learned_codes.settings import Schedule
 
 # Scales of the tanh, first and last, where a system does not say: TALR's and MIHash's continuation, HashNet's, and
 # none for methods of unbounded codes, whose loss does the rounding.
@@ -87,15 +87,15 @@ def train(
         rows: Inputs of the task's training items.
         task: Gives the affinities. TALR with ``metric: ndcg`` sees their levels, other losses what is relevant.
         relevant: Least affinity of a relevant item.
-        schedule: See :class:`Schedule`.
+        schedule: Steps, batch size and learning rate.
         seed: Of the batches.
 
     Returns:
-        The loss of every step.
+        Losses of the steps.
 
     Raises:
-        ValueError: fewer items than a batch takes.
-        FloatingPointError: the loss is not finite.
+        ValueError: fewer training items than a batch needs.
+        FloatingPointError: a loss is not finite.
     """
     if len(rows) < schedule.batch_size:
         raise ValueError(f"Expected at least {schedule.batch_size} items, one batch; got {len(rows)}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import abc
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,8 @@ from omegaconf import MISSING
 
 from assigned.assignments import KINDS
 from assigned.mixtures import SOURCES
+from isotone.training.grid import Schedule
 from isotone.training.loader import RecipeError, load
-
-
-@dataclass
-class Schedule:
-    """Settings of the training: Adam, with the learning rate annealed to 0 along a cosine."""
-
-    steps: int = 400
-    batch_size: int = 8
-    lr: float = 2e-3
 
 
 @dataclass
@@ -35,7 +27,7 @@ class Experiment:
         level_db: Voices differ from the first by up to so much.
         network: ``channels`` and ``layers``.
         systems: Assignments by the name of their row: ``kind`` and options of its class.
-        train: See :class:`Schedule`.
+        train: See :class:`isotone.training.grid.Schedule`.
         seeds: Of weights and batches; the mixtures are the same for all.
         output: Folder of the results.
     """
@@ -53,13 +45,8 @@ class Experiment:
     output: str = MISSING
 
 
-def load_experiment(path: Path | str, overrides: Sequence[str] = ()) -> Experiment:
-    """Read an experiment, see :func:`isotone.training.loader.load`.
-
-    Raises:
-        FileNotFoundError: no such file; the message lists the folder's experiments.
-        RecipeError: unknown or missing keys, or values that do not fit.
-    """
+def load_experiment(path: Path | str, overrides: abc.Sequence[str] = ()) -> Experiment:
+    """Read an experiment and check its values; errors as of :func:`isotone.training.loader.load`."""
     experiment = load(Experiment, path, overrides)
     if experiment.voices < 2 or not (experiment.systems and experiment.seeds):
         raise RecipeError(f"{path}: expected at least two voices, one system and one seed.")

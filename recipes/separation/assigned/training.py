@@ -10,7 +10,7 @@ from torch import Tensor
 
 from assigned.assignments import Assignment
 from assigned.network import Separator, costs, si_sdr, spectrum, waveform
-from assigned.settings import Schedule
+from isotone.training.grid import Schedule
 
 _BLOCK = 50
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from omegaconf import MISSING
 
 from isotone.files import atomic_write
 from isotone.training.experiments import experiment_arguments, experiments
@@ -32,6 +35,21 @@ def main(
         run(load(folder / f"{name}.yaml", overrides))
     except (FileNotFoundError, ImportError, RecipeError) as error:
         raise SystemExit(f"error: {error}") from None
+
+
+@dataclass
+class Schedule:
+    """Settings of a training by Adam, with the learning rate annealed to 0 along a cosine.
+
+    Attributes:
+        steps: Optimiser steps.
+        batch_size: Items of a batch.
+        lr: Learning rate at the beginning.
+    """
+
+    steps: int = MISSING
+    batch_size: int = MISSING
+    lr: float = MISSING
 
 
 class Rows:
