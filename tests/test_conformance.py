@@ -80,12 +80,11 @@ WITHOUT: dict[str, Collection[str]] = {
     "ordered": {"equivariance"},
     "ot4p": {"rows", "columns", "best", "equivariance"},  # its rewards are coordinates of rotations
 }
-SQUARE = {"ot4p"}
 
 
 @pytest.mark.parametrize("name", relaxations.names())
 def test_relaxation(name: str) -> None:
-    check_relaxation(relaxations.build(name), square=name in SQUARE, without=WITHOUT.get(name, ()))
+    check_relaxation(relaxations.build(name), without=WITHOUT.get(name, ()))
 
 
 def test_a_random_relaxation_without_noise_keeps_every_law() -> None:

@@ -33,11 +33,11 @@ class Body(nn.Module, ABC):
 
     Attributes:
         size: Features D of a frame.
-        sample_rate: Hz.
+        sample_rate: Hz; None where the recordings are no audio.
     """
 
     size: int
-    sample_rate: int
+    sample_rate: int | None
 
     @abstractmethod
     def inputs(self, recordings: Sequence[Samples]) -> list[Tensor]:
@@ -170,11 +170,20 @@ class Embedder(nn.Module):
 
 
 def build_embedder(spec: Mapping[str, Any], *, size: int, hidden: int, parts: int) -> Embedder:
-    """Build from configuration: ``{name: conv, ...}`` is :class:`LogMelConv`, other names are encoders of isotone."""
+    """Build from configuration.
+
+    Args:
+        spec: ``name`` and options: ``conv`` is :class:`LogMelConv`, ``images`` is
+            :class:`isotone_contrastive.images.ImageConv`, other names are encoders of isotone.
+        size, hidden, parts: As in :class:`Embedder`.
+    """
+    from isotone_contrastive.images import ImageConv
+
     options = {str(key): value for key, value in spec.items()}
-    if options.get("name") == "conv":
+    own: dict[str, type[Body]] = {"conv": LogMelConv, "images": ImageConv}
+    if (name := options.get("name")) in own:
         options.pop("name")
-        return Embedder(LogMelConv(**options), size=size, hidden=hidden, parts=parts)
+        return Embedder(own[name](**options), size=size, hidden=hidden, parts=parts)
     reads = options.pop("reads", "last")
     return Embedder(WaveBody(encoders.create(options), reads), size=size, hidden=hidden, parts=parts)
 

@@ -89,6 +89,10 @@ class OT4P:
     all relaxations, but holds coordinates on the rotation group. The gradient takes :math:`W = \tilde O O^T` as
     constant, as in the paper: :math:`\tilde O = W O` is linear in O.
 
+    **Selections.** With m < n rows, n - m rows of zeros are appended, and the first m rows of the n x n result are the
+    choice. The :math:`mn - m(m + 1)/2` entries right of the diagonal are read: as many as m orthonormal rows have
+    degrees of freedom, so nothing is lost and nothing is counted twice.
+
     Args:
         temperature: tau from 0 to 1: 0 gives permutations; 1 gives O, with its last column negated where P is odd.
         base: B. ``"random"``: a rotation that keeps permutations off the eigenvalue -1, where A has no unique value; or
@@ -122,44 +126,54 @@ class OT4P:
         """Relax.
 
         Args:
-            reward: ``(B, n, n)`` parameters A; only the strict upper triangle is read.
-            row_lengths, column_lengths: ``(B,)`` int64, equal; a row's leading block is its problem.
+            reward: ``(B, m, n)`` parameters A, m <= n; only entries right of the diagonal are read.
+            row_lengths, column_lengths: ``(B,)`` int64; a row's leading block is its problem.
 
         Returns:
-            ``(B, n, n)`` orthogonal in the leading blocks, 0 elsewhere, in the dtype of ``reward``.
+            ``(B, m, n)`` with orthonormal rows in the leading blocks, orthogonal where square; 0 elsewhere; in
+            the dtype of ``reward``.
 
         Raises:
-            ValueError: matrices that are not square, or known pairs that leave no permutation.
+            ValueError: fewer columns than rows, or known pairs that leave no permutation.
         """
-        lengths = self._lengths(reward, row_lengths, column_lengths)
-        rotation = self.rotation(reward, lengths)
+        rows, lengths = check_lengths(reward, row_lengths, column_lengths)
+        rotation = self.rotation(reward, lengths, rows)
         columns = nearest_permutation(rotation, lengths, self._allowed(reward))
         moved = toward_permutation(rotation, self.temperature, columns)
-        inside = length_mask(lengths, reward.shape[1])
         soft: Tensor = _Straight.apply(rotation, moved)
-        soft = soft.masked_fill(~(inside[:, :, None] & inside[:, None]), 0.0)
-        return soft.to(reward.dtype)
+        return soft[:, : reward.shape[1]].masked_fill(~_inside(reward, rows, lengths), 0.0).to(reward.dtype)
 
     def permutation(
         self, reward: Tensor, row_lengths: Tensor | None = None, column_lengths: Tensor | None = None
     ) -> Tensor:
-        """Return the permutation of the parameters, ``(B, n, n)`` of zeros and ones; no gradient."""
+        """Return the permutation or selection of the parameters, ``(B, m, n)`` of zeros and ones; no gradient."""
         with torch.no_grad():
-            lengths = self._lengths(reward, row_lengths, column_lengths)
-            found = nearest_permutation(self.rotation(reward, lengths), lengths, self._allowed(reward))
-            return one_hot(found, reward.shape[2], reward.dtype)
+            rows, lengths = check_lengths(reward, row_lengths, column_lengths)
+            found = nearest_permutation(self.rotation(reward, lengths, rows), lengths, self._allowed(reward))
+            chosen = one_hot(found, reward.shape[2], reward.dtype)[:, : reward.shape[1]]
+            return chosen.masked_fill(~length_mask(rows, reward.shape[1])[:, :, None], 0.0)
 
-    def rotation(self, reward: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Return ``B exp(A - A^T)``, step I (equation 6): ``(B, n, n)`` float64, differentiable."""
+    def rotation(
+        self, reward: Tensor, lengths: Tensor | None = None, row_lengths: Tensor | None = None
+    ) -> Tensor:
+        """Return ``B exp(A - A^T)``, step I (equation 6): ``(B, n, n)`` float64, differentiable.
+
+        Args:
+            reward: ``(B, m, n)``; rows of zeros are appended to make it square.
+            lengths: ``(B,)`` int64, columns of each problem. Default: n.
+            row_lengths: ``(B,)`` int64. Default: as many as columns, m at most.
+        """
         parameters = reward
         if lengths is not None:
-            inside = length_mask(lengths, reward.shape[1])
-            parameters = reward.masked_fill(~(inside[:, :, None] & inside[:, None]), 0.0)
-        return self._base(reward, lengths) @ skew_exp(skew(parameters))
+            rows = lengths.clamp(max=reward.shape[1]) if row_lengths is None else row_lengths
+            parameters = reward.masked_fill(~_inside(reward, rows, lengths), 0.0)
+        _, m, n = reward.shape
+        parameters = torch.nn.functional.pad(parameters, (0, 0, 0, n - m))
+        return self._base(parameters, lengths) @ skew_exp(skew(parameters))
 
     @torch.no_grad()
     def rebase(self, parameters: Tensor) -> None:
-        """Move the base to where the parameters ``(B, n, n)`` point and set these to zero, in place.
+        """Move the base to where the parameters ``(B, m, n)`` point and set these to zero, in place.
 
         The relaxation does not change. The next step starts from there, far from where the exponential folds (dynamic
         trivialisation, Lezcano Casado 2019).
@@ -187,15 +201,6 @@ class OT4P:
         allowed[rows, columns] = True
         self.allowed = allowed
 
-    def _lengths(self, reward: Tensor, rows: Tensor | None, columns: Tensor | None) -> Tensor:
-        lengths, of_columns = check_lengths(reward, rows, columns)
-        if reward.shape[1] != reward.shape[2] or bool((lengths != of_columns).any()):
-            raise ValueError(
-                f"OT4P expects square matrices (B, n, n); got {tuple(reward.shape)}, lengths "
-                f"{lengths.tolist()} and {of_columns.tolist()}."
-            )
-        return lengths
-
     def _base(self, reward: Tensor, lengths: Tensor | None) -> Tensor:
         size = reward.shape[1]
         if self.base is not None and self.base.ndim == 3 and self.base.shape != reward.shape:
@@ -219,6 +224,11 @@ class OT4P:
 
     def _allowed(self, reward: Tensor) -> Tensor | None:
         return None if self.allowed is None else self.allowed.to(reward.device)
+
+
+def _inside(reward: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    _, m, n = reward.shape
+    return length_mask(rows, m)[:, :, None] & length_mask(columns, n)[:, None]
 
 
 def gaussian_samples(

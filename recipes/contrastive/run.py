@@ -5,13 +5,7 @@ from pathlib import Path
 from two_views.experiment import run
 from two_views.settings import load_experiment
 
-from isotone.training.experiments import experiment_arguments, experiments
-from isotone.training.loader import RecipeError
+from isotone.training.grid import main
 
 if __name__ == "__main__":
-    folder = Path(__file__).parent
-    name, overrides = experiment_arguments(f"{__doc__}\nExperiments: {', '.join(experiments(folder, None))}")
-    try:
-        run(load_experiment(folder / f"{name}.yaml", overrides))
-    except (FileNotFoundError, ImportError, RecipeError) as error:
-        raise SystemExit(f"error: {error}") from None
+    main(__doc__, Path(__file__).parent, load_experiment, run)

@@ -1,69 +1,17 @@
-"""Methods to optimise over permutations by gradient, with one interface: parameters, draws, and a permutation."""
+"""Methods to optimise over permutations by gradient: OT4P, Sinkhorn, softmax and the baselines, by kind."""
 
 from __future__ import annotations
 
 import inspect
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
 import torch
+from baselines import Birkhoff, OrthReg, Reg
 from isotone_permutation.ot4p import OT4P, gaussian_samples
-from isotone_permutation.relax import GumbelSinkhorn, Hungarian, SingleStepExp, Sinkhorn
+from isotone_permutation.relax import GumbelSinkhorn, SingleStepExp, Sinkhorn
+from method import Method
 from torch import Tensor
-
-# Rewards of pairs that are not allowed: far below any other, and finite.
-_FORBIDDEN = -1e6
-
-
-class Method(ABC):
-    """Method that makes soft permutations ``(B, n, n)`` of free parameters.
-
-    Args:
-        shape: ``(B, n)``.
-        generator: Of the start and the noise.
-        allowed: ``(n, n)`` bool, pairs that may be taken. Default: all.
-        start: Standard deviation of the parameters at the start.
-    """
-
-    def __init__(
-        self,
-        shape: tuple[int, int],
-        generator: torch.Generator,
-        allowed: Tensor | None = None,
-        *,
-        start: float,
-    ) -> None:
-        batch, size = shape
-        self.generator = generator
-        self.allowed = allowed
-        values = start * torch.randn(batch, size, size, generator=generator)
-        self.values = values.requires_grad_()
-
-    def parameters(self) -> list[Tensor]:
-        """Return the tensors to optimise."""
-        return [self.values]
-
-    @abstractmethod
-    def draw(self, samples: int) -> Tensor:
-        """Draw soft permutations ``(samples * B, n, n)`` with gradient; sample s of b is ``s * B + b``."""
-
-    def soft(self) -> Tensor:
-        """Return soft permutations ``(B, n, n)`` without noise."""
-        return self.draw(1)
-
-    @abstractmethod
-    def permutation(self) -> Tensor:
-        """Return permutations ``(B, n, n)`` of zeros and ones, without noise and gradient."""
-
-    def stepped(self) -> None:  # noqa: B027
-        """Update after a step of the optimiser; most methods have nothing to do."""
-
-    def _scores(self) -> Tensor:
-        return self.values if self.allowed is None else self.values.masked_fill(~self.allowed, _FORBIDDEN)
-
-    def _rounded(self) -> Tensor:
-        return Hungarian()(self._scores().detach())
 
 
 class Rotations(Method):
@@ -193,7 +141,14 @@ class Rows(Method):
         return self._rounded()
 
 
-METHODS: dict[str, type[Method]] = {"ot4p": Rotations, "sinkhorn": DoublyStochastic, "naive": Rows}
+METHODS: dict[str, type[Method]] = {
+    "ot4p": Rotations,
+    "sinkhorn": DoublyStochastic,
+    "naive": Rows,
+    "reg": Reg,
+    "orth-reg": OrthReg,
+    "birkhoff": Birkhoff,
+}
 
 
 def build(
@@ -207,7 +162,7 @@ def build(
     Raises:
         ValueError: no such kind or option.
     """
-    settings = {key: value for key, value in options.items() if key not in ("kind", "lr")}
+    settings = {key: value for key, value in options.items() if key not in ("kind", "lr", "optimiser")}
     kind = options.get("kind")
     if kind not in METHODS:
         raise ValueError(f"Expected a method of kind {', '.join(sorted(METHODS))}; got {kind!r}.")

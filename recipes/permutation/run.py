@@ -31,7 +31,9 @@ def main(arguments: list[str]) -> list[dict[str, Any]]:
             progress.update(task, advance=1, description=done)
             console.print(f"{done}, {row['seconds']:.1f} s", highlight=False)
             results.write(Path(config.output), config, rows)
-    print(results.table(config, rows))
+    if draw := getattr(experiment, "drawings", None):
+        results.write(Path(config.output), config, rows, draw(config, rows))
+    print(results.tables(config, rows))
     console.print(f"wrote {config.output}", highlight=False)
     return rows
 

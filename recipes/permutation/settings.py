@@ -65,20 +65,35 @@ class NeuronIdentities(Experiment):
 
 @dataclass
 class Synchronisation(Experiment):
-    """Settings of :mod:`synchronisation`."""
+    """Settings of :mod:`synchronisation`; ``matching`` is a function of :mod:`instances`."""
 
+    matching: str = MISSING
     points: int = MISSING
     objects: list[int] = MISSING
     outliers: float = MISSING
+    noise: float = MISSING
     iterations: int = MISSING
     rounds: int = MISSING
     baselines: list[str] = MISSING
 
 
+@dataclass
+class Boundary(Experiment):
+    """Settings of :mod:`boundary`."""
+
+    sizes: list[int] = MISSING
+    draws: int = MISSING
+
+
 SCHEMAS: dict[str, type[Experiment]] = {
+    "boundary": Boundary,
     "mode_connectivity": ModeConnectivity,
     "neuron_identities": NeuronIdentities,
+    "unknown": NeuronIdentities,
     "synchronisation": Synchronisation,
+    "matching": Synchronisation,
+    "optimisers": Synchronisation,
+    "house": Synchronisation,
 }
 
 

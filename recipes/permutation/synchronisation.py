@@ -3,40 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import instances
+import memory
 import methods
+import results
 import torch
+from figures import cost_figure, matching_figure
+from instances import Instance
 from isotone_permutation.relax import Hungarian
+from matplotlib.figure import Figure
+from method import Method
 from settings import Synchronisation
 from torch import Tensor
-
-
-def instance(objects: int, points: int, outliers: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Draw noisy pairwise matchings, and the true ones.
-
-    Args:
-        objects: k.
-        points: n.
-        outliers: Share of the points of each pair of objects whose matches are shuffled.
-        generator: Of the instance.
-
-    Returns:
-        ``(k n, k n)`` blocks P(i, j) with P(j, i) its transpose and identities on the diagonal; and ``(k, n, n)``
-        the permutations P_i with P(i, j) = P_i P_j^T where nothing was shuffled.
-    """
-    eye = torch.eye(points)
-    true = torch.stack([eye[torch.randperm(points, generator=generator)] for _ in range(objects)])
-    pairs = torch.einsum("iab,jcb->iajc", true, true).contiguous()
-    for i in range(objects):
-        for j in range(i + 1, objects):
-            wrong = torch.randperm(points, generator=generator)[: round(outliers * points)]
-            shuffled = wrong[torch.randperm(len(wrong), generator=generator)]
-            block = pairs[i, :, j].clone()
-            block[wrong] = block[shuffled]
-            pairs[i, :, j], pairs[j, :, i] = block, block.mT
-    return pairs.reshape(objects * points, objects * points), true
 
 
 def disagreement(pairs: Tensor, found: Tensor) -> Tensor:
@@ -85,12 +67,12 @@ def f_score(found: Tensor, true: Tensor) -> float:
     return 100 * (float((pairs * truth).sum()) - objects * points) / off
 
 
-def optimise(pairs: Tensor, method: methods.Method, lr: float, iterations: int) -> Tensor:
-    """Minimise the disagreement by Adam, then round to permutations ``(k, n, n)``."""
-    optimiser = torch.optim.Adam(method.parameters(), lr=lr)
+def optimise(pairs: Tensor, method: Method, options: Mapping[str, Any], iterations: int) -> Tensor:
+    """Minimise the disagreement and the method's penalty, then round to permutations ``(k, n, n)``."""
+    optimiser = method.optimiser(options.get("optimiser", "adam"), options["lr"])
     for _ in range(iterations):
         optimiser.zero_grad()
-        disagreement(pairs, method.draw(1)).backward()
+        (disagreement(pairs, method.draw(1)) + method.penalty()).backward()
         optimiser.step()
         method.stepped()
     return method.permutation()
@@ -101,40 +83,97 @@ def total(config: Synchronisation) -> int:
     return len(config.seeds) * len(config.objects) * (len(config.methods) + len(config.baselines))
 
 
+def draw(config: Synchronisation, objects: int, generator: torch.Generator) -> Instance:
+    """Draw an instance of the configured kind: ``shuffled`` or ``matched``."""
+    if config.matching == "shuffled":
+        return instances.shuffled(objects, config.points, config.outliers, generator)
+    if config.matching == "matched":
+        return instances.matched(objects, config.points, config.noise, generator)
+    raise ValueError(f"Expected a matching of shuffled and matched; got {config.matching!r}.")
+
+
 def run(config: Synchronisation) -> Iterator[dict[str, Any]]:
-    """Yield one row per size, method and seed; ``precision`` is the F-score of the pairwise matchings."""
+    """Yield one row per size, method and seed.
+
+    ``precision`` is the F-score of the pairwise matchings, ``l1`` the mean distance of an object's relaxed matrix from
+    its permutation, ``mib`` the peak memory beyond what there was before.
+    """
+    few = draw(config, 2, torch.Generator().manual_seed(0))
+    for name in config.methods:  # what a first call loads is not the method's memory
+        solve(replace(config, iterations=1), name, few, torch.Generator().manual_seed(0))
     for seed in config.seeds:
         for objects in config.objects:
-            generator = torch.Generator().manual_seed(seed)
-            pairs, true = instance(objects, config.points, config.outliers, generator)
+            given = draw(config, objects, torch.Generator().manual_seed(seed))
             for name in [*config.baselines, *config.methods]:
+                before = memory.mark()
                 begin = time.perf_counter()
-                score = solve(config, name, pairs, true, torch.Generator().manual_seed(seed))
+                found, l1 = solve(config, name, given, torch.Generator().manual_seed(seed))
                 seconds = time.perf_counter() - begin
                 yield {
-                    "setting": f"k = {objects}", "method": name, "seed": seed, "precision": score, "seconds": seconds,
+                    "setting": f"k = {objects}", "method": name, "seed": seed, "seconds": seconds,
+                    "precision": pairwise_score(given) if found is None else f_score(found, given.true),
+                    "l1": l1, "mib": memory.peak_mib(before),
+                    "drawing": None if found is None else ends(found),
                 }  # fmt: skip
 
 
+def drawings(config: Synchronisation, rows: Sequence[dict[str, Any]]) -> dict[str, Figure]:
+    """Draw figure 6, and for matched descriptors figure 7: the first and the last view of the largest instance."""
+    settings = [f"k = {objects}" for objects in config.objects]
+    labels = {"precision": "F-score, %", "seconds": "seconds", "mib": "peak memory, MiB"}
+    measures = {label: results.summary(rows, key) for key, label in labels.items()}
+    made = {"cost": cost_figure(measures, settings, list(config.methods))}
+    seed, objects = config.seeds[0], max(config.objects)
+    given = draw(config, objects, torch.Generator().manual_seed(seed))
+    own = [row for row in rows if (row["setting"], row["seed"]) == (f"k = {objects}", seed)]
+    found = {row["method"]: row["drawing"] for row in own if row["drawing"] is not None}
+    if given.positions is not None and found:
+        found = {"Input": _columns(given.pairs[: config.points, -config.points :]), **found}
+        ends_of = given.positions[[0, -1]].numpy()
+        made["matching"] = matching_figure(
+            ends_of, ends(given.true), found, f"first and last of {objects} views"
+        )
+    return made
+
+
+def _columns(matrix: Tensor) -> list[int]:
+    return [int(column) for column in matrix.argmax(1)]
+
+
+def ends(found: Tensor) -> list[int]:
+    """Return the matching of the first and the last object: the last's point of every point of the first."""
+    return _columns(found[0] @ found[-1].mT)
+
+
+def pairwise_score(given: Instance) -> float:
+    """Compute the F-score of the input itself, in %."""
+    pairs, true = given.pairs, given.true
+    stacked = true.reshape(len(pairs), true.shape[1])
+    right = float((pairs * (stacked @ stacked.mT)).sum()) - len(pairs)
+    return 100 * right / (len(pairs) * (len(true) - 1))
+
+
 def solve(
-    config: Synchronisation, name: str, pairs: Tensor, true: Tensor, generator: torch.Generator
-) -> float:
-    """Compute the F-score of one method or baseline in %.
+    config: Synchronisation, name: str, given: Instance, generator: torch.Generator
+) -> tuple[Tensor | None, float | None]:
+    """Find the permutations ``(k, n, n)`` by one method or baseline, and how far the relaxed ones are from them.
+
+    Returns:
+        Permutations, None for the input itself; and the distance, None without a relaxation.
 
     Raises:
         ValueError: no such baseline.
     """
-    objects, points = true.shape[:2]
+    objects, points = given.true.shape[:2]
     if name in config.methods:
         options = config.methods[name]
         method = methods.build(options, (objects, points), generator)
-        return f_score(optimise(pairs, method, options["lr"], config.iterations), true)
+        found = optimise(given.pairs, method, options, config.iterations)
+        return found, float((method.soft().detach() - found).abs().sum((1, 2)).mean())
     if name == "Pairwise":
-        stacked = true.reshape(len(pairs), points)
-        right = float((pairs * (stacked @ stacked.mT)).sum()) - len(pairs)
-        return 100 * right / (len(pairs) * (objects - 1))
+        return None, None
     if name == "Spectral":
-        return f_score(spectral(pairs, objects), true)
+        return spectral(given.pairs, objects), None
     if name == "Coordinate descent":
-        return f_score(coordinate_descent(pairs, objects, config.rounds, generator), true)
+        return coordinate_descent(given.pairs, objects, config.rounds, generator), None
     raise ValueError(f"Expected a baseline of Pairwise, Spectral and Coordinate descent; got {name!r}.")

@@ -19,6 +19,12 @@ from tests.paths import RECIPES
 RECIPE = RECIPES / "permutation"
 MODULES = (
     "run",
+    "baselines",
+    "boundary",
+    "figures",
+    "instances",
+    "memory",
+    "method",
     "results",
     "settings",
     "methods",
@@ -41,12 +47,13 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleTy
             sys.modules[name] = old
 
 
-def results_of(folder: Path) -> list[dict[str, Any]]:
+def results_of(folder: Path, *figures: str) -> list[dict[str, Any]]:
     assert {path.name for path in folder.iterdir()} == {
         "config.yaml",
         "results.json",
         "results.md",
         "results.png",
+        *figures,
     }
     rows: list[dict[str, Any]] = json.loads((folder / "results.json").read_text())
     return rows
@@ -68,7 +75,7 @@ def test_neurons_are_found(module: Callable[[str], ModuleType], tmp_path: Path) 
         assert row["hamming"] == pytest.approx(2 * 30 * (1 - row["precision"] / 100))
         assert row["precision"] < 100 or row["log_likelihood"] == pytest.approx(-15, abs=1)
     table = (tmp_path / "x" / "results.md").read_text().splitlines()
-    assert len(table) == 4
+    assert table[4:6] == ["", "| Hamming distance | 40% known |"]
     assert table[0] == "| method | 40% known | seeds | seconds |"
 
 
@@ -106,20 +113,97 @@ def test_known_pairs_leave_the_truth_allowed(module: Callable[[str], ModuleType]
 def test_matchings_are_synchronised(module: Callable[[str], ModuleType], tmp_path: Path) -> None:
     sizes = ["points=8", "objects=[12]", "outliers=0.3", "iterations=5", "seeds=[0]"]
     module("run").main(["synchronisation", *sizes, f"output={tmp_path}/x"])
-    rows = results_of(tmp_path / "x")
-    assert len(rows) == 8
-    assert len({row["method"] for row in rows}) == 8
+    rows = results_of(tmp_path / "x", "cost.png")
+    assert len(rows) == 11
+    assert len({row["method"] for row in rows}) == 11
     assert precision(rows, "Spectral") > precision(rows, "Pairwise")
     assert 100 > precision(rows, "Pairwise")[0] > 70
+    # farther from permutations at a higher temperature (table 6)
+    distances = [
+        next(row["l1"] for row in rows if row["method"] == f"OT4P ({tau})") for tau in (0.3, 0.5, 0.7)
+    ]
+    assert distances == sorted(distances)
+
+
+def test_descriptors_are_matched_with_correlated_outliers(
+    module: Callable[[str], ModuleType], tmp_path: Path
+) -> None:
+    sizes = ["points=6", "objects=[9]", "iterations=3", "seeds=[0]"]
+    module("run").main(["optimisers", *sizes, f"output={tmp_path}/x"])
+    rows = results_of(tmp_path / "x", "cost.png", "matching.png")
+    assert len({row["method"] for row in rows}) == 18
+    given = module("instances").matched(9, 6, 0.0, torch.Generator().manual_seed(0))
+    blocks = given.pairs.reshape(9, 6, 9, 6)
+    true = torch.einsum("iab,jcb->iajc", given.true, given.true)
+    assert torch.equal(blocks, blocks.permute(2, 3, 0, 1))
+    assert float((blocks * true).sum()) > 0.95 * 9 * 9 * 6
+    for i, j in ((0, 1), (2, 7)):
+        assert blocks[i, :, j].sum(0).eq(1).all()
+    # neighbours are matched well, the ends less so
+    noisy = module("instances").matched(9, 6, 0.8, torch.Generator().manual_seed(0))
+    right = (noisy.pairs.reshape(9, 6, 9, 6) * torch.einsum("iab,jcb->iajc", noisy.true, noisy.true)).sum(
+        (1, 3)
+    )
+    assert right.diagonal(1).sum() / 8 > right.diagonal(6).sum() / 3
+
+
+def test_tangents_of_doubly_stochastic_matrices(module: Callable[[str], ModuleType]) -> None:
+    baselines = module("baselines")
+    generator = torch.Generator().manual_seed(0)
+    point = baselines.balanced(torch.randn(3, 5, 5, generator=generator))
+    torch.testing.assert_close(point.sum(1), torch.ones(3, 5), rtol=0, atol=1e-3)
+    direction = torch.randn(3, 5, 5, generator=generator)
+    moved = baselines.tangent(point, direction)
+    torch.testing.assert_close(moved.sum(1), torch.zeros(3, 5), rtol=0, atol=1e-4)
+    torch.testing.assert_close(moved.sum(2), torch.zeros(3, 5), rtol=0, atol=1e-4)
+    # what was taken off is orthogonal to every tangent in the Fisher metric
+    other = baselines.tangent(point, torch.randn(3, 5, 5, generator=generator))
+    left = ((direction - moved) * other / point).sum((1, 2))
+    torch.testing.assert_close(left, torch.zeros(3), rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["reg", "orth-reg"])
+def test_penalties_are_0_at_permutations(module: Callable[[str], ModuleType], kind: str) -> None:
+    method = module("methods").build({"kind": kind, "start": 1.0}, (2, 4), torch.Generator().manual_seed(0))
+    assert method.penalty().item() > 0.01
+    with torch.no_grad():
+        method.values.copy_(200 * torch.eye(4) if kind == "reg" else torch.zeros(4, 4))
+    assert method.penalty().item() == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"optimiser": "sgd"}])
+def test_the_birkhoff_polytope_is_not_left(
+    module: Callable[[str], ModuleType], options: dict[str, Any]
+) -> None:
+    method = module("methods").build({"kind": "birkhoff"}, (2, 4), torch.Generator().manual_seed(0))
+    target = torch.eye(4)[[2, 0, 3, 1]]
+    optimiser = method.optimiser(options.get("optimiser", "adam"), 0.1)
+    for _ in range(60):
+        optimiser.zero_grad()
+        (method.draw(1) - target).square().sum().backward()
+        optimiser.step()
+    torch.testing.assert_close(method.values.detach().sum(1), torch.ones(2, 4), rtol=0, atol=1e-3)
+    assert method.values.min() > 0
+    assert torch.equal(method.permutation(), target.expand(2, 4, 4))
+
+
+def test_permutations_at_the_boundary(module: Callable[[str], ModuleType], tmp_path: Path) -> None:
+    """Table 3: of the six permutations of three items, as rotations, one has the eigenvalue -1."""
+    module("run").main(["boundary", "sizes=[3,10]", "draws=600", "seeds=[0]", f"output={tmp_path}/x"])
+    rows = results_of(tmp_path / "x", "tau.png")
+    plain, moved = precision(rows, "P"), precision(rows, "B^T P")
+    assert plain[0] == pytest.approx(100 / 6, abs=5)
+    assert plain[1] == pytest.approx(51, abs=8)
+    assert moved[1] < plain[1] / 3
 
 
 @pytest.mark.parametrize("kind", ["ot4p", "sinkhorn", "naive"])
 def test_gradients_bring_matchings_together(module: Callable[[str], ModuleType], kind: str) -> None:
     experiment, methods = module("synchronisation"), module("methods")
-    pairs, _true = experiment.instance(5, 8, 0.0, torch.Generator().manual_seed(0))
+    pairs, _true = module("instances").shuffled(5, 8, 0.0, torch.Generator().manual_seed(0))[:2]
     method = methods.build({"kind": kind, "temperature": 0.5}, (5, 8), torch.Generator().manual_seed(0))
     before = experiment.disagreement(pairs, method.permutation())
-    found = experiment.optimise(pairs, method, 0.1, 60)
+    found = experiment.optimise(pairs, method, {"lr": 0.1}, 60)
     assert (found.sum(1) == 1).all()
     assert (found.sum(2) == 1).all()
     assert experiment.disagreement(pairs, found) < 0.5 * before
@@ -128,7 +212,7 @@ def test_gradients_bring_matchings_together(module: Callable[[str], ModuleType],
 def test_the_disagreement_is_the_papers_sum(module: Callable[[str], ModuleType]) -> None:
     experiment = module("synchronisation")
     generator = torch.Generator().manual_seed(0)
-    pairs, true = experiment.instance(4, 5, 0.6, generator)
+    pairs, true = module("instances").shuffled(4, 5, 0.6, generator)[:2]
     blocks = pairs.reshape(4, 5, 4, 5).transpose(1, 2)
     assert (blocks.sum(-1) == 1).all()
     assert (blocks.sum(-2) == 1).all()
@@ -137,7 +221,7 @@ def test_the_disagreement_is_the_papers_sum(module: Callable[[str], ModuleType])
     # squares of permutations are constant, so that the sum is quadratic in P_i P_j^T alone
     expected = sum((blocks[i, j] - soft[i] @ soft[j].T).square().sum() for i in range(4) for j in range(4))
     torch.testing.assert_close(experiment.disagreement(pairs, soft), expected / (16 * 5))
-    clean, true = experiment.instance(4, 5, 0.0, generator)
+    clean, true = module("instances").shuffled(4, 5, 0.0, generator)[:2]
     assert float(experiment.disagreement(clean, true)) == pytest.approx(0, abs=1e-6)
     assert experiment.f_score(true, true) == 100
     turned = true @ torch.eye(5)[torch.randperm(5, generator=generator)]
@@ -217,7 +301,7 @@ def test_permuted_units_compute_the_same(module: Callable[[str], ModuleType]) ->
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["ctc"], r"No recipe .*ctc\.yaml\. There is: mode_connectivity, neuron_identities, synchronisation"),
+        (["ctc"], r"No recipe .*ctc\.yaml\. There is: boundary, house, matching, mode_connectivity"),
         (["synchronization"], r"No recipe .*synchronization\.yaml\. Did you mean 'synchronisation'\?"),
         (["synchronisation", "point=3"], "point"),
         (["synchronisation", "methods=[Oracle]"], "Oracle"),

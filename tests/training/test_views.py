@@ -187,6 +187,7 @@ OPTIONS = [
     "objective.times={head: ottc, weight: 0.2, loss: {name: consistency, ot_weights: 1.0}}",
     "heads.projection={name: projection, size: 8}",
     "objective.contrastive={head: projection, weight: 0.1, loss: {name: contrastive, qare: {beta: 0.5}}}",
+    "objective.talr={head: projection, weight: 0.1, loss: {name: talr}}",
 ]  # fmt: skip
 
 
@@ -206,8 +207,8 @@ def test_metrics_name_the_terms(unbroken: Path) -> None:
     assert len(steps) == 9
     for row in steps:
         expected = row["ctc"] + row["ottc"] + 0.2 * (row["consistency"] + row["times"])
-        assert row["loss"] == pytest.approx(expected + 0.1 * row["contrastive"], rel=1e-5)
-        assert min(row["consistency"], row["times"], row["contrastive"]) > 0
+        assert row["loss"] == pytest.approx(expected + 0.1 * (row["contrastive"] + row["talr"]), rel=1e-5)
+        assert min(row["consistency"], row["times"], row["contrastive"], row["talr"]) > 0
 
 
 def test_a_run_with_views_goes_on_where_it_stood(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import statistics
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -20,7 +18,8 @@ from rich.console import Console
 from isotone.corpus.voices import SAMPLE_RATE
 from isotone.evaluation import markdown_table
 from isotone.files import atomic_folder, atomic_write
-from isotone.training.loader import RecipeError, differences, to_yaml
+from isotone.training.grid import Rows, spread
+from isotone.training.loader import RecipeError
 from two_views.figures import sweep_figure, write
 from two_views.settings import Experiment, System, grid
 from two_views.tasks import Matching, Probing
@@ -39,17 +38,15 @@ def run(experiment: Experiment) -> Path:
         RecipeError: the folder holds the results of another configuration, or the encoder needs another sample rate.
     """
     folder = Path(experiment.output)
-    rows = _resume(experiment, folder)
-    done = {(row["system"], row["seed"]) for row in rows}
+    results = Rows(folder, experiment)
+    done, rows = results.having("system", "seed"), results.rows
     systems = grid(experiment)
     console = Console(stderr=True)
     todo = [(name, seed) for seed in experiment.seeds for name in systems if (name, seed) not in done]
     task = _prepare(experiment, console) if todo else None
     for name, seed in todo:
         assert task is not None
-        rows.append(_row(experiment, task, name, systems[name], seed))
-        with atomic_write(folder / "rows.jsonl") as file:
-            file.writelines(json.dumps(row) + "\n" for row in rows)
+        results.add(_row(experiment, task, name, systems[name], seed))
         scores = ", ".join(f"{kind} {100 * score:.1f} %" for kind, score in rows[-1]["scores"].items())
         console.print(f"{name}, seed {seed}: {scores} ({rows[-1]['seconds']:.0f} s)", highlight=False)
     text = table(rows)
@@ -65,7 +62,7 @@ def _prepare(experiment: Experiment, console: Console) -> Matching | Probing:
     """The task with its data; inputs are computed by an embedder of the experiment's kind."""
     console.print(f"preparing {experiment.data['name']}", highlight=False)
     embedder = _embedder(experiment, 0)
-    if embedder.body.sample_rate != SAMPLE_RATE:
+    if embedder.body.sample_rate not in (None, SAMPLE_RATE):
         raise RecipeError(
             f"The data are at {SAMPLE_RATE} Hz; the encoder needs {embedder.body.sample_rate} Hz."
         )
@@ -98,33 +95,14 @@ def _embedder(experiment: Experiment, seed: int) -> Embedder:
     return build_embedder(experiment.encoder, **options)
 
 
-def _resume(experiment: Experiment, folder: Path) -> list[dict[str, Any]]:
-    """The rows of an earlier run of the same configuration; seeds may have been added."""
-    saved = folder / "experiment.yaml"
-    if saved.is_file() and (changed := differences(saved, experiment, ignored=("seeds",))):
-        raise RecipeError(
-            f"{folder} holds results of another configuration: {'; '.join(changed[:5])}. Choose another output, or "
-            "remove it."
-        )
-    with atomic_write(saved) as file:
-        file.write(to_yaml(experiment))
-    rows = folder / "rows.jsonl"
-    return [json.loads(line) for line in rows.read_text("utf-8").splitlines()] if rows.is_file() else []
-
-
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Write means and standard deviations over the seeds in percent as a Markdown table, systems in order."""
     kinds = list(rows[0]["scores"])
     lines = []
     for name in dict.fromkeys(row["system"] for row in rows):
         own = [row for row in rows if row["system"] == name]
-        cells = [_spread([row["scores"][kind] for row in own]) for kind in kinds]
-        cells.append(_spread([row["zero_gradient_share"] for row in own]))
+        cells = [spread([100 * row["scores"][kind] for row in own]) for kind in kinds]
+        cells.append(spread([100 * row["zero_gradient_share"] for row in own]))
         lines.append([name, *cells, len(own)])
     head = ["system", *(f"{kind} %" for kind in kinds), "negatives without gradient %", "seeds"]
     return markdown_table(head, lines)
-
-
-def _spread(values: Sequence[float]) -> str:
-    mean = 100 * statistics.fmean(values)
-    return f"{mean:.1f} ± {100 * statistics.stdev(values):.1f}" if len(values) > 1 else f"{mean:.1f}"

@@ -10,6 +10,7 @@ from typing import Any
 from omegaconf import MISSING
 
 from isotone.training.loader import RecipeError, load
+from two_views import images  # noqa: F401  (registers a source and an augmentation)
 from two_views.data import SOURCES
 from two_views.training import Schedule
 

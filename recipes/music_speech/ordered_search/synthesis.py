@@ -8,6 +8,8 @@ import numpy as np
 import soxr
 from numpy.typing import NDArray
 
+from isotone.corpus.notes import add_note, pitch_hz, timbre
+
 Audio = NDArray[np.float32]
 
 # Semitones above the tonic.
@@ -71,7 +73,7 @@ def _tune(rng: np.random.Generator, seconds: float, rate: int) -> Audio:
     tonic, scale = int(rng.integers(45, 57)), _SCALES[rng.integers(len(_SCALES))]
     beat_s = 60 / float(rng.uniform(70, 150))
     chords = _PROGRESSIONS[rng.integers(len(_PROGRESSIONS))]
-    lead, pad, bass = (_timbre(rng) for _ in range(3))
+    lead, pad, bass = (timbre(rng) for _ in range(3))
     degree, start_s = int(rng.integers(7)), 0.0
     beats = int(seconds / beat_s) + 1
     for beat in range(beats):
@@ -90,36 +92,6 @@ def _tune(rng: np.random.Generator, seconds: float, rate: int) -> Audio:
             add_note(out, lead, pitch_hz(tonic + 12, scale, degree), start_s, length, 0.35, rate)
         start_s += length
     return (0.5 * out / np.abs(out).max()).astype(np.float32)
-
-
-def _timbre(rng: np.random.Generator) -> NDArray[np.float64]:
-    """Draw a timbre: amplitudes of the harmonics, then seconds of attack and decay."""
-    harmonics = rng.uniform(0.2, 1.0, 6) / np.arange(1, 7) ** rng.uniform(0.6, 2.0)
-    return np.concatenate([harmonics, [rng.uniform(0.005, 0.06), rng.uniform(0.15, 0.9)]])
-
-
-def pitch_hz(tonic: int, scale: tuple[int, ...], degree: int) -> float:
-    """Return the frequency of a scale's degree in Hz; degree 0 is the tonic, a MIDI note."""
-    octave, step = divmod(degree, len(scale))
-    return 440.0 * 2 ** ((tonic + 12 * octave + scale[step] - 69) / 12)
-
-
-def add_note(
-    out: NDArray[np.float64], timbre: NDArray[np.float64], hz: float, start_s: float, length_s: float,
-    level: float, rate: int,
-) -> None:  # fmt: skip
-    """Add one note to the samples; harmonics beyond half the rate are left out."""
-    first = round(start_s * rate)
-    size = min(len(out) - first, round(length_s * rate))
-    if size <= 0:
-        return
-    t = np.arange(size) / rate
-    attack, decay = timbre[-2:]
-    envelope = np.minimum(t / attack, 1) * np.exp(-t / decay) * np.minimum((size / rate - t) / 0.01, 1)
-    numbers = np.arange(1, len(timbre) - 1)
-    audible = numbers * hz < rate / 2
-    waves = timbre[:-2, None][audible] * np.sin(2 * np.pi * hz * numbers[audible, None] * t)
-    out[first : first + size] += level * envelope * waves.sum(0)
 
 
 def _drum(

@@ -285,6 +285,41 @@ def test_ot4p_leaves_what_lies_beyond_the_lengths_alone() -> None:
         assert not soft[:, n:].any()
 
 
+def test_ot4p_selects_by_appended_rows_of_zeros() -> None:
+    a = parameters(6, 7)[:, :4]
+    square = torch.cat([a, a.new_zeros(6, 3, 7)], 1)
+    torch.testing.assert_close(OT4P()(a), OT4P()(square)[:, :4], rtol=0, atol=0)
+    chosen = OT4P().permutation(a)
+    assert chosen.sum(2).eq(1).all()
+    assert chosen.sum(1).max() == 1
+    torch.testing.assert_close(OT4P(temperature=0.0)(a), chosen, rtol=0, atol=1e-9)
+    eye = torch.eye(4, dtype=torch.float64).expand(6, 4, 4)
+    torch.testing.assert_close(OT4P()(a) @ OT4P()(a).mT, eye, rtol=0, atol=1e-9)
+
+
+def test_the_coordinates_of_a_selection_are_the_degrees_of_freedom_of_orthonormal_rows() -> None:
+    a = (0.1 * parameters(1, 6)[:, :3]).requires_grad_()
+    jacobian = torch.autograd.functional.jacobian(lambda x: OT4P(temperature=1.0).rotation(x)[:, :3], a)
+    ranks = torch.linalg.svdvals(jacobian.reshape(18, 18))
+    assert int((ranks > 1e-6).sum()) == 3 * 6 - 3 * 4 // 2
+
+
+def test_a_selection_is_learned_by_gradient_and_its_base_moves() -> None:
+    """Recover 4 of 7 rows from their sum of squares: the objective sees the whole selection at once."""
+    generator = torch.Generator().manual_seed(3)
+    items = torch.randn(7, 5, generator=generator, dtype=torch.float64)
+    true = [5, 0, 6, 2]
+    a = torch.zeros(1, 4, 7, dtype=torch.float64, requires_grad=True)
+    relaxation = OT4P(temperature=0.5)
+    optimiser = torch.optim.Adam([a], lr=0.05)
+    for _ in range(150):
+        optimiser.zero_grad()
+        (items[true] - relaxation(a) @ items).square().sum().backward()
+        optimiser.step()
+        relaxation.rebase(a)
+    assert relaxation.permutation(a)[0].argmax(1).tolist() == true
+
+
 def test_a_moved_base_changes_nothing_but_the_coordinates() -> None:
     a = parameters(4, 7)
     relaxation = OT4P(temperature=0.5)
@@ -337,7 +372,7 @@ def test_gaussian_samples_reach_both_parameters() -> None:
         (lambda: Hungarian()(torch.zeros(1, 2, 2), torch.tensor([1, 1])), "row lengths of shape"),
         (lambda: Hungarian()(torch.full((1, 2, 2), -torch.inf)), "Row 0: .*infeasible"),
         (lambda: Hungarian()(torch.full((1, 2, 2), torch.nan)), "Row 0: expected finite rewards"),
-        (lambda: OT4P()(torch.zeros(1, 2, 3)), "OT4P expects square matrices"),
+        (lambda: OT4P()(torch.zeros(1, 3, 2)), "Row 0: .* 3 rows and 2 columns"),
         (lambda: OT4P(temperature=1.5), "from 0 to 1; got 1.5"),
         (lambda: OT4P(base="none"), "'random' or 'identity'"),  # type: ignore[arg-type]
         (lambda: Sinkhorn(temperature=0.0), "temperature above 0"),

@@ -1,0 +1,1 @@
+"""Permutation-invariant training of a separator: mixtures, a masking network, and assignments of its outputs."""
