@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 
+from isotone.registries import aligners
 from isotone.training.config import load_recipe
 from isotone.training.experiments import experiments
 from tests.paths import RECIPES
 
 CORPORA = ("timit", "librispeech", "ami")
 PAPER = (
-    "ctc", "ottc", "ottc_fixed_alpha", "ottc_freeze_5", "ottc_freeze_15", "ottc_oracle_beta", "single_path", "softdtw",
+    "ctc", "ottc", "ottc_segmental", "ottc_fixed_alpha", "ottc_freeze_5", "ottc_freeze_15", "ottc_oracle_beta",
+    "single_path", "softdtw",
 )  # fmt: skip
 
 
@@ -29,6 +33,25 @@ def test_the_papers_experiments(corpus: str, name: str) -> None:
         assert recipe.heads["ottc"]["detach_after"] == 1 - int(name.rpartition("_")[2]) / 40
     if name in ("ottc_oracle_beta", "single_path"):
         assert recipe.teacher == f"runs/{corpus}/{name}/../ctc"
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_ottc_is_read_as_the_paper_reads_it(corpus: str) -> None:
+    """Greedily, and by the transport with the training's label weights; ours is another reading of the same run."""
+    ottc, ours = (
+        asdict(load_recipe(RECIPES / corpus / f"{name}.yaml", ["data.root=/corpora", "output=run"]))
+        for name in ("ottc", "ottc_segmental")
+    )
+    beta = ottc["objective"]["ottc"]["loss"]["beta"]
+    assert ottc["reading"]["decoder"] == {"name": "ottc-greedy"}
+    assert ottc["reading"]["times"] == ottc["reading"]["text"] == "ottc"
+    aligner = aligners.create(ottc["reading"]["aligner"])
+    assert (type(aligner).__name__, aligner.beta) == ("Transport", beta)
+    assert ottc["train"]["watch_aligner"] == ottc["reading"]["aligner"]
+    reading = ours.pop("reading")
+    assert reading["decoder"] == {"name": "segmental", "change_penalty": 2.0}
+    assert reading["aligner"] == {"name": "segmental", "subframe": True}
+    assert ours == {key: value for key, value in ottc.items() if key != "reading"}
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
