@@ -18,6 +18,7 @@ from isotone.batch.inputs import find_transcript
 from isotone.batch.outcome import Outcome
 from isotone.batch.work import Work
 from isotone.pipeline.result import Result
+from isotone.types import Grid
 from tests.tiny_models import lines_of, names_in
 
 
@@ -51,7 +52,7 @@ class Echo(Work):
             raise ValueError("a bad text")
         seconds = len(samples) / 16_000
         tier = Tier("words", (Segment(text, 0.0, seconds),))
-        return Result(Alignment(id, seconds, (tier,)), text, 1, 0, -1.0), []
+        return Result(Alignment(id, seconds, (tier,)), text, 1, (), Grid(0.02), -1.0), []
 
 
 def echo(
