@@ -62,6 +62,17 @@ def test_small_presets(corpus: str) -> None:
     assert (recipe.train.warmup_steps, recipe.train.warmup_share) == (100, 0.0)
 
 
+@pytest.mark.parametrize("name", [*PAPER, "joint", "local", "timing"])
+def test_the_real_sample_of_librispeech(name: str) -> None:
+    """Little memory and few speakers: the same experiments, on parts of one official part."""
+    recipe = load_recipe(RECIPES / "librispeech" / f"{name}.yaml", ["data=sample", "data.root=/corpora"])
+    assert recipe.data == {"name": "librispeech", "root": "/corpora", "test_speakers": [2412, 2803, 2902]}
+    assert (recipe.splits.train, recipe.splits.test, recipe.splits.more) == ("train", "test", [])
+    assert recipe.tokens["unit"] == "characters"
+    assert recipe.encoder["source"] == "wav2vec2-bert-tiny"
+    assert (recipe.train.steps, recipe.train.batch_size, recipe.train.max_seconds) == (1000, 8, 16.0)
+
+
 def test_no_two_recipes_share_six_lines() -> None:
     places: dict[tuple[str, ...], str] = {}
     for path in sorted(p for p in RECIPES.rglob("*") if p.suffix in (".py", ".yaml")):
