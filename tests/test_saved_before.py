@@ -12,6 +12,7 @@ from isotone import audio, formats
 from isotone.alignment import Alignment
 from isotone.model import Model
 from isotone.pipeline import Pipeline
+from isotone.report.results import read_rows
 from isotone.training.config import Recipe
 from isotone.training.loader import load_saved
 from tests.paths import ROOT
@@ -62,3 +63,25 @@ def test_its_recipe_is_read() -> None:
     recipe = load_saved(Recipe, RUN / "config.yaml")
     assert recipe.reading.guide == "ctc"
     assert recipe.train.steps == 300
+
+
+def test_its_scores_are_read_without_a_peakiness(tmp_path: Path) -> None:
+    """It counted blank frames alone, without their times: that is neither of today's measures, and no error."""
+    run = tmp_path / "run"
+    shutil.copytree(RUN, run)
+    (run / "forced").rename(run / "alignments")
+    done = isotone("evaluate", run, run / "reference", "--json", tmp_path / "scores.json")
+    assert done.exit_code == 0, done.output
+    names = {row["metric"] for row in json.loads((tmp_path / "scores.json").read_text())["run"]["metrics"]}
+    assert "start_f1@20ms" in names
+    assert not {name for name in names if name.startswith("peaky")}
+    row = read_rows([RUN])[0]
+    assert (row.values["peaky"], row.values["peaky_paper"]) == ([None], [None])
+    assert row.values["error"] == [pytest.approx(before("per"))]
+    assert row.values["idr"] == [pytest.approx(before("idr"))]
+
+
+def before(name: str) -> float:
+    metrics = json.loads((RUN / "result.json").read_text())["recognised"]["metrics"]
+    value: float = next(m["value"] for m in metrics if m["metric"] == name)
+    return value

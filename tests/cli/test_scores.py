@@ -24,6 +24,10 @@ def utterance(id: str, shift: float = 0.0, labels: str = "s iy sil t aa") -> Ali
     return Alignment(id, 0.6, (Tier("words", words), Tier("phones", phones)))
 
 
+#: Of the 20 frames of phones other than silence, 4.
+QUIET = {"frames": 30, "quiet": [[0, 4], [10, 15], [25, 30]], "hop_s": 0.02, "offset_s": 0.0}
+
+
 @pytest.fixture
 def scored(tmp_path: Path) -> Path:
     """``ref``, ``good`` (10 ms off) and ``bad`` (30 ms off): three utterances of TextGrids each."""
@@ -125,8 +129,7 @@ def test_evaluate_a_run_folder_counts_its_peaks(scored: Path) -> None:
     run = scored / "run"
     for i in range(3):
         files.write(utterance(f"u{i}"), run / "alignments", "textgrid")
-    # of 30 frames 10 are silence: "sil", and what follows the last phone
-    rows = [{"id": f"u{i}", "frames": 30, "blank_frames": 16} for i in range(3)]
+    rows = [{"id": f"u{i}", **QUIET} for i in range(3)]
     (run / "predictions.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
     isotone("evaluate", run, scored / "ref", "--json", scored / "s.json")
     assert metrics(scored / "s.json", "run")["peaky"] == pytest.approx(20.0)
@@ -206,7 +209,7 @@ def fake_run(folder: Path, shift: float, *, seed: int = 0, count: int = 3) -> Pa
         rows.append(
             {
                 "id": f"u{i}", "audio": str(audio), "start": 0.0, "end": 0.6, "words": "see ta",
-                "text": "s iy sil t aa", "recognised": "s iy sil t aa", "frames": 30, "blank_frames": 16,
+                "text": "s iy sil t aa", "recognised": "s iy sil t aa", **QUIET,
                 "score": -1.0, "forced_score": -1.0,
             }
         )  # fmt: skip

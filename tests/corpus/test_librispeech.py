@@ -11,8 +11,10 @@ import soundfile
 
 from isotone.corpus import COLUMNS
 from isotone.corpus.librispeech import PARTS, SPLITS, LibriSpeechCorpus
+from isotone.registries import corpora
+from isotone.training.config import load_recipe
 from tests.corpus.miniatures import chapter
-from tests.paths import DATA
+from tests.paths import DATA, RECIPES
 
 
 @pytest.fixture
@@ -56,6 +58,40 @@ def test_splits_are_unions_of_parts(root: Path) -> None:
         assert len(LibriSpeechCorpus(root).load(split)) == size
         assert len(LibriSpeechCorpus(root.parent).load(split)) == size  # the parent folder as root
     assert {p for parts in SPLITS.values() for p in parts} == set(PARTS)
+
+
+def test_speakers_make_splits_of_whatever_parts_there_are(root: Path) -> None:
+    corpus = LibriSpeechCorpus(root, test_speakers=[26, "367"])
+    assert corpus.load("test")["id"][:] == ["26-495-0000", "26-1240-0000", "367-130-0000"]
+    assert corpus.load("train")["speaker"][:] == ["103"] * 3 + ["14", "20"]
+    assert len(corpus.load("train-100")) == 5  # the corpus's own splits are still there
+    assert LibriSpeechCorpus(root, test_speakers=[]).load("train")["speaker"][:].count("26") == 2
+    with pytest.raises(
+        ValueError, match=r"has no speakers \['5', '27'\]; it has \['14', '20', '26', '103', '367'\]"
+    ):
+        LibriSpeechCorpus(root, test_speakers=[27, 5, 26]).load("train")
+    with pytest.raises(ValueError, match=r"no split 'dev'; it has train-100, .*test-other, train, test\."):
+        corpus.load("dev")
+    with pytest.raises(FileNotFoundError, match="of its parts there are none"):
+        LibriSpeechCorpus(root / "nowhere", test_speakers=[1]).load("train")
+
+
+def test_recordings_of_any_suffix(tmp_path: Path) -> None:
+    folder = chapter(tmp_path, "dev-clean", "1-2", {f"1-2-{i:04d}": "X" for i in range(4)})
+    for i, suffix in enumerate((".mp3", ".ogg", ".WAV")):
+        samples, rate = soundfile.read(folder / f"1-2-{i:04d}.flac")
+        soundfile.write(folder / f"1-2-{i:04d}{suffix}", samples, rate)
+        if i:
+            (folder / f"1-2-{i:04d}.flac").unlink()
+    corpus = LibriSpeechCorpus(tmp_path)
+    rows = corpus.load("dev-clean")
+    # the first has both: the original wins
+    assert [Path(row["audio"]).suffix for row in rows] == [".flac", ".ogg", ".WAV", ".flac"]
+    assert corpus.skipped == []
+    (folder / "1-2-0000.flac").unlink()
+    rows = corpus.load("dev-clean")
+    assert Path(rows[0]["audio"]).suffix == ".mp3"
+    assert rows[0]["end"] == pytest.approx(0.25, abs=0.1)  # of mp3, whole frames
 
 
 def test_absent_parts_say_what_was_looked_for(root: Path) -> None:
@@ -130,3 +166,27 @@ def test_real_recordings(tmp_path: Path) -> None:
     for row in rows:
         original = next(p for p in found if p.stem == row["id"])
         assert row["end"] == pytest.approx(soundfile.info(original).duration, abs=1e-3)
+
+
+@pytest.mark.skipif(
+    not (DATA / "librispeech_dev_clean").is_dir(),
+    reason="no part of dev-clean: ISOTONE_TEST_DATA does not hold a folder librispeech_dev_clean",
+)
+def test_the_real_sample_of_the_recipe() -> None:
+    """Thirteen speakers train and three test, in the corpus's own layout, as mp3."""
+    recipe = load_recipe(
+        RECIPES / "librispeech" / "ctc.yaml", ["data=sample", f"data.root={DATA / 'librispeech_dev_clean'}"]
+    )
+    corpus = corpora.create(recipe.data)
+    train, test = (corpus.load(split) for split in (recipe.splits.train, recipe.splits.test))
+    assert (len(set(train["speaker"])), len(set(test["speaker"]))) == (13, 3)
+    assert len(train) + len(test) == 1004
+    assert not set(train["speaker"]) & set(test["speaker"])
+    assert corpus.counts["words_with_other_characters"] == 0
+    assert corpus.skipped == []
+    seconds = sum(row["end"] for row in train) + sum(row["end"] for row in test)
+    assert seconds / 3600 == pytest.approx(2.16, abs=0.01)
+    assert recipe.splits.more == []
+    assert recipe.encoder["source"] == "wav2vec2-bert-tiny"
+    words = [word for text in test["text"][:3] for word in text.split()]
+    assert all(word.isupper() for word in words)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from isotone.alignment import Alignment, Segment, Tier
-from isotone.evaluation.files import evaluate_paths, read_blank_counts
+from isotone.evaluation.files import evaluate_paths, read_quiet_frames
 from isotone.format import write
 
 
@@ -40,37 +40,47 @@ def test_folders_of_different_formats(tmp_path: Path) -> None:
     assert written["metrics"] == found.report.rows()
 
 
-def test_a_run_brings_its_blank_frames(tmp_path: Path) -> None:
+def test_a_run_brings_its_quiet_frames(tmp_path: Path) -> None:
     run = tmp_path / "run"
     for id in ("spk/one", "two"):  # the first needs a digest in its file name
         write(utterance(id), run / "alignments", "textgrid")
         write(utterance(id), tmp_path / "ref", "json")
+    times = {"hop_s": 0.1, "offset_s": 0.0}
     lines = [
-        {"id": "spk/one", "text": "a b", "frames": 50, "blank_frames": 40},
-        {"id": "two", "frames": 10, "blank_frames": 8},
-        {"id": "elsewhere", "frames": 5, "blank_frames": 5},
-        {"id": "no-count"},
+        {"id": "spk/one", "text": "a b", "frames": 10, "quiet": [[0, 2], [4, 10]], **times},
+        {"id": "two", "frames": 10, "quiet": [], **times},
+        {"id": "elsewhere", "frames": 5, "quiet": [[0, 5]], **times},
+        {"id": "of an early run", "frames": 5, "blank_frames": 5},
     ]
     (run / "predictions.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n\n")
     found = evaluate_paths(run, tmp_path / "ref")
-    assert found.report["peaky_raw"].value == pytest.approx(80)
-    assert found.report["peaky"].value == pytest.approx(80 - 60)  # 600 of 1,000 ms are silent
+    assert found.report["peaky_raw"].value == pytest.approx(40)
+    assert found.report["peaky_paper"].value == pytest.approx(40 - 60)  # 600 of 1,000 ms are silent
+    # 100 to 500 ms are spoken: of 4 frames each, 1 and 4 in the first, are quiet
+    assert found.report["peaky"].value == pytest.approx(100 * 2 / 8)
     assert (found.missing_hyp, found.missing_ref) == ((), ())
+    (run / "predictions.jsonl").write_text(json.dumps({"id": "two", "frames": 5, "blank_frames": 5}) + "\n")
+    assert "peaky" not in evaluate_paths(run, tmp_path / "ref").report.metrics
     (run / "predictions.jsonl").unlink()
     assert "peaky" not in evaluate_paths(run, tmp_path / "ref").report.metrics
 
 
-def test_broken_predictions_name_their_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "[1]", "{", '{"frames": 3, "quiet": [], "hop_s": 1, "offset_s": 0}',
+        '{"id": "a", "frames": "x", "quiet": [], "hop_s": 1, "offset_s": 0}',
+        '{"id": "a", "frames": 3, "quiet": [[1, 4]], "hop_s": 1, "offset_s": 0}',
+        '{"id": "a", "frames": 3, "quiet": [1], "hop_s": 1, "offset_s": 0}',
+        '{"id": "a", "frames": 3, "quiet": []}', '{"id": "a", "frames": 0, "quiet": [], "hop_s": 1, "offset_s": 0}',
+    ],
+)  # fmt: skip
+def test_broken_predictions_name_their_line(tmp_path: Path, bad: str) -> None:
     path = tmp_path / "predictions.jsonl"
-    for bad in (
-        "[1]",
-        '{"frames": 3, "blank_frames": 1}',
-        '{"id": "a", "frames": "x", "blank_frames": 1}',
-        "{",
-    ):
-        path.write_text('{"id": "a", "frames": 3, "blank_frames": 1}\n' + bad + "\n")
-        with pytest.raises(ValueError, match=r"predictions\.jsonl, line 2: expected a JSON object"):
-            read_blank_counts(path)
+    good = '{"id": "a", "frames": 3, "quiet": [[0, 1]], "hop_s": 0.02, "offset_s": 0.01}\n'
+    path.write_text(good + bad + "\n")
+    with pytest.raises(ValueError, match=r"predictions\.jsonl, line 2: expected a JSON object"):
+        read_quiet_frames(path)
 
 
 def test_two_files_are_a_pair_whatever_their_names(tmp_path: Path) -> None:

@@ -7,11 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from isotone.alignment import Alignment, Segment, Tier
-from isotone.evaluation import formulas, peaky
+from isotone.evaluation import formulas
 from isotone.evaluation.error_rates import EditCounts, count_character_edits, count_edits, error_rate
-from isotone.evaluation.peakiness import silent_frames
-from isotone.types import Grid
 
 
 def test_f1_is_the_harmonic_mean() -> None:
@@ -54,43 +51,6 @@ def test_formulas_work_element_by_element_and_say_what_is_undefined() -> None:
 def test_over_segmentation() -> None:
     assert formulas.over_segmentation(9, 8) == 12.5
     assert formulas.over_segmentation(4, 8) == -50
-
-
-def reference(duration: float, *segments: tuple[str, float, float]) -> Alignment:
-    return Alignment("u", duration, (Tier("phones", tuple(Segment(*s) for s in segments)),))
-
-
-def test_silent_frames_are_those_whose_centre_no_label_covers() -> None:
-    ref = reference(0.1, ("h#", 0.0, 0.02), ("a", 0.02, 0.045), ("b", 0.045, 0.07))
-    # centres 5, 15, ..., 95 ms; "a" and "b" cover 20 to 70 ms, the rest is "h#" or a gap
-    assert silent_frames(ref, 10).tolist() == [True, True] + [False] * 5 + [True] * 3
-    # hop 20 ms, offset 10 ms: centres 20, 40, 60, 80: a start belongs to its segment, an end does not
-    assert silent_frames(ref, 4, grid=Grid(0.02, 0.01)).tolist() == [False, False, False, True]
-    # h# is no silence now; a, with centres 25 and 35, is silent
-    assert (
-        silent_frames(ref, 10, silence={"a"}).tolist() == [False] * 2 + [True] * 2 + [False] * 3 + [True] * 3
-    )
-
-
-def test_peaky_is_the_mean_over_utterances_less_silence() -> None:
-    ref = [reference(0.1, ("h#", 0.0, 0.04), ("a", 0.04, 0.1)), reference(0.2, ("a", 0.0, 0.2))]
-    # 8 of 10 frames blank and 4 of 10 silent; 2 of 20 blank and none silent
-    blank = [np.arange(10) < 8, np.arange(20) < 2]
-    assert peaky(blank) == pytest.approx(100 * (0.8 + 0.1) / 2)
-    assert peaky(blank, ref) == pytest.approx(100 * (0.8 - 0.4 + 0.1) / 2)
-    assert peaky([(8, 10), (2, 20)], ref) == peaky(blank, ref)
-    # fewer blanks than silence: the corpus's value stops at 0, an utterance's does not
-    assert peaky([(1, 10), (3, 20)], ref) == 0
-    assert peaky([]) is None
-
-
-def test_peaky_refuses_impossible_counts() -> None:
-    with pytest.raises(ValueError, match="11 of 10"):
-        peaky([(11, 10)])
-    with pytest.raises(ValueError, match="0 of 0"):
-        peaky([np.zeros(0, dtype=bool)])
-    with pytest.raises(ValueError, match="one reference an utterance"):
-        peaky([(1, 10)], [])
 
 
 def test_error_rates_count_by_utterance() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone.alignment import Alignment, Segment, Tier, tier_from_spans
-from isotone.evaluation import Report, compare, score
+from isotone.evaluation import QuietFrames, Report, compare, score
 from isotone.evaluation.report import interval
 from isotone.evaluation.sample import Errors, Sample, bootstrap_weights
 
@@ -39,21 +39,21 @@ def make_corpus(seed: int, utterances: int, noise_s: float = 0.01, wrong: float 
     return pairs
 
 
-def blanks(seed: int, utterances: int) -> dict[str, tuple[int, int]]:
+def quiet(seed: int, utterances: int) -> dict[str, QuietFrames]:
     rng = np.random.default_rng(seed)
-    return {f"u{u}": (int(rng.integers(60, 100)), 100) for u in range(utterances)}
+    return {f"u{u}": QuietFrames(np.arange(100) < rng.integers(60, 100)) for u in range(utterances)}
 
 
 def test_totals_of_a_resample_equal_scoring_it() -> None:
-    pairs, counts = make_corpus(0, 5), blanks(0, 5)
-    report = score(pairs, blank_counts=counts, resamples=0)
+    pairs, counts = make_corpus(0, 5), quiet(0, 5)
+    report = score(pairs, quiet_frames=counts, resamples=0)
     weights = np.array([[2, 0, 1, 3, 0]])
     drawn, drawn_counts = [], {}
     for (hyp, ref), times in zip(pairs, weights[0]):
         for k in range(times):
             drawn.append((hyp, replace(ref, id=f"{ref.id}-{k}")))
             drawn_counts[f"{ref.id}-{k}"] = counts[ref.id]
-    direct = score(drawn, blank_counts=drawn_counts, resamples=0)
+    direct = score(drawn, quiet_frames=drawn_counts, resamples=0)
     totals = report.sample.totals(weights)
     found = {m.name: float(m.value(totals)[0]) for m in report.measures()}
     assert found == pytest.approx({name: metric.value for name, metric in direct.metrics.items()})
@@ -88,9 +88,9 @@ def test_bootstrap_draws_every_utterance_once_on_average() -> None:
 
 
 def test_interval_agrees_with_scipy() -> None:
-    counts = blanks(3, 60)
-    report = score(make_corpus(0, 60), blank_counts=counts, resamples=4000)
-    shares = np.array([100 * b / n for b, n in counts.values()])
+    counts = quiet(3, 60)
+    report = score(make_corpus(0, 60), quiet_frames=counts, resamples=4000)
+    shares = np.array([100 * row.quiet.mean() for row in counts.values()])
     theirs = scipy.stats.bootstrap(
         (shares,), np.mean, n_resamples=4000, method="percentile", rng=np.random.default_rng(1)
     ).confidence_interval
@@ -111,7 +111,7 @@ def test_an_interval_leaves_out_a_fortieth_at_either_end() -> None:
 def test_the_interval_of_a_difference_is_that_of_paired_resamples() -> None:
     a, b = report_of(0, 20), report_of(1, 20)
     drawn = np.concatenate(list(bootstrap_weights(20, 300, 4)))
-    means = [100 * drawn @ r.sample.sums["blank_share"] / 20 for r in (a, b)]
+    means = [100 * drawn @ r.sample.sums["quiet_share"] / 20 for r in (a, b)]
     found = compare(a, b, resamples=300, seed=4)["peaky_raw"]
     assert (found.low, found.high) == pytest.approx(np.quantile(means[0] - means[1], [0.025, 0.975]))
 
@@ -130,10 +130,10 @@ def test_intervals_follow_the_seed_and_need_two_utterances() -> None:
 
 
 def report_of(
-    seed: int, utterances: int = 30, noise_s: float = 0.01, blank_seed: int | None = None
+    seed: int, utterances: int = 30, noise_s: float = 0.01, quiet_seed: int | None = None
 ) -> Report:
-    counts = blanks(seed if blank_seed is None else blank_seed, utterances)
-    return score(make_corpus(seed, utterances, noise_s), blank_counts=counts, resamples=0)
+    counts = quiet(seed if quiet_seed is None else quiet_seed, utterances)
+    return score(make_corpus(seed, utterances, noise_s), quiet_frames=counts, resamples=0)
 
 
 def test_a_system_does_not_differ_from_itself() -> None:
@@ -162,8 +162,8 @@ def test_a_worse_system_is_told_apart() -> None:
 
 def test_permutation_test_agrees_with_scipy_on_a_mean() -> None:
     # 10 utterances: SciPy goes through all 1,024 exchanges
-    a, b = report_of(0, 10, blank_seed=5), report_of(0, 10, blank_seed=8)
-    x, y = (r.sample.sums["blank_share"] for r in (a, b))
+    a, b = report_of(0, 10, quiet_seed=5), report_of(0, 10, quiet_seed=8)
+    x, y = (r.sample.sums["quiet_share"] for r in (a, b))
     exact = scipy.stats.permutation_test(
         (x, y), lambda p, q: np.mean(p - q), permutation_type="samples", n_resamples=np.inf
     )
@@ -192,7 +192,11 @@ def test_no_p_is_below_what_so_many_resamples_can_show(resamples: int) -> None:
     """One system worse on each of 40 utterances: no exchange reaches the difference, no resample turns it around."""
     pairs = make_corpus(0, 40)
     a, b = (
-        score(pairs, blank_counts={f"u{u}": (u + less, 100) for u in range(40)}, resamples=0)
+        score(
+            pairs,
+            quiet_frames={f"u{u}": QuietFrames(np.arange(100) < u + less) for u in range(40)},
+            resamples=0,
+        )
         for less in (9, 0)
     )
     found = compare(a, b, resamples=resamples)["peaky_raw"]
@@ -201,9 +205,9 @@ def test_no_p_is_below_what_so_many_resamples_can_show(resamples: int) -> None:
 
 
 def test_p_of_the_bootstrap_counts_the_draws_on_the_other_side() -> None:
-    a, b = report_of(0, 12, blank_seed=5), report_of(0, 12, blank_seed=9)
+    a, b = report_of(0, 12, quiet_seed=5), report_of(0, 12, quiet_seed=9)
     drawn = np.concatenate(list(bootstrap_weights(12, 400, 2)))
-    delta = drawn @ (a.sample.sums["blank_share"] - b.sample.sums["blank_share"])
+    delta = drawn @ (a.sample.sums["quiet_share"] - b.sample.sums["quiet_share"])
     side = min((delta < 1e-9).sum(), (delta > -1e-9).sum())
     assert 10 < side < 190  # or this would test nothing
     assert compare(a, b, 400, 2)["peaky_raw"].p_bootstrap == pytest.approx(2 * (1 + side) / 401)
@@ -229,10 +233,10 @@ def test_equal_systems_are_rarely_told_apart() -> None:
 
 def test_order_of_utterances_does_not_matter() -> None:
     pairs = make_corpus(3, 12, 0.03)
-    a, b = report_of(0, 12), score(pairs, blank_counts=blanks(3, 12), resamples=0)
+    a, b = report_of(0, 12), score(pairs, quiet_frames=quiet(3, 12), resamples=0)
     ours = compare(a, b, resamples=100).rows()
     for order in (pairs[::-1], pairs[5:] + pairs[:5]):
-        turned = score(order, blank_counts=blanks(3, 12), resamples=0)
+        turned = score(order, quiet_frames=quiet(3, 12), resamples=0)
         for one, two in zip(ours, compare(a, turned, resamples=100).rows()):
             assert one == pytest.approx(two, nan_ok=True), one["metric"]
 

@@ -6,13 +6,13 @@ import json
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone.alignment import SILENCE, Alignment, Segment, Tier, tier_from_spans
-from isotone.evaluation import Report, score
-from isotone.types import Grid
+from isotone.evaluation import QuietFrames, Report, score
 from tests.paths import DATA
 
 Pair = tuple[Alignment, Alignment]
@@ -38,6 +38,7 @@ HYP = [
     alignment("two", 0.2, [("a", 0, 0.08), ("e", 0.08, 0.13), ("b", 0.13, 0.2)]),
 ]
 PAIRS = list(zip(HYP, REF))
+HALF = QuietFrames(np.array([True, False]))
 
 # Starts. Strict at 20 ms: a (10 ms), b (5 ms); a (0), b is 30 ms late: 3 of 6 predicted, 3 of 6 reference.
 #   At 50 ms b counts too. Boundaries only at 20 ms: also x (10 ms), and e for b (20 ms): 5.
@@ -101,26 +102,6 @@ def test_reports_by_class_and_by_type_of_boundary() -> None:
         {"left": "stop", "right": "silence", "boundaries": 1, "bias_ms": 0.0, "error_ms": 0.0},
     ]
     assert score(PAIRS, resamples=0).classes == ()
-
-
-def test_peakiness_in_the_same_run() -> None:
-    # one: 45 of 60 frames blank, 25 of 60 silent (100 ms before, 150 ms after); two: 5 of 20 blank, none
-    # silent
-    counts = {"one": (45, 60), "two": (5, 20)}
-    report = score(PAIRS, blank_counts=counts, resamples=0)
-    assert report["peaky_raw"].value == pytest.approx(50.0)
-    assert report["peaky"].value == pytest.approx(100 * (45 / 60 - 25 / 60 + 5 / 20) / 2)
-    # on a grid of 10 ms that begins 50 ms late, frames 0-4 and 40-54 of 60 hold silence, and the 5 past the
-    # end
-    late = score(PAIRS, blank_counts={"one": (45, 60)}, grid=Grid(0.01, 0.05), resamples=0)
-    assert late["peaky"].value == pytest.approx(100 * (45 - 5 - 20) / 60)
-    assert late["peaky"].count == 1
-    assert "peaky" not in score(PAIRS, resamples=0).metrics
-    with pytest.raises(ValueError, match=r"'one'.*70 of 60"):
-        score(PAIRS, blank_counts={"one": (70, 60)})
-    # renamed to silence, b adds 10 silent frames to each
-    renamed = score(PAIRS, blank_counts={"one": (45, 60), "two": (15, 20)}, relabel={"b": "sil"}, resamples=0)
-    assert renamed["peaky"].value == pytest.approx(100 * (45 / 60 - 35 / 60 + 15 / 20 - 10 / 20) / 2)
 
 
 def test_words_have_word_and_character_error_rates() -> None:
@@ -202,7 +183,7 @@ def test_relabelling_folds_both_sides() -> None:
 
 
 def test_json_and_rows_hold_the_same_values() -> None:
-    report = score(PAIRS, resamples=50, blank_counts={"one": (1, 2), "two": (1, 2)})
+    report = score(PAIRS, resamples=50, quiet_frames={"one": HALF, "two": HALF})
     out = json.loads(report.to_json())
     assert [r["metric"] for r in out["metrics"]] == list(report.metrics)
     assert out["metrics"] == report.rows()
@@ -377,16 +358,22 @@ def test_hand_labels_reduced_to_spikes() -> None:
             for s in r.tier("words")
         ]
         spikes.append(Alignment(r.id, r.duration, (tier_from_spans("words", rows, r.duration),)))
-        frames[r.id] = (int(r.duration / 0.02) - len(rows), int(r.duration / 0.02))
-    report = score(zip(spikes, references), tier="words", blank_counts=frames, resamples=0)
+        starts = [round(r.duration / 0.02 * start / r.duration) for _, start, _, _ in rows]
+        quiet = ~np.isin(np.arange(round(r.duration / 0.02)), starts)
+        frames[r.id] = QuietFrames(quiet)
+    report = score(zip(spikes, references), tier="words", quiet_frames=frames, resamples=0)
     words = [s for r in references for s in r.tier("words")]
     assert report["wer"].value == 0
     assert report["matched"].value == 100
     assert report["idr"].value == pytest.approx(
         100 * 0.02 * len(words) / sum(s.duration for s in words), rel=1e-3
     )
-    raw, net = report["peaky_raw"].value, report["peaky"].value
+    raw, net = report["peaky_raw"].value, report["peaky_paper"].value
     assert raw is not None
     assert net is not None
     silent = [1 - sum(s.duration for s in r.tier("words")) / r.duration for r in references]
     assert raw - net == pytest.approx(100 * sum(silent) / len(silent), abs=0.5)  # counted in frames
+    # one frame of 20 ms per word is not quiet, and all of these are speech
+    assert report["peaky"].value == pytest.approx(
+        100 * (1 - 0.02 * len(words) / sum(s.duration for s in words)), abs=0.2
+    )

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import io
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from isotone.alignment import Alignment, Segment, Tier
-from isotone.evaluation import compare, markdown, markdown_table, score, table
+from isotone.evaluation import QuietFrames, compare, markdown, markdown_table, score, table
 from isotone.evaluation.report import Report
 from isotone.evaluation.tables import comparison_markdown
 
 
-def make_report(late_s: float, blanks: bool = False) -> Report:
+def make_report(late_s: float, quiet: bool = False) -> Report:
     def one(id: str, shift: float) -> Alignment:
         segments = (Segment("a", 0.1 + shift, 0.2 + shift), Segment("b", 0.2 + shift, 0.5))
         return Alignment(id, 0.6, (Tier("phones", segments),))
 
     pairs = [(one(id, late_s), one(id, 0.0)) for id in ("u", "v")]
-    return score(pairs, blank_counts={"u": (1, 2), "v": (1, 2)} if blanks else None)
+    half = QuietFrames(np.array([True, False]))
+    return score(pairs, quiet_frames=dict.fromkeys("uv", half) if quiet else None)
 
 
 def test_systems_side_by_side() -> None:
     # 30 ms late: |a| = 100, 70 overlap; |b| = 300, 270 overlap
-    text = markdown({"late": make_report(0.03), "exact": make_report(0.0, blanks=True)})
+    text = markdown({"late": make_report(0.03), "exact": make_report(0.0, quiet=True)})
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
     assert rows[0] == ["metric", "late", "exact"]
     cells = {row[0]: row[1:] for row in rows[2:]}

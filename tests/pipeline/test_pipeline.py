@@ -94,7 +94,7 @@ def test_batch_is_one_at_a_time(characters: Pipeline) -> None:
     ):
         for a, b in zip(together, alone):
             assert a.alignment.id == b.alignment.id
-            assert (a.text, a.frames, a.blank_frames) == (b.text, b.frames, b.blank_frames)
+            assert (a.text, a.frames, a.quiet) == (b.text, b.frames, b.quiet)
             assert a.score == pytest.approx(b.score, rel=1e-3)
             for ours, theirs in zip(a.alignment.tiers, b.alignment.tiers):
                 assert ours.labels == theirs.labels
@@ -173,7 +173,7 @@ def test_a_model_that_gives_blanks_alone_recognises_nothing() -> None:
         quiet.heads["ctc"].lm_head.bias[0] = 1e6
     for result in Pipeline(quiet).transcribe_batch(["a", "b"], audio):
         assert [(t.name, len(t)) for t in result.alignment.tiers] == [("words", 0), ("characters", 0)]
-        assert (result.blank_frames, result.score) == (result.frames, 0.0)
+        assert (result.quiet, result.score) == (((0, result.frames),), 0.0)
 
 
 def test_a_model_of_phones_that_gives_blanks_alone_has_no_tier_of_words() -> None:

@@ -105,6 +105,33 @@ def test_experiment(name: str, experiment: Run, timit_root: Path) -> None:
     assert (folder / "teacher_paths.npz").is_file() == (name in LEARNERS)
 
 
+def test_a_finished_ottc_is_read_otherwise(
+    experiment: Run, train: Callable[..., Path], timit_root: Path
+) -> None:
+    """The same weights, text by another decoder, and times by Viterbi instead of the transport."""
+    finished = experiment("ottc")
+    again = train(
+        RECIPE / "ottc_segmental.yaml", f"data.root={timit_root}", f"init={finished}", "train.epochs=0",
+        f"encoder.source={OmegaConf.load(finished / 'config.yaml').encoder.source}", f"output={finished}-segmental",
+    )  # fmt: skip
+    ours, theirs = (Model.load(folder) for folder in (again, finished))
+    assert all(torch.equal(ours.state_dict()[k], v) for k, v in theirs.state_dict().items())
+    assert ours.decoding != theirs.decoding
+    assert theirs.decoding.aligner == {"name": "ottc"}
+    ids = [row["id"] for row in lines(again / "predictions.jsonl")]
+    times = [
+        [
+            [
+                (p.start, p.end)
+                for p in isotone.format.read(folder / "forced" / f"{id}.TextGrid").tier("phones")
+            ]
+            for id in ids
+        ]
+        for folder in (again, finished)
+    ]
+    assert times[0] != times[1]
+
+
 def test_a_timing_head_leaves_the_model_as_it_is(experiment: Run) -> None:
     before, after = (Model.load(experiment(name)).state_dict() for name in ("ctc", "timing"))
     assert all(torch.equal(after[name], value) for name, value in before.items())

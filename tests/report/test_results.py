@@ -40,8 +40,11 @@ def save_run(
 
 
 def timed(error: float, idr: float) -> dict[str, Any]:
-    metrics = {"per": error, "peaky": 50.0, "start_f1@20ms": 60.0, "idr": idr}
-    return {"recognised": {"metrics": [{"metric": k, "value": v} for k, v in metrics.items()]}}
+    metrics = {
+        "per": error, "peaky": 50.0, "peaky_paper": 40.0, "peaky_raw": 45.0, "start_f1@20ms": 60.0, "idr": idr,
+    }  # fmt: skip
+    rows = [{"metric": k, "value": v} for k, v in metrics.items()]
+    return {"recognised": {"tier": "phones", "metrics": rows}}
 
 
 def test_seeds_are_one_row_beside_the_published(tmp_path: Path) -> None:
@@ -53,8 +56,27 @@ def test_seeds_are_one_row_beside_the_published(tmp_path: Path) -> None:
     assert rows[0].published == PUBLISHED["timit", "train", "test"]["ctc"]
     text = markdown(rows)
     assert "| ctc | 9.0 ± 1.0 (8.38) |" in text
-    assert "| timit train test | ottc | 50.0 (0.76) | 60.0 | - | - | 70.0 (76.72) |" in text
+    assert "| timit train test | ottc | 50.0 | 40.0 (0.76) | 60.0 | - | - | 70.0 (76.72) |" in text
     assert "Ablations" not in text
+
+
+def test_the_papers_peakiness_is_raw_for_words(tmp_path: Path) -> None:
+    result = timed(12.0, 20.0)
+    result["recognised"]["tier"] = "words"
+    rows = read_rows([save_run(tmp_path / "ctc", result, corpus="ami")])
+    assert (rows[0].values["peaky"], rows[0].values["peaky_paper"]) == ([50.0], [45.0])
+    assert "| ami train test | ctc | 50.0 | 45.0 (81.93) |" in markdown(rows)
+
+
+def test_an_early_runs_peakiness_is_neither(tmp_path: Path) -> None:
+    """Its ``peaky`` left labels of silence out, and was never below 0."""
+    result = timed(12.0, 20.0)
+    result["recognised"]["metrics"] = [
+        m for m in result["recognised"]["metrics"] if m["metric"] != "peaky_paper"
+    ]
+    rows = read_rows([save_run(tmp_path / "ctc", result)])
+    assert (rows[0].values["peaky"], rows[0].values["peaky_paper"]) == ([None], [None])
+    assert rows[0].values["idr"] == [20.0]
 
 
 def test_ablations_say_what_they_change(tmp_path: Path) -> None:

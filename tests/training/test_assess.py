@@ -60,7 +60,7 @@ def test_files_are_what_the_model_says(run_folder: Path, model: Model, test_spli
         recognised = pipeline.transcribe(example.id, example.audio)
         forced = pipeline.align(example.id, example.audio, example.transcript)
         assert row["recognised"] == recognised.text
-        assert (row["frames"], row["blank_frames"]) == (recognised.frames, recognised.blank_frames)
+        assert (row["frames"], row["quiet"]) == (recognised.frames, [list(span) for span in recognised.quiet])
         assert row["score"] == pytest.approx(recognised.score, rel=1e-4)
         assert row["forced_score"] == pytest.approx(forced.score, rel=1e-4)
         assert row["text"] == " ".join(test_split.rows[i]["phones"]["label"])
@@ -93,8 +93,11 @@ def test_result_is_the_score_of_the_files(run_folder: Path, test_split: Utteranc
         assert found["per"] == again["per"]
         assert found["idr"] == pytest.approx(again["idr"], abs=2.0)
     assert values["forced"]["per"] == 0
-    blanks = [row["blank_frames"] / row["frames"] for row in lines(run_folder / "predictions.jsonl")]
-    assert values["recognised"]["peaky_raw"] == pytest.approx(100 * np.mean(blanks), abs=1e-6)
+    quiet = [
+        sum(end - first for first, end in row["quiet"]) / row["frames"]
+        for row in lines(run_folder / "predictions.jsonl")
+    ]
+    assert values["recognised"]["peaky_raw"] == pytest.approx(100 * np.mean(quiet), abs=1e-6)
 
 
 def test_decoding_a_part(model: Model, test_split: Utterances) -> None:
@@ -163,6 +166,23 @@ def test_snapshots(model: Model, test_split: Utterances, tmp_path: Path) -> None
             )
             np.testing.assert_array_equal(arrays["reference_start"], test_split.rows[i]["phones"]["start"])
             np.testing.assert_array_equal(arrays["reference_end"], test_split.rows[i]["phones"]["end"])
+
+
+def test_snapshots_of_the_transport(model: Model, test_split: Utterances, tmp_path: Path) -> None:
+    """``watch_aligner`` draws the OT weights' own coupling: a frame is its token's that holds most of its weight."""
+    snapshot(model, test_split, tmp_path, 1, Training(watch=1, watch_aligner={"name": "ottc"}))
+    snapshot(model, test_split, tmp_path, 2, Training(watch=1))
+    with np.load(tmp_path / "step-000001-0.npz") as arrays:
+        alpha, tokens, labels = (arrays[k] for k in ("alpha", "tokens", "labels"))
+    assert (np.diff(labels) != 0).all()  # so no blank stands between two
+    ends = np.cumsum(alpha.astype(np.float64)) / alpha.sum(dtype=np.float64)
+    starts = np.append(0.0, ends[:-1])
+    edges = np.arange(len(labels) + 1) / len(labels)
+    held = np.minimum(ends[:, None], edges[1:]) - np.maximum(starts[:, None], edges[:-1])
+    assert len(labels) > 3
+    assert tokens.tolist() == held.argmax(1).tolist()
+    with np.load(tmp_path / "step-000002-0.npz") as arrays:
+        assert arrays["tokens"].tolist() != tokens.tolist()  # the Viterbi path of the recipe's own aligner
 
 
 def test_a_watched_text_that_does_not_fit(

@@ -7,12 +7,13 @@ between two systems. :mod:`isotone.evaluation.formulas` has every definition.
 """
 
 from isotone.evaluation.comparison import Comparison, compare
-from isotone.evaluation.peakiness import peaky
+from isotone.evaluation.peakiness import QuietFrames
 from isotone.evaluation.report import Metric, Report
 from isotone.evaluation.roc import ROC, roc
 from isotone.evaluation.scoring import score
 from isotone.evaluation.tables import markdown, markdown_table, table
 
 __all__ = [
-    "ROC", "Comparison", "Metric", "Report", "compare", "markdown", "markdown_table", "peaky", "roc", "score", "table",
+    "ROC", "Comparison", "Metric", "QuietFrames", "Report", "compare", "markdown", "markdown_table", "roc", "score",
+    "table",
 ]  # fmt: skip

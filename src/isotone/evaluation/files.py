@@ -11,6 +11,7 @@ from typing import Any
 from isotone.alignment import SILENCE, Alignment
 from isotone.evaluation.comparison import Comparison, compare
 from isotone.evaluation.ids import key, match_ids
+from isotone.evaluation.peakiness import QuietFrames
 from isotone.evaluation.report import Report
 from isotone.evaluation.scoring import score
 from isotone.evaluation.sides import (
@@ -91,8 +92,8 @@ def evaluate_paths(
     (``fvmh0_sa1`` with ``dr1-fvmh0/sa1``), and reported. Two single files are a pair whatever their names.
 
     Args:
-        hyp: A file, a folder of them, or the folder of a run: its ``alignments`` are read, and the blank
-            frames of ``predictions.jsonl``, for the peakiness.
+        hyp: A file, a folder of them, or the folder of a run: its ``alignments`` are read, and the quiet
+            frames of ``predictions.jsonl``, for the peakiness; those of early runs have none.
         ref: A file or a folder of them.
         tier: Name of the tier to compare, as :func:`isotone.format.tier_names.find_tier` takes it: of an
             utterance's files, one that has it is read.
@@ -118,7 +119,7 @@ def evaluate_paths(
     if not pairs:
         raise ValueError(describe_nothing((hyp, ref), sides, tier, matches))
     report = score(
-        pairs, standard_name(tier), collar_s, strict, _blank_counts(hyp, pairs), seed,
+        pairs, standard_name(tier), collar_s, strict, _quiet_frames(hyp, pairs), seed,
         silence=silence, relabel=relabel, classes=classes, tolerance_s=tolerance_s, resamples=resamples,
     )  # fmt: skip
     evaluation = Evaluation(
@@ -163,37 +164,39 @@ def _is_silent(alignment: Alignment, silence: Collection[str]) -> bool:
     return all(segment.label in silence for tier in alignment.tiers for segment in tier)
 
 
-def read_blank_counts(path: Path) -> dict[str, tuple[int, int]]:
-    """Read blank frames and all frames of each utterance from a run's ``predictions.jsonl``.
+def read_quiet_frames(path: Path) -> dict[str, QuietFrames]:
+    """Read the quiet frames of each utterance from a run's ``predictions.jsonl``.
 
-    Lines without ``frames`` and ``blank_frames`` are skipped: not every decoder counts them.
+    Lines without ``quiet`` are skipped: earlier versions counted blank frames alone, without their times.
 
     Raises:
-        ValueError: a line is no JSON object or has no ``id``; the message has the line's number.
+        ValueError: a line is no JSON object, or lacks a key, or its frames are impossible; the message has its number.
     """
-    counts = {}
+    found = {}
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
             try:
                 row: dict[str, Any] = json.loads(line)
-                if row.get("blank_frames") is not None and row.get("frames") is not None:
-                    counts[str(row["id"])] = (int(row["blank_frames"]), int(row["frames"]))
+                if row.get("quiet") is not None:
+                    times = float(row["hop_s"]), float(row["offset_s"])
+                    spans = [(int(first), int(end)) for first, end in row["quiet"]]
+                    found[str(row["id"])] = QuietFrames.from_spans(int(row["frames"]), spans, *times)
             except (ValueError, TypeError, AttributeError, KeyError) as error:
                 raise ValueError(
-                    f"{path}, line {number}: expected a JSON object with id, frames and blank_frames; "
+                    f"{path}, line {number}: expected a JSON object with id, frames, hop_s, offset_s and quiet; "
                     f"{type(error).__name__}: {error}."
                 ) from error
-    return counts
+    return found
 
 
-def _blank_counts(hyp: Path, pairs: list[tuple[Alignment, Alignment]]) -> dict[str, tuple[int, int]] | None:
-    """Return the blank counts of a run by reference id; ``None`` where there are none."""
+def _quiet_frames(hyp: Path, pairs: list[tuple[Alignment, Alignment]]) -> dict[str, QuietFrames] | None:
+    """Return the quiet frames of a run by reference id; ``None`` where there are none."""
     if not (hyp / RUN_PREDICTIONS).is_file():
         return None
-    counts = {key(id): count for id, count in read_blank_counts(hyp / RUN_PREDICTIONS).items()}
-    found = {r.id: counts[key(h.id)] for h, r in pairs if key(h.id) in counts}
+    frames = {key(id): found for id, found in read_quiet_frames(hyp / RUN_PREDICTIONS).items()}
+    found = {r.id: frames[key(h.id)] for h, r in pairs if key(h.id) in frames}
     return found or None
 
 

@@ -68,19 +68,39 @@ def error_rate(edits: npt.ArrayLike, length: npt.ArrayLike) -> Floats:
     return percent(edits, length)
 
 
-def peakiness(blank: npt.ArrayLike, silence: npt.ArrayLike, utterances: npt.ArrayLike) -> Floats:
-    r"""Peakiness, in percent (OTTC paper): the share of blank frames beyond the share of silent ones.
+def peakiness(quiet_speech: npt.ArrayLike, speech_frames: npt.ArrayLike) -> Floats:
+    r"""Peakiness, in percent: the share of speech in which the model names no sound, pooled over frames.
 
-    .. math:: 100 \max\Bigl(0, \frac1U \sum_u \frac{blank_u - silent_u}{frames_u}\Bigr)
+    .. math:: 100\, \frac{|\{t : speech_t \wedge quiet_t\}|}{|\{t : speech_t\}|}
+
+    A frame is *speech* where its centre lies in a segment of the reference that is no silence, and *quiet*
+    where its most likely label is the blank, the word delimiter or a silence. A model that names the right label
+    in every frame has 0, with or without a label for silence.
 
     Args:
-        blank: Sum over utterances of the share of frames whose most likely label is blank or the word
-            delimiter.
-        silence: Sum over utterances of the share of frames that the reference says are silence; 0 for the raw
-            value.
+        quiet_speech: Frames of speech that are quiet.
+        speech_frames: Frames of speech.
+    """
+    return percent(quiet_speech, speech_frames)
+
+
+def peakiness_paper(quiet: npt.ArrayLike, silence: npt.ArrayLike, utterances: npt.ArrayLike) -> Floats:
+    r"""Peakiness of the OTTC paper, in percent: the share of quiet frames beyond the share of silent ones.
+
+    .. math:: \frac{100}{U} \sum_u \frac{quiet_u - silent_u}{frames_u}
+
+    The paper subtracts the reference's silence on TIMIT, and not on AMI (``silence`` 0). Its quiet frames are
+    those of "blank or space symbols"; a label for silence is one of these here, because the silence that is
+    subtracted would otherwise be counted on one side alone. The value is negative where a model has fewer quiet
+    frames than the reference has silence. Quiet frames in speech and sounds named in silence cancel out, which
+    they do not in :func:`peakiness`.
+
+    Args:
+        quiet: Sum over utterances of the share of quiet frames.
+        silence: Sum over utterances of the share of frames that the reference says are silence.
         utterances: U.
     """
-    return np.maximum(0.0, percent(np.asarray(blank) - np.asarray(silence), utterances))
+    return percent(np.asarray(quiet) - np.asarray(silence), utterances)
 
 
 def over_segmentation(hyp: npt.ArrayLike, ref: npt.ArrayLike) -> Floats:

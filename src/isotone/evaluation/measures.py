@@ -71,7 +71,7 @@ def measures(
         collar_s: Collar of the start-boundary F1, in seconds, beside :data:`CURVE_S`.
         tolerance_s: Tolerance of the boundary detection measures, in seconds.
         error_rates: Those of ``per``, ``wer``, ``cer`` that were counted.
-        peaky: True where blank frames were counted.
+        peaky: True where quiet frames were counted.
     """
     out = _starts(collar_s)
     out += [
@@ -80,7 +80,7 @@ def measures(
     ]
     out += [_error_rate(name) for name in error_rates]
     if peaky:
-        out += [_peaky("peaky", "silent_share"), _peaky("peaky_raw", None)]
+        out += _peakiness()
     for end in ("both", "start", "end"):
         out += _boundary_errors(end)
     out += _detection(tolerance_s)
@@ -118,12 +118,20 @@ def _error_rate(name: str) -> Measure:
     )  # fmt: skip
 
 
-def _peaky(name: str, silence: str | None) -> Measure:
-    def value(t: Totals) -> Floats:
-        silent = t[silence] if silence else 0.0 * t["blank_share"]
-        return formulas.peakiness(t["blank_share"], silent, t["blank_utterances"])
+def _peakiness() -> list[Measure]:
+    def paper(name: str, silence: str | None) -> Measure:
+        def value(t: Totals) -> Floats:
+            silent = t[silence] if silence else 0.0
+            return formulas.peakiness_paper(t["quiet_share"], silent, t["quiet_utterances"])
 
-    return Measure(name, "%", "lower", value, "blank_utterances")
+        return Measure(name, "%", "lower", value, "quiet_utterances")
+
+    own = _of(formulas.peakiness, "quiet_speech", "speech_frames")
+    return [
+        Measure("peaky", "%", "lower", own, "speech_frames"),
+        paper("peaky_paper", "silent_share"),
+        paper("peaky_raw", None),
+    ]
 
 
 def _boundary_errors(end: str) -> list[Measure]:

@@ -1,26 +1,86 @@
-"""Peakiness: the share of frames that are blank although somebody speaks."""
+"""Peakiness: the share of speech in which a model's most likely label is no speech."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from isotone.alignment import SILENCE, Alignment
-from isotone.evaluation.formulas import peakiness
 from isotone.evaluation.tracks import TICKS_PER_S, Bools, Relabel, encode
 
-if TYPE_CHECKING:
-    from isotone.types import Grid
+#: Names of the numbers of :func:`count_quiet`.
+QUIET_SUMS = ("quiet_speech", "speech_frames", "quiet_share", "silent_share", "quiet_utterances")
+
+
+@dataclass(frozen=True, eq=False)
+class QuietFrames:
+    """The frames of an utterance whose most likely label is the blank, the word delimiter or a silence.
+
+    Attributes:
+        quiet: ``(T,)`` bool.
+        hop_s: Seconds per frame. None: the frames divide the utterance evenly.
+        offset_s: Start of the first frame, in seconds; only with ``hop_s``.
+
+    Raises:
+        ValueError: no frames, or a ``hop_s`` that is not above 0.
+    """
+
+    quiet: Bools
+    hop_s: float | None = None
+    offset_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        row = np.asarray(self.quiet, dtype=bool).ravel()
+        if not len(row) or (self.hop_s is not None and not self.hop_s > 0):
+            raise ValueError(
+                "QuietFrames expects one or more frames, and a hop_s above 0 or None; "
+                f"got {len(row)} frames and {self.hop_s}."
+            )
+        object.__setattr__(self, "quiet", row)
+
+    @classmethod
+    def from_spans(
+        cls,
+        frames: int,
+        spans: Iterable[tuple[int, int]],
+        hop_s: float | None = None,
+        offset_s: float = 0.0,
+    ) -> QuietFrames:
+        """Make an utterance's frames from spans of quiet ones: first frame, and one past the last.
+
+        Raises:
+            ValueError: a span that is empty, not after the one before it, or outside of the frames.
+        """
+        row = np.zeros(max(0, frames), bool)
+        before = 0
+        for first, end in spans:
+            if not before <= first < end <= frames:
+                raise ValueError(
+                    f"Spans of quiet frames expect 0 <= first < end <= {frames}, in order; got {(first, end)}."
+                )
+            row[first:end] = True
+            before = end
+        return cls(row, hop_s, offset_s)
+
+    def spans(self) -> list[tuple[int, int]]:
+        """Return the spans of quiet frames: first frame, and one past the last."""
+        edges = np.flatnonzero(np.diff(self.quiet, prepend=False, append=False)).tolist()
+        return list(zip(edges[::2], edges[1::2]))
+
+    def centres(self, duration: float) -> npt.NDArray[np.int64]:
+        """Return the centres of the frames of an utterance of ``duration`` seconds: ``(T,)`` ticks."""
+        frames = len(self.quiet)
+        hop_s, offset_s = (duration / frames, 0.0) if self.hop_s is None else (self.hop_s, self.offset_s)
+        return np.rint((offset_s + (np.arange(frames) + 0.5) * hop_s) * TICKS_PER_S).astype(np.int64)
 
 
 def silent_frames(
     reference: Alignment,
-    frames: int,
+    frames: QuietFrames,
     tier: str = "phones",
-    grid: Grid | None = None,
     silence: Collection[str] = SILENCE,
     relabel: Relabel | None = None,
 ) -> Bools:
@@ -28,73 +88,31 @@ def silent_frames(
 
     Args:
         reference: Its tier; gaps are silence, and so are segments with a label of ``silence``.
-        frames: Number of frames.
+        frames: The frames; what the model says in them is not read.
         tier: Name of the tier.
-        grid: Times of the frames; by default they divide the duration evenly.
         silence: Labels that mean silence.
         relabel: Labels to rename first.
 
     Returns:
-        ``(frames,)`` bool.
+        ``(T,)`` bool.
     """
     track = encode(reference.tier(tier), {}, silence, relabel)
-    hop_s, offset_s = (grid.hop_s, grid.offset_s) if grid else (reference.duration / max(1, frames), 0.0)
-    centres = np.rint((offset_s + (np.arange(frames) + 0.5) * hop_s) * TICKS_PER_S)
+    centres = frames.centres(reference.duration)
     # the segment that started last before a centre holds it, or none does; -1, the sentinel: none has started
     at = np.searchsorted(track.starts, centres, side="right") - 1
-    return centres >= np.append(track.ends, 0)[at]
+    return centres >= np.append(track.ends, np.iinfo(np.int64).min)[at]
 
 
-def peaky(
-    blank: Sequence[npt.ArrayLike | tuple[int, int]],
-    references: Sequence[Alignment] | None = None,
-    tier: str = "phones",
-    grid: Grid | None = None,
-    silence: Collection[str] = SILENCE,
-) -> float | None:
-    """Compute the peakiness of a model over a corpus: see :func:`isotone.evaluation.formulas.peakiness`.
+def count_quiet(frames: QuietFrames, silent: Bools) -> tuple[float, ...]:
+    """Count what the measures of peakiness need of an utterance (:mod:`isotone.evaluation.formulas`).
 
     Args:
-        blank: One per utterance: ``(T,)`` bool, true where the most likely label of a frame is the blank or
-            the word delimiter; or the pair (such frames, all frames).
-        references: Alignments whose share of silence is subtracted (the paper's TIMIT column); without
-            them the raw share (its AMI column).
-        tier: The references' tier.
-        grid: Times of the frames; by default they divide an utterance's duration evenly.
-        silence: Labels that mean silence.
+        frames: What the model says.
+        silent: ``(T,)`` bool, the reference's silence (:func:`silent_frames`).
 
     Returns:
-        Percent, at least 0; ``None``, undefined, without utterances.
-
-    Raises:
-        ValueError: an utterance without frames, more blank frames than frames, or not one reference per
-            utterance.
+        The numbers of frames of speech that are quiet, and of all frames of speech; the shares of quiet and of silent
+        frames; and 1, the utterance: :data:`QUIET_SUMS`.
     """
-    if references is not None and len(references) != len(blank):
-        raise ValueError(f"peaky needs one reference an utterance; got {len(references)} for {len(blank)}.")
-    counts = [blank_count(b) for b in blank]
-    blank_share = sum(b / n for b, n in counts)
-    silence_share = 0.0
-    if references is not None:
-        silence_share = sum(
-            silent_frames(r, n, tier, grid, silence).mean() for r, (_, n) in zip(references, counts)
-        )
-    return float(peakiness(blank_share, silence_share, len(counts))) if counts else None
-
-
-def blank_count(blank: npt.ArrayLike | tuple[int, int], name: str = "an utterance") -> tuple[int, int]:
-    """Return blank frames and all frames of an utterance, from a row of bools or the two counts.
-
-    Raises:
-        ValueError: no frames, or more blank frames than frames.
-    """
-    if isinstance(blank, tuple):
-        blanks, frames = int(blank[0]), int(blank[1])
-    else:
-        row = np.asarray(blank, dtype=bool).ravel()
-        blanks, frames = int(row.sum()), len(row)
-    if not 0 <= blanks <= frames or frames == 0:
-        raise ValueError(
-            f"Peakiness of {name} expects 0 <= blank frames <= frames, frames > 0; got {blanks} of {frames}."
-        )
-    return blanks, frames
+    speech = ~silent
+    return (frames.quiet & speech).sum(), speech.sum(), frames.quiet.mean(), silent.mean(), 1.0

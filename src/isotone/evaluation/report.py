@@ -89,7 +89,7 @@ class Report:
 
     def measures(self) -> list[Measure]:
         """Return the definitions behind :attr:`metrics`, in order."""
-        return measures(self.collar_s, self.tolerance_s, tuple(self.edits), "blank_share" in self.sample.sums)
+        return measures(self.collar_s, self.tolerance_s, tuple(self.edits), "quiet_share" in self.sample.sums)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per metric: ``metric``, ``value``, ``low``, ``high``, ``unit``, ``better``, ``count``."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from isotone.alignment import SILENCE, Alignment
 from isotone.evaluation.error_rates import EditCounts, count_character_edits, count_edits
 from isotone.evaluation.matching import count_boundary_hits, count_start_matches
 from isotone.evaluation.measures import CURVE_S, THRESHOLDS_S, at, collar_of, measures
-from isotone.evaluation.peakiness import blank_count, silent_frames
+from isotone.evaluation.peakiness import QUIET_SUMS, QuietFrames, count_quiet, silent_frames
 from isotone.evaluation.report import Report, estimate
 from isotone.evaluation.sample import Errors, Sample
 from isotone.evaluation.segments import (
@@ -24,23 +23,19 @@ from isotone.evaluation.segments import (
 )
 from isotone.evaluation.tracks import TICKS_PER_MS, Floats, Relabel, Track, encode, ticks
 
-if TYPE_CHECKING:
-    from isotone.types import Grid
-
 
 def score(
     pairs: Iterable[tuple[Alignment, Alignment]],
     tier: str = "phones",
     collar_s: float | None = None,
     strict: bool = True,
-    blank_counts: Mapping[str, tuple[int, int]] | None = None,
+    quiet_frames: Mapping[str, QuietFrames] | None = None,
     seed: int = 0,
     *,
     silence: Collection[str] = SILENCE,
     relabel: Relabel | None = None,
     classes: Mapping[str, str] | None = None,
     tolerance_s: float = 0.02,
-    grid: Grid | None = None,
     resamples: int = 1000,
 ) -> Report:
     """Compare predicted alignments with reference ones.
@@ -55,7 +50,8 @@ def score(
     - ``boundary_*``, ``over_segmentation``, ``r_value``: boundaries as points, two touching segments sharing
       one;
     - ``per``, or ``wer`` and ``cer`` for words: whatever ``strict`` is;
-    - ``peaky`` (less the reference's silence) and ``peaky_raw``, where blank frames were counted.
+    - ``peaky``, and by the OTTC paper's formulas ``peaky_paper`` (less the reference's silence) and ``peaky_raw``,
+      where quiet frames are given.
 
     Args:
         pairs: (predicted, reference) alignments; ids are the references'.
@@ -63,19 +59,16 @@ def score(
         collar_s: Collar of the start-boundary F1 in seconds; by default 0.02 for phones and 0.2 for words.
         strict: True where labels have to agree: a substitution then has no boundaries and no overlap.
             Otherwise only boundaries are compared.
-        blank_counts: By reference id: (frames whose most likely label is blank or the word delimiter, all
-            frames).
+        quiet_frames: By reference id, the frames whose most likely label is blank, word delimiter or silence.
         seed: Of the bootstrap.
         silence: Labels that are left out on both sides, after relabelling.
         relabel: Labels to rename on both sides (61 phones to 39, say).
         classes: The class of each label, for the reports by class and by type of boundary.
         tolerance_s: Tolerance of the boundary detection measures, in seconds.
-        grid: Times of the counted frames, for the reference's silence; by default they divide the duration
-            evenly.
         resamples: Of the bootstrap over utterances; 0 for no confidence intervals.
 
     Raises:
-        ValueError: no pairs, two references of one id, no default collar for the tier, impossible blank counts.
+        ValueError: no pairs, two references of one id, no default collar for the tier.
         KeyError: an alignment without the tier.
     """
     pairs = list(pairs)
@@ -91,10 +84,10 @@ def score(
     sums |= segment_sums(table, len(pairs), THRESHOLDS_S)
     edits, edit_sums = _edits(tracks, list(codes), tier)
     sums |= edit_sums
-    if blank_counts is not None:
-        sums |= _blanks([r for _, r in pairs], blank_counts, tier, grid, silence, relabel)
+    if quiet_frames is not None:
+        sums |= _quiet([r for _, r in pairs], quiet_frames, tier, silence, relabel)
     sample = Sample(sums, _errors(table))
-    listed = measures(collar_s, tolerance_s, tuple(edits), blank_counts is not None)
+    listed = measures(collar_s, tolerance_s, tuple(edits), quiet_frames is not None)
     names = class_names(codes, classes or {})
     return Report(
         tier=tier,
@@ -160,22 +153,20 @@ def _edits(
     return totals, sums
 
 
-def _blanks(
+def _quiet(
     references: list[Alignment],
-    blank_counts: Mapping[str, tuple[int, int]],
+    quiet_frames: Mapping[str, QuietFrames],
     tier: str,
-    grid: Grid | None,
     silence: Collection[str],
     relabel: Relabel | None,
 ) -> dict[str, Floats]:
-    """Return shares of blank and of silent frames by utterance; utterances without a count are left out."""
-    out = np.zeros((3, len(references)))
+    """Count quiet and silent frames by utterance; utterances without quiet frames given are left out."""
+    out = np.zeros((len(QUIET_SUMS), len(references)))
     for u, reference in enumerate(references):
-        if reference.id in blank_counts:
-            blanks, frames = blank_count(blank_counts[reference.id], repr(reference.id))
-            silent = silent_frames(reference, frames, tier, grid, silence, relabel)
-            out[:, u] = blanks / frames, silent.mean(), 1.0
-    return dict(zip(("blank_share", "silent_share", "blank_utterances"), out))
+        if (frames := quiet_frames.get(reference.id)) is not None:
+            silent = silent_frames(reference, frames, tier, silence, relabel)
+            out[:, u] = count_quiet(frames, silent)
+    return dict(zip(QUIET_SUMS, out))
 
 
 def _errors(table: SegmentTable) -> dict[str, Errors]:

@@ -15,7 +15,7 @@ from isotone.pipeline.plausible import long_words
 from isotone.pipeline.scores import Scores, score
 from isotone.pipeline.stars import STAR_COST, shared_out
 from isotone.text.tokenizer import Tokenizer, Transcript
-from isotone.types import Coupling, Emissions, Targets
+from isotone.types import Coupling, Emissions, Grid, Targets
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,9 @@ class Result:
         alignment: Tiers of words (where the text has words) and of the model's tokens.
         text: The recognised text, or the given one.
         frames: Number of frames of the timing head.
-        blank_frames: Of these, the frames whose most likely label is the blank or the word delimiter.
+        quiet: Spans of those frames whose most likely label is the blank, the word delimiter or silence: the first of
+            them, and one past the last.
+        grid: Times of the frames.
         score: Fit of the text to the audio, nats per token, 0 at best: see :class:`isotone.pipeline.scores.Scores`.
         frameless: Share of the tokens without a frame, 0 to 1.
         warnings: Sentences on parts of the recording that were left out (:mod:`isotone.pipeline.edges`), and on words
@@ -38,7 +40,8 @@ class Result:
     alignment: Alignment
     text: str
     frames: int
-    blank_frames: int
+    quiet: tuple[tuple[int, int], ...]
+    grid: Grid
     score: float
     frameless: float = 0.0
     warnings: tuple[str, ...] = ()
@@ -71,7 +74,8 @@ def results(
     """
     spans = coupling.spans()
     scores = score(emissions, targets, coupling, tokenizer.silence_number, star_cost)
-    blanks = blank_frames(emissions, tokenizer.delimiter_number)
+    quiet = quiet_frames(emissions, tokenizer)
+    lengths = emissions.lengths.tolist()
     out = []
     for i, name in enumerate(ids):
         times = [(emissions.grid.seconds(s), emissions.grid.seconds(e)) for s, e in spans[i].tolist()]
@@ -81,8 +85,8 @@ def results(
         fit, frameless = float(scores.fit[i]), float(scores.frameless[i])
         alignment = Alignment(name, seconds[i], tiers, fit)
         warnings = long_words(_word_spans(tokenizer, transcripts[i], placed))
-        counts = int(emissions.lengths[i]), int(blanks[i])
-        out.append(Result(alignment, texts[i], *counts, fit, frameless, warnings))
+        own = _runs(quiet[i, : lengths[i]])
+        out.append(Result(alignment, texts[i], lengths[i], own, emissions.grid, fit, frameless, warnings))
     return out
 
 
@@ -160,11 +164,22 @@ def _tier(name: str, groups: Sequence[tuple[str, list[_Token]]], duration: float
     return Tier(name, tuple(replace(s, confidence=c) for s, c in zip(tier, confidences)))
 
 
-def blank_frames(emissions: Emissions, delimiter: int | None = None) -> Tensor:
-    """Count the frames whose most likely label is the blank or the word delimiter: ``(B,)`` int64."""
-    best = emissions.logits.argmax(-1)
-    blank = best == emissions.blank
-    if delimiter is not None:
-        blank |= best == delimiter
-    frames = torch.arange(best.shape[1]) < emissions.lengths[:, None]
-    return (blank & frames).sum(1)
+def quiet_frames(emissions: Emissions, tokenizer: Tokenizer) -> Tensor:
+    """Find the frames whose most likely label is the blank, the word delimiter or silence: ``(B, T)`` bool.
+
+    Frames beyond a row's length are undefined.
+    """
+    size, labels = emissions.logits.shape[2], len(tokenizer.labels)
+    numbers = torch.arange(size)
+    if size % labels == 0:  # of a head with states, label v has the scores v, V + v, 2 V + v ...
+        numbers %= labels
+    named = (emissions.blank, tokenizer.delimiter_number, tokenizer.silence_number)
+    quiet = torch.isin(numbers, torch.tensor([n for n in named if n is not None]))
+    return quiet[emissions.logits.argmax(-1).cpu()]
+
+
+def _runs(row: Tensor) -> tuple[tuple[int, int], ...]:
+    """List the runs of true values of a row: the first position, and one past the last."""
+    edge = row.new_zeros(1)
+    edges = torch.cat([edge, row, edge]).diff().nonzero()[:, 0].tolist()
+    return tuple(zip(edges[::2], edges[1::2]))

@@ -24,6 +24,7 @@ ERRORS = {
 OTHER_ERRORS = ("errors %", "label_error_rate", "label error rate (%)")
 _COLUMNS = {
     "peaky %": ("recognised", "peaky"),
+    "peaky (paper) %": ("recognised", "peaky_paper"),
     "start F1 20 ms": ("recognised", "start_f1@20ms"),
     "start F1 50 ms": ("recognised", "start_f1@50ms"),
     "IDR %": ("recognised", "idr"),
@@ -39,7 +40,13 @@ NOT_LOSSES = ("epoch", "lr", "grad_norm", "utterances_per_s")
 def columns(tier: str) -> dict[str, tuple[str, str]]:
     """Return the columns of a table on a tier: name to report and metric."""
     name, metric, _ = ERRORS.get(tier, OTHER_ERRORS)
-    return {name: ("recognised", metric), **_COLUMNS}
+    peaky = {"peaky (paper) %": ("recognised", paper_peakiness(tier))}
+    return {name: ("recognised", metric), **_COLUMNS, **peaky}
+
+
+def paper_peakiness(tier: str) -> str:
+    """Return the metric of the paper's peakiness: less the silence for phones (its TIMIT), raw for words (its AMI)."""
+    return "peaky_paper" if tier == "phones" else "peaky_raw"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,14 @@ from rich.progress import track
 from isotone import format as files
 from isotone.alignment import Alignment, AlignmentError
 from isotone.corpus import reference
-from isotone.evaluation import Report, score
+from isotone.evaluation import QuietFrames, Report, score
 from isotone.evaluation.error_rates import error_rate
 from isotone.files import atomic_write
+from isotone.interfaces import Aligner
 from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.pipeline.result import Result
-from isotone.registries import formats
+from isotone.registries import aligners, formats
 from isotone.training.data import Batch, Utterances
 
 log = logging.getLogger(__name__)
@@ -102,7 +103,7 @@ def assess(model: Model, data: Utterances, folder: Path, seed: int = 0) -> dict[
             line = {
                 "id": item.reference.id, "audio": item.row["audio"], "start": item.row["start"], "end": item.row["end"],
                 "words": item.row["text"], "text": item.text, "recognised": item.recognised.text,
-                "frames": item.recognised.frames, "blank_frames": item.recognised.blank_frames,
+                "frames": item.recognised.frames, "quiet": item.recognised.quiet, **asdict(item.recognised.grid),
                 "score": item.recognised.score, "forced_score": item.forced.score if item.forced else None,
                 "forced_frameless": item.forced.frameless if item.forced else None,
             }  # fmt: skip
@@ -113,9 +114,9 @@ def assess(model: Model, data: Utterances, folder: Path, seed: int = 0) -> dict[
     forced = [(r.forced.alignment, r.reference) for r in timed if r.forced]
     reports: dict[str, Report] = {}
     if timed:
-        blanks = {r.reference.id: (r.recognised.blank_frames, r.recognised.frames) for r in timed}
+        quiet = {r.reference.id: _quiet_frames(r.recognised) for r in timed if r.recognised.frames}
         recognised = [(r.recognised.alignment, r.reference) for r in timed]
-        reports["recognised"] = score(recognised, tier=tier, blank_counts=blanks, seed=seed)
+        reports["recognised"] = score(recognised, tier=tier, quiet_frames=quiet, seed=seed)
     if forced:
         reports["forced"] = score(forced, tier=tier, seed=seed)
     result: dict[str, Any] = {name: r.to_dict(per_utterance=False) for name, r in reports.items()}
@@ -128,16 +129,21 @@ def assess(model: Model, data: Utterances, folder: Path, seed: int = 0) -> dict[
     return reports
 
 
+def _quiet_frames(result: Result) -> QuietFrames:
+    return QuietFrames.from_spans(result.frames, result.quiet, result.grid.hop_s, result.grid.offset_s)
+
+
 def snapshot(model: Model, data: Utterances, folder: Path, step: int, settings: Any) -> dict[str, float]:
     """Measure the error rate on dev during training, and save the alignments of the watched utterances for figures."""
     was = model.training
     pipeline = Pipeline(model, device=next(model.parameters()).device)
+    aligner = aligners.create(settings.watch_aligner) if settings.watch_aligner else pipeline.aligner
     try:
         limit = settings.evaluate_limit
         pairs = [(d.text, d.recognised.text) for d in decode(pipeline, data, limit, forced=False)]
         for index in range(min(settings.watch, len(data))):
             try:
-                arrays = watch(pipeline, data.collate([data[index]])) | _reference_times(data, index)
+                arrays = watch(pipeline, aligner, data.collate([data[index]])) | _reference_times(data, index)
             except AlignmentError as error:
                 log.warning("Nothing is recorded of %s: %s", data[index].id, error)
                 continue
@@ -147,13 +153,13 @@ def snapshot(model: Model, data: Utterances, folder: Path, step: int, settings: 
     return {"dev_error_rate": error_rate(pairs)}
 
 
-def watch(pipeline: Pipeline, batch: Batch) -> dict[str, np.ndarray]:
-    """Return the OT weights and the forced alignment of one utterance, per frame."""
+def watch(pipeline: Pipeline, aligner: Aligner, batch: Batch) -> dict[str, np.ndarray]:
+    """Return the OT weights and the forced alignment of one utterance, per frame of the timing head."""
     device = next(pipeline.model.parameters()).device
     with torch.inference_mode():
         emissions = pipeline.model(batch.audio.to(device), batch.lengths.to(device), {pipeline.times})
     timing = emissions[pipeline.times].to("cpu")
-    path = pipeline.aligner(timing, batch.targets).path(int(timing.lengths[0]))
+    path = aligner(timing, batch.targets).path(int(timing.lengths[0]))
     return {
         "alpha": timing.weights()[0].numpy(),
         "tokens": path.tokens[0].numpy(),

@@ -96,6 +96,7 @@ class Training:
         evaluate_limit: Utterances of dev that are evaluated while training. 0: all.
         keep: Checkpoints kept. 0: all.
         watch: Utterances of dev whose alignments are recorded at every evaluation, for the figures.
+        watch_aligner: Their aligner, ``name`` and options. Empty: the one of ``reading``.
         workers: Processes that load audio.
         trackers: ``tensorboard``, ``wandb``, ``mlflow`` or ``none``, through accelerate.
     """
@@ -122,6 +123,7 @@ class Training:
     save_every: int = 0
     keep: int = 2
     watch: int = 1
+    watch_aligner: dict[str, Any] = field(default_factory=dict)
     workers: int = 0
     trackers: list[str] = field(default_factory=lambda: ["tensorboard"])
 
