@@ -19,7 +19,9 @@ from benchmarks.memory import peak_extra_mib
 #: Name of this repository's kernels among the contenders.
 OURS = "isotone"
 # Modules of this package that declare no benchmarks.
-_HARNESS = {"__main__", "doubt", "edges", "harness", "long_audio", "memory", "output", "search_threshold"}
+_HARNESS = {
+    "__main__", "doubt", "edges", "harness", "long_audio", "match", "memory", "output", "search_threshold",
+}  # fmt: skip
 # Timed runs of a contender at one size, and how long one round of all contenders may take to be repeated.
 _ROUNDS = 3, 101
 _LONG_S = 15.0

@@ -130,6 +130,12 @@ def check_command(command: str) -> None:
         if not (ROOT / words[1]).is_file():
             raise ValueError(f"no {words[1]}")
         load(words[1].split("/")[1], words[2], words[3:])
+    elif words[:2] == ["python", "recipes/hashing/vectors.py"]:
+        if any(int(bits) < 1 for bits in words[2:]):
+            raise ValueError("codes have at least one bit")
+    elif words[0] == "make":
+        if unknown := set(words[1:]) - {*re.findall(r"(?m)^([\w-]+):", (ROOT / "Makefile").read_text())}:
+            raise ValueError(f"no target {unknown}")
     elif words[:3] == ["python", "-m", "pytest"] and len(words) == 4:
         if not (ROOT / words[3]).is_file():
             raise ValueError(f"no {words[3]}")
@@ -152,7 +158,9 @@ def load(recipe: str, experiment: str, overrides: list[str]) -> Any:
     """Load an experiment of any recipe, as its run.py does; build the plugins that a speech recipe names."""
     own: dict[str, Callable[[], Any]] = {
         "music_speech": lambda: _module("music_speech", "ordered_search.settings").load_settings,
-        "contrastive": lambda: functools.partial(_contrastive, RECIPES / "contrastive"),
+        "contrastive": lambda: functools.partial(_experiment, "contrastive", "two_views.settings"),
+        "hashing": lambda: functools.partial(_experiment, "hashing", "learned_codes.settings"),
+        "separation": lambda: functools.partial(_experiment, "separation", "assigned.settings"),
         "permutation": lambda: _alone(RECIPES / "permutation" / "settings.py").load_settings,
     }
     if recipe in own:
@@ -168,9 +176,8 @@ def load(recipe: str, experiment: str, overrides: list[str]) -> Any:
     return loaded
 
 
-def _contrastive(folder: Path, experiment: str, overrides: list[str]) -> Any:
-    module = _module("contrastive", "two_views.settings")
-    return module.load_experiment(folder / f"{experiment}.yaml", overrides)
+def _experiment(recipe: str, settings: str, experiment: str, overrides: list[str]) -> Any:
+    return _module(recipe, settings).load_experiment(RECIPES / recipe / f"{experiment}.yaml", overrides)
 
 
 def _module(recipe: str, name: str) -> Any:
