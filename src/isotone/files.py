@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -101,10 +101,14 @@ def alone(path: Path) -> FileLock:
 
 
 @contextmanager
-def atomic_folder(path: Path | str) -> Iterator[Path]:
+def atomic_folder(path: Path | str, keep: Collection[str] = ()) -> Iterator[Path]:
     """Create a temporary folder beside ``path`` and rename it into place when the block ends without an error.
 
     An existing folder is replaced as a whole, unless it holds a file or folder that the new one does not have.
+
+    Args:
+        path: The folder.
+        keep: Names of files of the existing folder that the new one takes over where it has none of that name.
 
     Raises:
         FileExistsError: ``path`` is a file, or a folder with something else in it.
@@ -119,6 +123,9 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
         temporary.chmod(0o777 & ~_umask())
         old = None
         if path.exists():
+            for kept in (path / name for name in keep):
+                if kept.is_file() and not (temporary / kept.name).exists():
+                    shutil.copy2(kept, temporary / kept.name)
             _check_replaceable(path, temporary)
             old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name[:40]}.old.")) / path.name
             path.rename(old)

@@ -79,9 +79,15 @@ def test_round_trip(kind: str, folders: dict[str, Path], tmp_path: Path) -> None
 
 def test_saving_over_a_model_replaces_it(folders: dict[str, Path], tmp_path: Path) -> None:
     folder = damaged(folders["phones"], tmp_path / "model")
-    (folder / "old.txt").write_text("of the model before")
-    Model.load(folders["characters"]).save(folder)
-    assert not (folder / "old.txt").exists()
+    (folder / "README.md").write_text("its card")
+    (folder / "notes.txt").write_text("mine")
+    model = Model.load(folders["characters"])
+    with pytest.raises(FileExistsError, match=r"other files \(notes\.txt\), which would be lost"):
+        model.save(folder)
+    assert (folder / "notes.txt").read_text() == "mine"
+    (folder / "notes.txt").unlink()
+    model.save(folder)
+    assert (folder / "README.md").read_text() == "its card"
     assert Model.load(folder).tokenizer.unit == "characters"
 
 

@@ -188,7 +188,7 @@ def test_a_batch_too_small_for_the_processes_is_refused() -> None:
         batch.part(0, 2)
 
 
-@pytest.mark.slow
+@pytest.mark.full_size
 def test_the_papers_size_starts(tmp_path: Path) -> None:
     """Appendix H: a transformer as wide as a second has samples; two steps, of few queries and items."""
     few = ["data.recordings=3", "data.recording_s=42", "data.copies=2", "data.train_copies=2", "data.queries=2",

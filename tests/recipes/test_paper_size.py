@@ -59,7 +59,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
     return load_file(next((folder / "model").glob("*.safetensors")))
 
 
-@pytest.mark.slow
+@pytest.mark.full_size
 @pytest.mark.skipif(
     free_bytes() < MOST_BYTES,
     reason=f"{MOST_BYTES / 2**30:.0f} GiB of memory are not free for a full-size encoder",

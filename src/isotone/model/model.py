@@ -115,8 +115,12 @@ class Model(nn.Module):
         return emissions
 
     def save(self, folder: Path | str) -> None:
-        """Write the model as a folder (configuration, tokenizer, weights as safetensors), whole or not at all."""
-        with atomic_folder(folder) as target:
+        """Write the model as a folder (configuration, tokenizer, weights as safetensors), whole or not at all.
+
+        Raises:
+            FileExistsError: the folder holds other files than a model and its card, which would be lost.
+        """
+        with atomic_folder(folder, keep=["README.md"]) as target:
             config = {
                 "format": 1,
                 "encoder": self.encoder.name,
