@@ -24,6 +24,7 @@ from isotone.model.frontend import LogMel
 from isotone.pipeline.emitter import Emitter
 from isotone.pipeline.windows import Windows
 from isotone.types import Emissions, Grid
+from isotone.warping.mismatch import at_places
 
 #: Kinds of features, for help and errors.
 SIGNALS = {
@@ -223,7 +224,4 @@ def _on_grid(values: Tensor, grid: Grid, target: Grid, count: int) -> Tensor:
     if grid == target and len(values) == count:
         return values
     middles = target.offset_s + (torch.arange(count, dtype=torch.float64) + 0.5) * target.hop_s
-    places = ((middles - grid.offset_s) / grid.hop_s - 0.5).clamp(0, len(values) - 1)
-    left = places.floor().long().clamp(max=max(0, len(values) - 2))
-    share = (places - left)[:, None].to(values.dtype)
-    return torch.lerp(values[left], values[(left + 1).clamp(max=len(values) - 1)], share)
+    return at_places(values, ((middles - grid.offset_s) / grid.hop_s - 0.5).clamp(0, len(values) - 1))

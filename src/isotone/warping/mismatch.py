@@ -13,6 +13,13 @@ _PAIRS = 4096
 _SLOWEST = 8.0
 
 
+def at_places(values: Tensor, places: Tensor) -> Tensor:
+    """Interpolate vectors ``(m, d)`` at places ``(n,)`` from 0 to m - 1: ``(n, d)``."""
+    left = places.floor().long().clamp(max=max(0, len(values) - 2))
+    share = (places - left)[:, None].to(values.dtype)
+    return torch.lerp(values[left], values[(left + 1).clamp(max=len(values) - 1)], share)
+
+
 def mismatches(x: Tensor, places: Tensor, y: Tensor) -> NDArray[np.float64]:
     """The mismatch ``(n,)`` of every vector of x with its place in y.
 
@@ -24,10 +31,7 @@ def mismatches(x: Tensor, places: Tensor, y: Tensor) -> NDArray[np.float64]:
         places: ``(n,)`` float64, as of a :class:`isotone.types.Warp`.
         y: ``(m, d)``.
     """
-    left = places.floor().long().clamp(max=max(0, len(y) - 2))
-    share = (places - left)[:, None].to(y.dtype)
-    there = torch.lerp(y[left], y[(left + 1).clamp(max=len(y) - 1)], share)
-    distances = (x - there).double().square().sum(1)
+    distances = (x - at_places(y, places)).double().square().sum(1)
     draw = torch.Generator().manual_seed(0)
     i, j = (torch.randint(len(z), (_PAIRS,), generator=draw) for z in (x, y))
     chance = float((x[i] - y[j]).double().square().sum(1).mean()) or 1.0
