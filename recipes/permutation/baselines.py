@@ -14,12 +14,8 @@ from torch import Tensor
 _LEAST = 1e-8
 
 
-class Reg(Method):
-    r"""Softmax of every row with the penalty :math:`\sum_j (\sum_i P_{ij} - 1)^2` on the columns.
-
-    Args:
-        weight: Of the penalty.
-    """
+class Penalised(Method):
+    """A method with a penalty of some weight."""
 
     def __init__(
         self,
@@ -32,6 +28,14 @@ class Reg(Method):
     ) -> None:
         super().__init__(shape, generator, allowed, start=start)
         self.weight = weight
+
+
+class Reg(Penalised):
+    r"""Softmax of every row with the penalty :math:`\sum_j (\sum_i P_{ij} - 1)^2` on the columns.
+
+    Args:
+        weight: Of the penalty.
+    """
 
     def draw(self, samples: int) -> Tensor:
         return SingleStepExp()(self._scores())
@@ -45,7 +49,7 @@ class Reg(Method):
         return self._rounded()
 
 
-class OrthReg(Method):
+class OrthReg(Penalised):
     r"""Rotations with the penalty :math:`\frac{2}{3} tr(P^T (P - P \circ P))` (Zavlanos & Pappas 2008).
 
     Among orthogonal matrices it is least at permutations. Rotations reach even permutations only, as in the paper.
@@ -53,18 +57,6 @@ class OrthReg(Method):
     Args:
         weight: Of the penalty.
     """
-
-    def __init__(
-        self,
-        shape: tuple[int, int],
-        generator: torch.Generator,
-        allowed: Tensor | None = None,
-        *,
-        start: float = 1.0,
-        weight: float = 1.0,
-    ) -> None:
-        super().__init__(shape, generator, allowed, start=start)
-        self.weight = weight
 
     def draw(self, samples: int) -> Tensor:
         return skew_exp(skew(self.values)).to(self.values.dtype)
