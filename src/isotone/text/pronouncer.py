@@ -5,12 +5,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from isotone.text.languages import language_code
 from isotone.text.normalize import TextError
 from isotone.text.phones import Closures, PhoneSet
 from isotone.text.transcript import not_pronounced
+
+
+class Pronunciation(NamedTuple):
+    """One way of saying a word.
+
+    Attributes:
+        phones: Its phones.
+        log_prob: Log-probability in nats among the pronunciations of the word; 0 for the only one.
+    """
+
+    phones: tuple[str, ...]
+    log_prob: float = 0.0
 
 
 class Pronouncer(ABC):
@@ -26,6 +38,13 @@ class Pronouncer(ABC):
     @abstractmethod
     def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
         """Return the phones of every word; None for an unknown word."""
+
+    def alternatives(self, words: Sequence[str]) -> list[list[Pronunciation]]:
+        """Return the pronunciations of every word, the likeliest first; none for an unknown word.
+
+        The first one is what :meth:`lookup` returns.
+        """
+        return [[Pronunciation(tuple(phones))] if phones else [] for phones in self.lookup(words)]
 
     @abstractmethod
     def save(self, folder: Path) -> dict[str, Any]:
