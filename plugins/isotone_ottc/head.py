@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from isotone.interfaces import Head
 from isotone.model.priors import initial_prior, log_prior, running_prior
-from isotone.types import Emissions, Frames, Grid, length_mask
+from isotone.types import Emissions, Frames, length_mask
 from isotone_ottc.states import check_states
 
 
@@ -37,8 +37,6 @@ class OTTCHead(Head):
         dilation: Factor between the dilations of one convolution and the next.
         states: Number of ordered states per label (a phone's onset, middle and end). Then there are ``states * V``
             logits, see :mod:`isotone_ottc.states`; the loss, aligner and decoder need the same ``states``.
-        split: Parts that every frame is taken apart into, for frames that are stacked of shorter ones: with 2 a head on
-            log-mel features in stacks of two has frames of 10 ms instead of 20.
 
     Raises:
         ValueError: an option outside its range.
@@ -61,7 +59,6 @@ class OTTCHead(Head):
         dilation: int = 1,
         track_prior: bool = False,
         states: int = 1,
-        split: int = 1,
     ) -> None:
         super().__init__()
         if alpha not in ("learned", "uniform"):
@@ -73,16 +70,12 @@ class OTTCHead(Head):
                 "OTTCHead expects layers >= 0, an odd kernel and dilation >= 1; "
                 f"got {layers}, {kernel} and {dilation}."
             )
-        if split < 1 or input_size % split:
-            raise ValueError(f"OTTCHead expects a split that divides {input_size} features; got {split}.")
         check_states("OTTCHead", states)
-        self.split = split
         self.blank = blank
         self.reads = reads
         self.detach_after = detach_after
-        part = input_size // split
-        self.front = _Front(part, width, layers, kernel, dilation, dropout) if layers else None
-        size = width if layers else part
+        self.front = _Front(input_size, width, layers, kernel, dilation, dropout) if layers else None
+        size = width if layers else input_size
         self.labels = nn.Sequential(nn.Dropout(dropout), nn.Linear(size, states * vocab_size))
         self.prior: Tensor | None
         self.register_buffer("prior", initial_prior(states * vocab_size) if track_prior else None)
@@ -97,8 +90,7 @@ class OTTCHead(Head):
             )
 
     def forward(self, frames: Frames) -> Emissions:
-        """Compute logits ``(B, T * split, states * V)`` and weight logits ``(B, T * split)``; padding is never read."""
-        frames = _taken_apart(frames, self.split)
+        """Compute logits ``(B, T, states * V)`` and weight logits ``(B, T)``; padding is never read."""
         mask = length_mask(frames.lengths, frames.values.shape[1])
         values = frames.values.masked_fill(~mask[..., None], 0.0)
         if self.front is not None:
@@ -113,12 +105,6 @@ class OTTCHead(Head):
             self.prior = running_prior(self.prior, logits, mask)
         prior = None if self.prior is None else log_prior(self.prior)
         return Emissions(logits, frames.lengths, frames.grid, self.blank, weight_logits, prior)
-
-
-def _taken_apart(frames: Frames, parts: int) -> Frames:
-    """Take stacked frames ``(B, T, parts * D)`` apart into ``(B, T * parts, D)``."""
-    grid = Grid(frames.grid.hop_s / parts, frames.grid.offset_s)
-    return Frames(frames.values.unflatten(-1, (parts, -1)).flatten(1, 2), frames.lengths * parts, grid)
 
 
 class _Front(nn.Module):
