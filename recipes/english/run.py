@@ -15,7 +15,7 @@ import shutil
 from pathlib import Path
 
 from spoken.corpus import write_scenes
-from spoken.real import recordings, write_labelled
+from spoken.real import HELD_OUT, recordings, write_labelled
 
 from isotone.files import atomic_folder
 from isotone.model import Model
@@ -71,7 +71,7 @@ def _label(corpus: Path, scenes: Path, model: Path, speech: list[Path]) -> None:
     pipeline = Pipeline(Model.load(model))
     with atomic_folder(corpus) as folder:
         shutil.copytree(scenes, folder, copy_function=os.link, dirs_exist_ok=True)
-        sources = [recording for root in speech for recording in recordings(root)]
+        sources = [r for root in speech for r in recordings(root) if r.speaker not in HELD_OUT]
         counts = write_labelled(folder, pipeline, sources)
         (folder / "labelled.json").write_text(json.dumps(counts, indent=1) + "\n", "utf-8")
 
