@@ -40,7 +40,11 @@ def main() -> None:
         "--only", choices=STEPS, action="append", help="one step; repeat for several [default: all]"
     )
     parser.add_argument(
-        "--text", type=Path, action="append", default=[], help="running text: its words are measured by themselves"
+        "--text",
+        type=Path,
+        action="append",
+        default=[],
+        help="running text: its words are measured by themselves",
     )
     parser.add_argument(
         "--epochs", type=int, default=9, help="of the letter-to-sound model [default: 9, 20 minutes]"
@@ -93,9 +97,7 @@ def build(
     if "words" in steps or "letters" in steps:
         _save(out)
     if "measure" in steps:
-        frequent = {
-            word for path in texts for word in normalize(path.read_text(encoding="utf-8")).split()
-        }
+        frequent = {word for path in texts for word in normalize(path.read_text(encoding="utf-8")).split()}
         print(measure(words, families, others, out / LETTERS, frequent))
 
 

@@ -77,7 +77,9 @@ def test_the_table_of_reductions() -> None:
 @given(st.data())
 def test_alignments_are_the_likeliest(data: st.DataObject) -> None:
     """Nothing is lost, and an alignment of a word twice as often as any other is found."""
-    words = data.draw(st.lists(st.tuples(st.text("ab", min_size=1, max_size=4), st.lists(st.sampled_from("pq"), min_size=1, max_size=5).map(tuple)), min_size=1, max_size=5))  # fmt: skip
+    spoken = st.lists(st.sampled_from("pq"), min_size=1, max_size=5).map(tuple)
+    entries = st.tuples(st.text("ab", min_size=1, max_size=4), spoken)
+    words = data.draw(st.lists(entries, min_size=1, max_size=5))
     for (word, phones), chunks in zip(words, align(words, rounds=2)):
         assert (chunks is None) == (len(phones) > 2 * len(word))
         if chunks is not None:
@@ -86,13 +88,16 @@ def test_alignments_are_the_likeliest(data: st.DataObject) -> None:
 
 
 def test_letters_find_their_phones() -> None:
-    some = [("".join(letters), tuple(c.upper() for c in letters)) for letters in itertools.permutations("abc")]
+    some = [
+        ("".join(letters), tuple(c.upper() for c in letters)) for letters in itertools.permutations("abc")
+    ]
     for (word, _), chunks in zip([*some, ("xa", ("K", "S", "A"))], align([*some, ("xa", ("K", "S", "A"))])):
         assert chunks == tuple(("K", "S") if c == "x" else (c.upper(),) for c in word)
 
 
 def test_words_held_out() -> None:
-    words = [f"{a}{b}{c}{d}{e}" for a in "bdfk" for b in "aou" for c in "lmrt" for d in "ko" for e in ("", "s", "'s", "ing", "er")]  # fmt: skip
+    syllables = itertools.product("bdfk", "aou", "lmrt", "ko", ("", "s", "'s", "ing", "er"))
+    words = ["".join(parts) for parts in syllables]
     families, others = held_out(words)
     assert families
     assert others
@@ -172,5 +177,9 @@ def test_the_built_lexicon() -> None:
     assert again.header == read.header
     assert all(again.get(word) == read.get(word) for word in read)
     lexicon = EnglishLexicon(path)
-    assert lexicon(["NASA", "water", "the"]) == [["n", "ae", "s", "ax"], ["w", "ao", "dx", "er"], ["dh", "ax"]]
+    assert lexicon(["NASA", "water", "the"]) == [
+        ["n", "ae", "s", "ax"],
+        ["w", "ao", "dx", "er"],
+        ["dh", "ax"],
+    ]
     assert lexicon.lookup(["qwrtk"]) == [None] or lexicon(["qwrtk"])

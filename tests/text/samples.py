@@ -66,7 +66,9 @@ def check_transcript(tokenizer: Tokenizer, text: str) -> None:
         assert set(transcript.token_words[first:end]) == {number}
 
 
-def tiny_network(seed: int = 0, *, width: int = 8, layers: int = 2) -> tuple[dict[str, np.ndarray], list[tuple[str, ...]]]:
+def tiny_network(
+    seed: int = 0, *, width: int = 8, layers: int = 2
+) -> tuple[dict[str, np.ndarray], list[tuple[str, ...]]]:
     """Random weights of a letter network with two heads, and its outputs; the empty one is unlikely."""
     rng = np.random.default_rng(seed)
     outputs: list[tuple[str, ...]] = [(), ("s",), ("ax",), ("t",), ("iy0",), ("iy",), ("k", "s")]
@@ -77,7 +79,8 @@ def tiny_network(seed: int = 0, *, width: int = 8, layers: int = 2) -> tuple[dic
     for layer in range(layers):
         one: dict[str, tuple[int, ...]] = {
             "taps": (5, width), "bias": (2, 7), "norm1.weight": (width,), "norm1.bias": (width,),
-            "norm2.weight": (width,), "norm2.bias": (width,), "qkv.weight": (3 * width, width), "qkv.bias": (3 * width,),
+            "norm2.weight": (width,), "norm2.bias": (width,), "qkv.weight": (3 * width, width),
+            "qkv.bias": (3 * width,),
             "o.weight": (width, width), "o.bias": (width,), "up.weight": (4 * width, width), "up.bias": (4 * width,),
             "down.weight": (width, 4 * width), "down.bias": (width,),
         }  # fmt: skip

@@ -73,7 +73,10 @@ def test_all_pronunciations_are_saved(cmu: Path, tmp_path: Path) -> None:
             assert spoken(loaded, word) == spoken(dictionary, word)
 
 
-@given(st.lists(st.tuples(st.text("abc", min_size=1, max_size=2), st.floats(0.01, 9)), min_size=1), st.integers(1, 4))
+@given(
+    st.lists(st.tuples(st.text("abc", min_size=1, max_size=2), st.floats(0.01, 9)), min_size=1),
+    st.integers(1, 4),
+)
 def test_ranked(weighted: list[tuple[str, float]], most: int) -> None:
     found = ranked(weighted, most)
     sums = {phones: sum(w for p, w in weighted if p == phones) for phones, _ in weighted}
@@ -81,7 +84,9 @@ def test_ranked(weighted: list[tuple[str, float]], most: int) -> None:
     assert math.isclose(sum(math.exp(one.log_prob) for one in found), 1)
     kept = [sums["".join(one.phones)] for one in found]
     assert kept == sorted(kept, reverse=True)
-    assert min(kept) >= max([w for p, w in sums.items() if tuple(p) not in {one.phones for one in found}] or [0])
+    assert min(kept) >= max(
+        [w for p, w in sums.items() if tuple(p) not in {one.phones for one in found}] or [0]
+    )
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,10 @@ WORDS = {
     "last": "l ae s t", "route": "r uw t|r aw t", "ray": "r ey", "x.": "eh k s", "u.": "y uw", "n.": "eh n",
     "capacity": "k ax p ae s ax t iy0|k ax p ae s ih0 t iy0", "it": "ih t", "'em": "ax m",
 }  # fmt: skip
-ODD = ["", "'", "''", "-", " ", "x-ray", "naïve", "O'Brien's", "O\u2019Brien", "1st", "42", "привет", "你好", "\ud800", "\n", "a" * 500, "é", "ß", "'em"]  # fmt: skip
+ODD = [
+    "", "'", "''", "-", " ", "x-ray", "naïve", "O'Brien's", "O\u2019Brien", "1st", "42", "привет", "你好", "\ud800",
+    "\n", "a" * 500, "é", "ß", "'em",
+]  # fmt: skip
 
 
 @pytest.fixture

@@ -45,7 +45,9 @@ def slow(word: str, begun: tuple[int, ...]) -> np.ndarray:
         for i in range(size):
             heads = []
             for h in range(2):
-                q, ks, vs = qkv[i][4 * h : 4 * h + 4], [o[8 + 4 * h : 12 + 4 * h] for o in qkv], [o[16 + 4 * h : 20 + 4 * h] for o in qkv]  # fmt: skip
+                q = qkv[i][4 * h : 4 * h + 4]
+                ks = [other[8 + 4 * h : 12 + 4 * h] for other in qkv]
+                vs = [other[16 + 4 * h : 20 + 4 * h] for other in qkv]
                 weights = [
                     math.exp(q @ ks[j] / 2 + t[name + "bias"][h, max(-3, min(3, j - i)) + 3])
                     for j in range(size)

@@ -110,7 +110,9 @@ def test_save_and_load(cmu: Path, tmp_path: Path) -> None:
     espeak = loaded.pronouncers[1]
     assert isinstance(espeak, Espeak)
     assert (espeak.voice, espeak.phones, espeak.closures) == ("en-us", 48, "sil")
-    with pytest.raises(ValueError, match="kind dictionary, english, letters, espeak, ipa or chain; got 'oracle'"):
+    with pytest.raises(
+        ValueError, match="kind dictionary, english, letters, espeak, ipa or chain; got 'oracle'"
+    ):
         load_pronouncer({"kind": "oracle"}, folder)
 
 

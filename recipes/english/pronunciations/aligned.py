@@ -16,9 +16,7 @@ Array = np.ndarray[Any, Any]
 MOST = 2
 
 
-def align(
-    entries: Sequence[tuple[str, Symbols]], rounds: int = 12
-) -> list[tuple[Symbols, ...] | None]:
+def align(entries: Sequence[tuple[str, Symbols]], rounds: int = 12) -> list[tuple[Symbols, ...] | None]:
     """Return the phones of every letter, none to two, for each (word, phones); None where there are more.
 
     The model has a probability for every letter and phones, and letters are independent: expectation maximisation,

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from pronunciations.source import Symbols
 from rapidfuzz.distance import Levenshtein
 
 from isotone.evaluation import markdown_table
@@ -17,6 +16,7 @@ from isotone.text.packed import pack, unpack
 from isotone.text.phones import fold
 from isotone.text.pronounce import Espeak
 from isotone.text.word_forms import formed
+from pronunciations.source import Symbols
 
 Phones = tuple[str, ...]
 #: Words to their likeliest phones.

@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import torch
-from pronunciations.aligned import align
-from pronunciations.network import Network
-from pronunciations.source import Symbols
 from torch import Tensor
 from torch.nn import functional as F
 
 from isotone.text.letter_network import CHARACTERS, dump
+from pronunciations.aligned import align
+from pronunciations.network import Network
+from pronunciations.source import Symbols
 
 #: Words per batch of nine letters each; longer words come in smaller batches.
 BATCH = 320

@@ -35,9 +35,7 @@ class LetterNetwork:
         outputs: See above.
     """
 
-    def __init__(
-        self, tensors: Mapping[str, Array], outputs: Sequence[tuple[str, ...]], heads: int
-    ) -> None:
+    def __init__(self, tensors: Mapping[str, Array], outputs: Sequence[tuple[str, ...]], heads: int) -> None:
         self._tensors = {name: np.asarray(tensor, np.float32) for name, tensor in tensors.items()}
         self._heads = heads
         self._layers = sum(name.endswith(".taps") for name in tensors)
@@ -98,14 +96,12 @@ class LetterNetwork:
         return np.asarray(x * self._tensors[name + ".weight"] + self._tensors[name + ".bias"])
 
 
-def dump(
-    tensors: Mapping[str, Array], outputs: Sequence[Sequence[str]], heads: int, **header: Any
-) -> bytes:
+def dump(tensors: Mapping[str, Array], outputs: Sequence[Sequence[str]], heads: int, **header: Any) -> bytes:
     """Return the content of a file with a network: matrices as bytes with a scale per row, vectors in half precision.
 
     Args:
-        tensors: Weights by name: ``embedding``, ``given`` (its first row for phones that are not), ``layers.N.`` with ``taps``, ``bias``, ``norm1``, ``qkv``, ``o``,
-            ``norm2``, ``up`` and ``down``, and ``norm`` and ``out``.
+        tensors: Weights by name: ``embedding``, ``given`` (its first row for phones that are not), ``norm``, ``out``,
+            and ``layers.N.`` with ``taps``, ``bias``, ``norm1``, ``qkv``, ``o``, ``norm2``, ``up`` and ``down``.
         outputs: See :class:`LetterNetwork`.
         heads: See :class:`LetterNetwork`.
         header: What the file is to say of itself; values of JSON.

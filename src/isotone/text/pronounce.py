@@ -15,7 +15,15 @@ from isotone.text.letters import LetterToSound
 from isotone.text.phones import Closures, PhoneSet, to_phone_set
 from isotone.text.pronouncer import Pronouncer, Pronunciation
 
-__all__ = ["Chain", "Dictionary", "EnglishLexicon", "Espeak", "LetterToSound", "Pronouncer", "load_pronouncer"]
+__all__ = [
+    "Chain",
+    "Dictionary",
+    "EnglishLexicon",
+    "Espeak",
+    "LetterToSound",
+    "Pronouncer",
+    "load_pronouncer",
+]
 
 #: Scripts that espeak-ng reads in English text; it spells or names the letters of other scripts.
 _SCRIPTS = ("LATIN", "GREEK", "MICRO")

@@ -26,9 +26,7 @@ class Pronunciation(NamedTuple):
     log_prob: float = 0.0
 
 
-def ranked(
-    weighted: Iterable[tuple[Iterable[str], float]], most: int | None = None
-) -> list[Pronunciation]:
+def ranked(weighted: Iterable[tuple[Iterable[str], float]], most: int | None = None) -> list[Pronunciation]:
     """Rank weighted pronunciations of a word; equal ones become one, and the probabilities of those kept add up to 1.
 
     Args:

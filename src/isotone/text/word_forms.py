@@ -34,7 +34,7 @@ def formed(word: str, known: Known) -> list[Symbols]:
     parts = [part for part in re.split(r"[-_./\s]+", word) if part]
     if len(parts) != 1:
         return _joined(parts, known)
-    for way in (_inflected, _compound, _lettered):
+    for way in (_with_s, _inflected, _compound, _lettered):
         if found := way(parts[0], known):
             return found
     return []
@@ -59,29 +59,38 @@ def _joined(parts: list[str], known: Known) -> list[Symbols]:
     return [tuple(s for some in found for s in some[0])] if found and all(found) else []
 
 
-def _inflected(word: str, known: Known) -> list[Symbols]:
+def _with_s(word: str, known: Known) -> list[Symbols]:
+    """Return the pronunciations of a plural or a possessive."""
     for ending in ("'s", "s'", "s", "'"):
         stem = word.removesuffix(ending)
-        if stem != word and (len(stem) >= _STEM or ending == "'s") and not stem.endswith("ss"):
-            # "es" after sibilants, and after consonant and y
-            for base in (stem, re.sub(r"ie$", "y", stem), stem.removesuffix("e")):
-                if found := known(base):
-                    if base + "e" == stem and found[0][-1] not in _SIBILANTS:
-                        continue
-                    return [one if ending == "'" else _plural(one) for one in found]
-    if len(word) > _STEM + 1 and word.endswith("ed"):
-        if found := next(filter(None, map(known, _stems(word, "ed"))), []):
-            return [_past(one) for one in found]
+        if stem == word or (len(stem) < _STEM and ending != "'s") or (ending == "s" and stem.endswith("s")):
+            continue
+        if found := known(stem) or known(re.sub(r"ie$", "y", stem)):
+            return [one if ending == "'" else _plural(one) for one in found]
+        found = known(stem.removesuffix("e"))
+        if found and found[0][-1] in _SIBILANTS:
+            return [_plural(one) for one in found]
+    return []
+
+
+def _inflected(word: str, known: Known) -> list[Symbols]:
+    if len(word) > _STEM + 1 and word.endswith("ed") and (found := _first(word, "ed", known)):
+        return [_past(one) for one in found]
     for ending in sorted(_ENDINGS, key=len, reverse=True):
         stem = word.removesuffix(ending)
-        if stem != word and len(stem) >= (_STEM if ending.isalpha() else 1):
-            if found := next(filter(None, map(known, _stems(word, ending))), []):
-                phones = tuple(_ENDINGS[ending].split())
-                # "really" has one l
-                return [one + phones[one[-1:] == phones[:1] == ("l",) :] for one in found]
+        long = stem != word and len(stem) >= (_STEM if ending.isalpha() else 1)
+        if long and (found := _first(word, ending, known)):
+            phones = tuple(_ENDINGS[ending].split())
+            # "really" has one l
+            return [one + phones[one[-1:] == phones[:1] == ("l",) :] for one in found]
     if word.endswith("'d") and (found := known(word[:-2])):
         return [_past(one) for one in found]
     return []
+
+
+def _first(word: str, ending: str, known: Known) -> list[Symbols]:
+    """Return the pronunciations of the first known word that a word may be without its ending."""
+    return next(filter(None, map(known, _stems(word, ending))), [])
 
 
 def _stems(word: str, ending: str) -> Iterator[str]:
