@@ -77,6 +77,10 @@ class Tokenizer(ABC):
     def spell(self, words: Sequence[Word]) -> list[Spelling]:
         """Return the labels of every word of a part of a text."""
 
+    def guessed(self, words: Sequence[Word]) -> list[str]:
+        """Return the parts of words whose labels are a guess, each once."""
+        return []
+
     def encode(self, text: str) -> Transcript:
         """Return the labels of a text for training; unknown characters or phones are left out.
 

@@ -67,6 +67,7 @@ class _Given:
     source: Cleaned
     words: list[Word] = field(default_factory=list)
     spelled: list[tuple[int | None, tuple[int, ...]]] = field(default_factory=list)
+    spoken: list[Word] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     unclear: list[str] = field(default_factory=list)
     numbers: list[str] = field(default_factory=list)
@@ -90,6 +91,7 @@ class _Given:
             reason = self._problem(word, spelling)
             if reason is None:
                 self.unknown += spelling.unknown
+                self.spoken.append(word)
                 self._add(replace(placed, normal=word.normal), spelling.labels)
             else:
                 reason += spelling.missing if reason is self.unpronounced else (word.text,)
@@ -142,6 +144,8 @@ class _Given:
             yield f"aligned as speech, although in brackets: {listed(spoken)}"
         for reason in self._reasons():
             yield f"aligned as unknown speech: {reason}"
+        if guessed := self.tokenizer.guessed(self.spoken):
+            yield f"pronounced by their letters (--dictionary corrects them): {listed(guessed)}"
         if self.unknown:
             yield f"aligned without what the model has no labels for: {listed(self.unknown)}"
 

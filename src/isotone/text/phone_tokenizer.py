@@ -103,6 +103,11 @@ class PhoneTokenizer(Tokenizer):
         found = iter(self.pronouncer.lookup([part for some in parts for part in some]))
         return [self._spelling(some, [next(found) for _ in some]) for some in parts]
 
+    def guessed(self, words: Sequence[Word]) -> list[str]:
+        """See :meth:`Tokenizer.guessed`: those that are pronounced by their letters."""
+        parts = list(dict.fromkeys(part for word in words for part in word.normal.split()))
+        return [] if self.pronouncer is None else self.pronouncer.guessed(parts)
+
     def _spelling(self, parts: Sequence[str], found: Sequence[list[str] | None]) -> Spelling:
         if missing := [part for part, phones in zip(parts, found) if not phones]:
             return Spelling((), (), tuple(missing))
