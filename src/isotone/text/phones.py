@@ -47,6 +47,9 @@ RELEASES = {
     "bcl": ("b",), "dcl": ("d", "jh"), "gcl": ("g",), "pcl": ("p",), "tcl": ("t", "ch"), "kcl": ("k",),
 }  # fmt: skip
 
+#: The closure that each release follows.
+CLOSURE_OF = {release: closure for closure, releases in RELEASES.items() for release in releases}
+
 _CLASSES = {
     "stop": "b d g p t k dx q bcl dcl gcl pcl tcl kcl cl vcl",
     "affricate": "ch jh",

@@ -13,12 +13,11 @@ from isotone.text.folding import bare
 from isotone.text.ipa import EspeakIPA
 from isotone.text.languages import iso_code
 from isotone.text.normalize import TextError
-from isotone.text.phones import RELEASES, Closures, PhoneSet, fold
+from isotone.text.phones import CLOSURE_OF, RELEASES, Closures, PhoneSet, fold
 from isotone.text.pronouncer import Pronouncer
 
 #: Scripts that espeak-ng reads in English text; it spells or names the letters of other scripts.
 _SCRIPTS = ("LATIN", "GREEK", "MICRO")
-_CLOSURES = {release: closure for closure, releases in RELEASES.items() for release in releases}
 
 
 class Dictionary(Pronouncer):
@@ -191,7 +190,7 @@ def to_phone_set(phones: Sequence[str], to: PhoneSet = 39, closures: Closures = 
         plain = [
             x
             for before, phone in pairs
-            for x in ([phone] if before in RELEASES or phone not in _CLOSURES else [_CLOSURES[phone], phone])
+            for x in ([phone] if before in RELEASES or phone not in CLOSURE_OF else [CLOSURE_OF[phone], phone])
         ]
     return fold(plain, to, closures=closures)
 
