@@ -49,9 +49,7 @@ class CTCViterbi(Aligner):
         """
         log_probs, sizes = emissions.log_probs(), (emissions.lengths, targets.lengths)
         if targets.graph is None:
-            paths, scores = ctc_path(
-                log_probs, targets.labels, *sizes, emissions.blank, targets.optional
-            )
+            paths, scores = ctc_path(log_probs, targets.labels, *sizes, emissions.blank, targets.optional)
         else:
             filled = with_fillers(targets, emissions.blank, "ctc")
             paths, scores = graph_path(

@@ -225,14 +225,15 @@ class SegmentalViterbi(Aligner):
 
     def _along_graph(self, emissions: Emissions, targets: Targets) -> Coupling:
         """Align along the best path through the graph of the targets."""
-        rule, filler = ("repeats", emissions.blank) if self.silence is None else ("all", self.silence)
-        filled = with_fillers(targets, filler, rule)
-        needed = fewest_frames(filled.arcs, filled.lengths, filled.least(self.min_frames))
-        _check_rows(emissions, needed)
-        held = filled.least(self.held_frames)
+        if self.silence is None:
+            filled = with_fillers(targets, emissions.blank, "repeats")
+        else:
+            filled = with_fillers(targets, self.silence, "all")
+        hop_s = emissions.grid.hop_s
+        fewest, held = filled.least(self.min_frames, hop_s), filled.least(self.held_frames, hop_s)
+        _check_rows(emissions, fewest_frames(filled.arcs, filled.lengths, fewest))
         long = fewest_frames(filled.arcs, filled.lengths, held) <= emissions.lengths
-        least = torch.where(long[:, None], held, filled.least(self.min_frames))
-        most = filled.most(emissions.grid.hop_s)
+        least, most = torch.where(long[:, None], held, fewest), filled.most(hop_s)
         near = None
         if targets.guide is not None and self.takes_guide:
             near = near_frames(targets.guide, filled)

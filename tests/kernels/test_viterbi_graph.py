@@ -44,7 +44,10 @@ def random_graph(rng: np.random.Generator, tokens: int, frames: int) -> Graph:
         before.append([(p, float(rng.choice([0.0, 0.0, 0.5, 1.5]))) for p in chosen])
     least = rng.integers(1, 4, tokens).tolist()
     most = [int(rng.choice([0, n, n + 1, n + 3])) for n in least]
-    near = [(int(a), int(a + n)) for a, n in zip(rng.integers(-1, frames, tokens), rng.integers(0, frames, tokens))]
+    near = [
+        (int(a), int(a + n))
+        for a, n in zip(rng.integers(-1, frames, tokens), rng.integers(0, frames, tokens))
+    ]
     return Graph(before, least, most, near)
 
 
@@ -52,6 +55,7 @@ def all_paths(graph: Graph, frames: int) -> list[tuple[tuple[int, ...], float]]:
     """Every path of so many frames, with the costs of its arcs."""
     tokens = len(graph.least)
     found = []
+
     # token ahead (reversed topological order keeps it simple): the frames from t on, given that u begins at t
     def extend(path: tuple[int, ...], cost: float, at: int) -> None:
         for p, c in graph.before[tokens] if len(path) == frames else ():
@@ -68,7 +72,9 @@ def all_paths(graph: Graph, frames: int) -> list[tuple[tuple[int, ...], float]]:
     return found
 
 
-def value(log_probs: np.ndarray, labels: np.ndarray, graph: Graph, path: tuple[int, ...], far: float) -> float:
+def value(
+    log_probs: np.ndarray, labels: np.ndarray, graph: Graph, path: tuple[int, ...], far: float
+) -> float:
     outside = sum(not graph.near[u][0] <= t <= graph.near[u][1] for t, u in enumerate(path))
     return sum(log_probs[t, labels[u]] for t, u in enumerate(path)) - far * outside
 
@@ -96,7 +102,9 @@ def test_best_of_all_paths(seed: int, tokens: int, frames: int, far: float) -> N
 
 @CASES
 @given(seeds, st.integers(1, 5), st.integers(1, 8))
-def test_ties_go_to_the_later_token_in_the_last_frame_that_differs(seed: int, tokens: int, frames: int) -> None:
+def test_ties_go_to_the_later_token_in_the_last_frame_that_differs(
+    seed: int, tokens: int, frames: int
+) -> None:
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, tokens, frames)
     graph = graph._replace(before=[[(p, 0.0) for p, _ in ways] for ways in graph.before])
@@ -126,7 +134,9 @@ def skipping(optional: np.ndarray) -> list[list[tuple[int, float]]]:
 
 @CASES
 @given(seeds, st.integers(1, 3), st.booleans(), st.booleans())
-def test_linear_graphs_have_the_path_of_monotone_path(seed: int, least: int, level: bool, guided: bool) -> None:
+def test_linear_graphs_have_the_path_of_monotone_path(
+    seed: int, least: int, level: bool, guided: bool
+) -> None:
     """Path for path, ties included, in batches of long rows; ranges of frames as ranges of tokens."""
     rng = np.random.default_rng(seed)
     rows, frames, tokens = 3, 400, 40
@@ -145,7 +155,9 @@ def test_linear_graphs_have_the_path_of_monotone_path(seed: int, least: int, lev
         last = np.where(inside.any(1), frames - 1 - inside[:, ::-1].argmax(1), -1)
         of_tokens = np.stack([first, last], 2)
     arcs = packed([skipping(optional[b, : m[b]]) for b in range(rows)], tokens)
-    paths, scores = graph_path(log_probs, labels, n, m, arcs, np.full(labels.shape, least), None, of_tokens, 0.5)
+    paths, scores = graph_path(
+        log_probs, labels, n, m, arcs, np.full(labels.shape, least), None, of_tokens, 0.5
+    )
     expected, expected_scores = monotone_path(log_probs, labels, n, m, optional, least, near, 0.5)
     np.testing.assert_array_equal(paths, expected)
     np.testing.assert_array_equal(scores, expected_scores)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import torch
@@ -41,9 +41,13 @@ class Filled(NamedTuple):
         """Turn paths of labels ``(B, T)`` into paths of tokens, -1 where a frame has a filler."""
         return torch.where(paths >= 0, self.origin.gather(1, paths.clamp(min=0)), paths)
 
-    def least(self, frames: int) -> Tensor:
-        """Least frames of each label ``(B, m)``: half of ``frames``, rounded up, for halves of phones."""
-        return torch.where(self.graph.halves, (frames + 1) // 2, frames)
+    def least(self, frames: int, hop_s: float) -> Tensor:
+        """Least frames of each label ``(B, m)``, at ``hop_s`` seconds per frame.
+
+        They are ``frames``, and half of that, rounded up, for halves of phones; more for labels that last longer.
+        """
+        own = torch.where(self.graph.halves, (frames + 1) // 2, frames)
+        return own.maximum((self.graph.shortest / hop_s - 1e-6).ceil().long())
 
     def most(self, hop_s: float) -> Tensor:
         """Most frames of each label ``(B, m)``, at ``hop_s`` seconds per frame: at least 1, or 0 for any number."""
@@ -70,12 +74,13 @@ def with_fillers(targets: Targets, filler: int, rule: Fillers) -> Filled:
         ways, origin = _fill(row, ways, rule)
         rows.append(ways if origin else [])
         origins.append(origin)
-    longest, halves = graph.longest.tolist(), graph.halves.tolist()
+    limits = [list(zip(*both)) for both in zip(graph.shortest.tolist(), graph.longest.tolist())]
+    halves = graph.halves.tolist()
     spelt = [[row[u] if u >= 0 else filler for u in origin] for row, origin in zip(labels, origins)]
     padded = Targets.from_lists(spelt).to(targets.labels.device)
     filled = TokenGraph.from_lists(
         rows,
-        [[own[u] if u >= 0 else 0.0 for u in origin] for own, origin in zip(longest, origins)],
+        [[own[u] if u >= 0 else (0.0, 0.0) for u in origin] for own, origin in zip(limits, origins)],
         [[u >= 0 and own[u] for u in origin] for own, origin in zip(halves, origins)],
     )
     token = torch.full_like(padded.labels, -1)
@@ -90,7 +95,10 @@ def _fill(labels: Sequence[int], ways: Sequence[Ways], rule: Fillers) -> tuple[l
     repeated = {p for u in range(count) for p, _ in ways[u] if p >= 0 and labels[p] == labels[u]}
     out: list[Ways] = []
     origin: list[int] = []
-    own, filler = {-1: -1}, {}  # of tokens and the start: their new number, and that of the filler behind them
+    own, filler = (
+        {-1: -1},
+        {},
+    )  # of tokens and the start: their new number, and that of the filler behind them
     for u in range(-1, count + 1):
         if u >= 0:
             came: Ways = []
@@ -132,20 +140,25 @@ def near_frames(guide: FramePath, filled: Filled) -> Tensor:
     out = torch.zeros(*filled.labels.shape, 2, dtype=torch.long)
     out[..., 1] = frames
     for b, (count, path) in enumerate(zip(filled.lengths.tolist(), guide.tokens.tolist())):
-        spans: dict[int, tuple[int, int]] = {}
+        first, last = dict[int, int](), dict[int, int]()
         for t, token in enumerate(path):
-            if token >= 0:
-                spans[token] = (spans.get(token, (t, t))[0], t)
-        known = [spans.get(token) if token >= 0 else None for token in filled.origin[b, :count].tolist()]
+            first.setdefault(token, t)
+            last[token] = t
+        tokens = [
+            token if token in first and token >= 0 else None for token in filled.origin[b, :count].tolist()
+        ]
         ways = filled.graph.ways(b, count)
         begin, end = [0] * count, [frames] * (count + 1)
         for u in range(count):
-            begin[u] = max([0, *(known[p][0] if known[p] else begin[p] for p, _ in ways[u] if p >= 0)])
-        for u in range(count, -1, -1):
-            last = known[u][1] if u < count and known[u] else end[u]
-            for p, _ in ways[u]:
+            begin[u] = max([0, *(_known(first, tokens[p], begin[p]) for p, _ in ways[u] if p >= 0)])
+        for u, token in reversed([*enumerate(tokens), (count, None)]):
+            for p, _ in ways[u] if count else ():
                 if p >= 0:
-                    end[p] = min(end[p], last)
+                    end[p] = min(end[p], _known(last, token, end[u]))
         if count:
             out[b, :count] = torch.tensor(list(zip(begin, end)))
     return out.to(filled.labels.device)
+
+
+def _known(frames: Mapping[int, int], token: int | None, otherwise: int) -> int:
+    return otherwise if token is None else frames[token]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
@@ -22,12 +22,14 @@ class Lattice(NamedTuple):
     Attributes:
         text: Tokens in topological order.
         ways: The arcs into each token, and into the end.
-        parts: What each token is, without its ways.
+        parts: What each token is, with its ways within its word.
+        shortest: Seconds that each token has to last.
     """
 
     text: TextToAlign
     ways: list[Ways]
     parts: list[Part]
+    shortest: list[float]
 
 
 class _Exit(NamedTuple):
@@ -51,7 +53,7 @@ def lattices_of(texts: Sequence[TextToAlign]) -> tuple[list[TextToAlign], Target
     found = [unfold(text) for text in texts]
     graph = TokenGraph.from_lists(
         [lattice.ways for lattice in found],
-        [[part.longest_s for part in lattice.parts] for lattice in found],
+        [list(zip(lattice.shortest, (part.longest_s for part in lattice.parts))) for lattice in found],
         [[part.half for part in lattice.parts] for lattice in found],
     )
     unfolded = [lattice.text for lattice in found]
@@ -66,43 +68,66 @@ def unfold(text: TextToAlign) -> Lattice:
     """
     transcript, optional = text
     rows = list(zip(transcript.tokens, transcript.token_words, optional))
-    parts: list[Part] = []
-    owners: list[int | None] = []
-    skips: list[bool] = []
-    ways: list[Ways] = []
-    exits = [_Exit(-1, "pause", 0.0, 0.0)]
-    number = 0
+    unfolding = _Unfolding()
     for owner, group in groupby(enumerate(rows), lambda row: -1 - row[0] if row[1][1] is None else row[1][1]):
         own = [row for _, row in group]
-        graph = transcript.graphs[owner] if 0 <= owner < len(transcript.graphs) else None
-        pieces: list[tuple[WordGraph, bool]] = [(graph, False)] if graph else []
-        pieces = pieces or [(straight([label]), skip) for label, _, skip in own]
-        for piece, skip in pieces:
-            kind = _kind(piece[0].label, own[0][1])
-            for part in piece:
-                entered = {p: c for x in exits if (c := _cost(x, part, kind)) is not None for p in [x.token]}
-                inside = [(number + i, c) for i, c in part.before]
-                ways.append(sorted([*entered.items(), *inside]))
-            ends = [
-                _Exit(number + i, kind, part.to_speech, part.to_pause)
-                for i, part in enumerate(piece)
-                if not (part.to_speech is None and part.to_pause is None)
-            ]
-            exits = [*exits, *ends] if skip else ends
-            number += len(piece)
-            parts += piece
-            owners += [own[0][1]] * len(piece)
-            skips += [skip] * len(piece)
-    last = Part(0, from_speech=0.0, from_pause=0.0)
-    ends_at = [(x.token, c) for x in exits if (c := _cost(x, last, "pause")) is not None and x.token >= 0]
+        if graph := transcript.graphs[owner] if 0 <= owner < len(transcript.graphs) else None:
+            unfolding.add(graph, owner, False)
+        else:
+            for label, word, skip in own:
+                unfolding.add(straight([label]), word, skip)
+    parts, ways = unfolding.parts, [*unfolding.ways, unfolding.end()]
     unfolded = replace(
         transcript,
         tokens=tuple(part.label for part in parts),
-        token_words=tuple(owners),
+        token_words=tuple(unfolding.owners),
         graphs=(),
         stops=tuple(part.stop for part in parts),
     )
-    return Lattice(TextToAlign(unfolded, skips), [*ways, ends_at], parts)
+    return Lattice(TextToAlign(unfolded, unfolding.optional), ways, parts, unfolding.shortest)
+
+
+class _Unfolding:
+    """The tokens and arcs of a text, from its beginning to its end."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self.owners: list[int | None] = []
+        self.optional: list[bool] = []
+        self.ways: list[Ways] = []
+        self.shortest: list[float] = []
+        self.exits = [_Exit(-1, "pause", 0.0, 0.0)]
+
+    def add(self, graph: WordGraph, owner: int | None, optional: bool) -> None:
+        """Add a word, or a token."""
+        start, kind = len(self.parts), _kind(graph[0].label, owner)
+        for part in graph:
+            inside = [(start + i, cost) for i, cost in part.before]
+            self.ways.append([*self._ways_to(part, kind), *inside])
+            self.shortest.append(0.0)
+        exits = [
+            _Exit(start + i, kind, part.to_speech, part.to_pause)
+            for i, part in enumerate(graph)
+            if not (part.to_speech is None and part.to_pause is None)
+        ]
+        self.exits = [*self.exits, *exits] if optional else exits
+        self.parts += graph
+        self.owners += [owner] * len(graph)
+        self.optional += [optional] * len(graph)
+
+    def end(self) -> Ways:
+        """The arcs into the end."""
+        last = Part(0, from_speech=0.0, from_pause=0.0)
+        return [(token, cost) for token, cost in self._ways_to(last, "pause") if token >= 0]
+
+    def _ways_to(self, part: Part, kind: str) -> Iterator[tuple[int, float]]:
+        for before in self.exits:
+            if (cost := _cost(before, part, kind)) is None:
+                continue
+            if before.kind == "pause" and before.token > 0:  # between words
+                cost += part.pause_cost
+                self.shortest[before.token] = max(self.shortest[before.token], part.pause_s)
+            yield before.token, cost
 
 
 def _kind(label: int, owner: int | None) -> str:

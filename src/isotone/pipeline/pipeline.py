@@ -109,8 +109,7 @@ class Pipeline:
         # an aligner that the caller names is used as it is
         self.holds_phones = aligner is None and model.tokenizer.unit == "phones"
         self.finds_edges = edges and not extra_speech and self.aligner.skips_optional
-        self.check = check
-        self.closures = closures
+        self.check, self.closures = check, closures
 
     def encode(self, text: str) -> Transcript:
         """Encode a text for :meth:`align`: the tokenizer's labels, and stars (:mod:`isotone.pipeline.stars`).

@@ -18,12 +18,14 @@ _TAPPED = frozenset({"t", "d"})
 
 @dataclass(frozen=True)
 class ClosureRules:
-    """How a stop or affricate may be said: closure and release, or one of the two.
+    """Rules of stops and affricates: they are closure and release, or one of the two.
 
     After a pause, and where a recording begins, it is the release alone: its closure cannot be told from the silence.
 
     Attributes:
         longest_s: Seconds that a closure may last.
+        pause_s, paused: Least seconds, and cost in nats, of a pause between words before a stop without closure: a
+            shorter or doubtful silence is the closure.
         unreleased: Cost in nats of a stop without release, before a pause or at the end.
         joined: Cost in nats of a stop without release before other speech: at the end of a word, or before a closure.
         tapped: Cost in nats of a t or d between vowels that has no closure.
@@ -32,17 +34,19 @@ class ClosureRules:
         ValueError: a time that is not above 0, or a cost that is below 0.
     """
 
-    longest_s: float = 0.12
-    unreleased: float = 2.0
-    joined: float = 4.0
-    tapped: float = 2.0
+    longest_s: float = 0.15
+    pause_s: float = 0.15
+    paused: float = 8.0
+    unreleased: float = 8.0
+    joined: float = 1.0
+    tapped: float = 5.0
 
     def __post_init__(self) -> None:
-        costs = self.unreleased, self.joined, self.tapped
+        costs = self.pause_s, self.paused, self.unreleased, self.joined, self.tapped
         if not 0 < self.longest_s < math.inf or not all(0 <= cost < math.inf for cost in costs):
             raise ValueError(
-                "Closures last at most longest_s > 0 seconds, and their costs are 0 nats or more; "
-                f"got {self.longest_s}, and {', '.join(map(str, costs))}."
+                "Closures last at most longest_s > 0 seconds, and pause_s and all costs are 0 or more; "
+                f"got {self}."
             )
 
     def spread(self, labels: Sequence[int], names: Sequence[str]) -> WordGraph:
@@ -59,7 +63,10 @@ class ClosureRules:
             parts[i] = replace(
                 parts[i], stop=labels[i + 1], longest_s=self.longest_s, half=True, from_pause=None
             )
-            parts[i + 1] = replace(parts[i + 1], half=True, from_pause=0.0 if i == 0 else None)
+            release = replace(parts[i + 1], half=True)
+            if i == 0:
+                release = replace(release, from_pause=0.0, pause_s=self.pause_s, pause_cost=self.paused)
+            parts[i + 1] = release
             if PHONE_CLASSES[said[i + 1]] == "stop":
                 self._unreleased(parts, i, i + 2 in closed)
             if said[i + 1] in _TAPPED and _is_vowel(said, i + 2) and (i == 0 or _is_vowel(said, i - 1)):
@@ -87,9 +94,7 @@ class ClosureRules:
 
 def is_closure(said: Sequence[str], i: int) -> bool:
     """Return whether a phone of a pronunciation is the closure of the stop or affricate after it."""
-    return (
-        (said[i] in CLOSURES or said[i] in SILENT) and i + 1 < len(said) and said[i + 1] in CLOSURE_OF
-    )
+    return (said[i] in CLOSURES or said[i] in SILENT) and i + 1 < len(said) and said[i + 1] in CLOSURE_OF
 
 
 def _is_vowel(said: Sequence[str], i: int) -> bool:

@@ -190,7 +190,9 @@ def to_phone_set(phones: Sequence[str], to: PhoneSet = 39, closures: Closures = 
         plain = [
             x
             for before, phone in pairs
-            for x in ([phone] if before in RELEASES or phone not in CLOSURE_OF else [CLOSURE_OF[phone], phone])
+            for x in (
+                [phone] if before in RELEASES or phone not in CLOSURE_OF else [CLOSURE_OF[phone], phone]
+            )
         ]
     return fold(plain, to, closures=closures)
 

@@ -22,6 +22,8 @@ class Part:
         to_speech, to_pause: Cost of a word that ends with it, before other speech, or before a pause or the end.
         stop: Label number of the stop that it is the closure of; None for anything else.
         longest_s: Seconds that it may last; 0 for any time.
+        pause_s, pause_cost: Least seconds and additional nats of a pause between words, if the second one begins with
+            this part; 0 for any time.
         half: True for the closure or release of a stop, which are one phone together.
     """
 
@@ -33,6 +35,8 @@ class Part:
     to_pause: float | None = None
     stop: int | None = None
     longest_s: float = 0.0
+    pause_s: float = 0.0
+    pause_cost: float = 0.0
     half: bool = False
 
 

@@ -150,7 +150,9 @@ def _trace(row: States, block: int, stored: np.ndarray, s: int, path: np.ndarray
     frames, size = len(path), len(row.token)
     jump = lowest_sources(row)
     marks = np.empty((block, 1), np.uint8)
-    first = np.empty(block + 1, np.int64)  # first state of the frame before the block, then of each of its frames
+    first = np.empty(
+        block + 1, np.int64
+    )  # first state of the frame before the block, then of each of its frames
     held, enter, score = np.empty(size), np.empty(size), np.empty(size)
     for k in range(len(stored) - 1, -1, -1):
         start, end = k * block, min(frames, (k + 1) * block)

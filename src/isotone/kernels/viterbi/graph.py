@@ -15,7 +15,7 @@ from isotone.kernels.viterbi.search import LEAST_BLOCK, STORED_BYTES
 
 
 class Arcs(NamedTuple, Generic[Array]):
-    """What may come before what in a graph of tokens, in compressed rows.
+    """Arcs of graphs of tokens, in compressed rows.
 
     Tokens are numbered in topological order. The arcs into token u are ``first[u] .. first[u + 1] - 1``; those into the
     end of a row of n tokens are ``first[n] .. first[n + 1] - 1``.
@@ -144,9 +144,7 @@ def _checked_arcs(arcs: Arcs[Any], shape: tuple[int, ...], tokens: np.ndarray) -
     return Arcs(first, before, costs)
 
 
-def _frames(
-    name: str, given: Any, default: int, shape: tuple[int, ...], tokens: np.ndarray
-) -> np.ndarray:
+def _frames(name: str, given: Any, default: int, shape: tuple[int, ...], tokens: np.ndarray) -> np.ndarray:
     """Convert frames per token to an array; ValueError where they have another shape, or one is too low."""
     if given is None:
         return np.full(shape, default, np.int64)
