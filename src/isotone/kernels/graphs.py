@@ -95,10 +95,9 @@ def _fill(labels: Sequence[int], ways: Sequence[Ways], rule: Fillers) -> tuple[l
     repeated = {p for u in range(count) for p, _ in ways[u] if p >= 0 and labels[p] == labels[u]}
     out: list[Ways] = []
     origin: list[int] = []
-    own, filler = (
-        {-1: -1},
-        {},
-    )  # of tokens and the start: their new number, and that of the filler behind them
+    # of tokens and the start: their new number, and that of the filler behind them
+    own: dict[int, int] = {-1: -1}
+    filler: dict[int, int] = {}
     for u in range(-1, count + 1):
         if u >= 0:
             came: Ways = []
