@@ -36,7 +36,7 @@ class ClosureRules:
 
     longest_s: float = 0.15
     pause_s: float = 0.15
-    paused: float = 8.0
+    paused: float = 4.0
     unreleased: float = 8.0
     joined: float = 1.0
     tapped: float = 5.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from isotone.kernels._lattice import checkpoints, cone, copy, fill
+from isotone.kernels._lattice import TILE, checkpoints, cone, copy, emit, fill
 from isotone.kernels.native import compiled
 from isotone.kernels.viterbi._graph_states import States, lowest_sources, set_up, state_scores
 
@@ -63,7 +63,8 @@ def graph_row(
 def _forward(row: States, block: int, stored: np.ndarray) -> tuple[float, int]:
     """Fill the stored rows; return the best score and the state it ends in."""
     frames, size = len(row.log_probs), len(row.token)
-    held, enter, score = np.full(size, -np.inf), np.empty(size), np.empty(size)
+    held, new = np.full(size, -np.inf), np.full(size, -np.inf)
+    enter, score = np.empty(TILE), np.empty(TILE)
     emitted, no_marks = np.empty(len(row.symbols)), np.empty(0, np.uint8)
     ok = True
     for t in range(frames):
@@ -71,10 +72,14 @@ def _forward(row: States, block: int, stored: np.ndarray) -> tuple[float, int]:
         if t % block == 0 and t > 0:
             n = row.high[t - 1] + 1 - was_low
             copy(held[was_low:], stored[t // block, 0, :n])
-        lo, stop = row.low[t], row.high[t] + 1
-        ok &= state_scores(row, t, lo, stop, emitted, score)
-        _enter(row, t, was_low, lo, stop, held, enter, no_marks)
-        _step(held[lo:stop], row.stay[lo:stop], enter[lo:stop], score[lo:stop])
+        ok &= emit(row.log_probs[t], row.symbols, emitted)
+        end = row.high[t] + 1
+        for lo in range(row.low[t], end, TILE):
+            stop = min(end, lo + TILE)
+            state_scores(row, t, lo, stop, emitted, score)
+            _enter(row, t, was_low, lo, stop, held, enter, no_marks)
+            _step(held[lo:stop], row.stay[lo:stop], enter, score, new[lo:stop])
+        held, new = new, held
     if not ok:
         return np.nan, 0
     best, s = -np.inf, 0
@@ -98,13 +103,13 @@ def _enter(
 ) -> None:
     """Fill the best scores of paths that enter the states from ``lo`` to ``stop`` at frame t, from ``was_low`` on.
 
-    ``marks[s - lo]``, unless the array is empty, becomes how the best path came.
+    State s has index ``s - lo``. ``marks``, unless the array is empty, become how the best paths came.
     """
     if lo > was_low:
-        copy(held[lo - 1 :], enter[lo:stop])
+        copy(held[lo - 1 :], enter[: stop - lo])
     else:
-        enter[lo] = -np.inf
-        copy(held[lo:], enter[lo + 1 : stop])
+        enter[0] = -np.inf
+        copy(held[lo:], enter[1 : stop - lo])
     fill(marks[: stop - lo], _MOVED)
     for i in range(np.searchsorted(row.joints, lo - row.reach + 1), len(row.joints)):
         s = row.joints[i]
@@ -120,17 +125,17 @@ def _enter(
             if value > best:
                 best, way = value, k - a
         for j in range(max(s, lo), min(s + row.entries[i], stop)):
-            if j == s or best > enter[j]:
-                enter[j] = best
+            if j == s or best > enter[j - lo]:
+                enter[j - lo] = best
                 if len(marks) > 0:
                     marks[j - lo] = _WAY + way
 
 
 @compiled
-def _step(held: np.ndarray, stay: np.ndarray, enter: np.ndarray, score: np.ndarray) -> None:
+def _step(held: np.ndarray, stay: np.ndarray, enter: np.ndarray, score: np.ndarray, new: np.ndarray) -> None:
     for s in range(len(held)):
         stayed = held[s] + stay[s]
-        held[s] = (enter[s] if enter[s] > stayed else stayed) + score[s]
+        new[s] = (enter[s] if enter[s] > stayed else stayed) + score[s]
 
 
 @compiled
@@ -192,6 +197,7 @@ def _recompute(
     for t in range(start, end):
         was_low, lo, stop = first[t - start], first[t - start + 1], min(top, row.high[t]) + 1
         mark = marks[t - start]
+        emit(row.log_probs[t], row.symbols, emitted)
         state_scores(row, t, lo, stop, emitted, score)
         _enter(row, t, was_low, lo, stop, held, enter, mark)
-        _step_mark(held[lo:stop], row.stay[lo:stop], enter[lo:stop], score[lo:stop], mark[: stop - lo])
+        _step_mark(held[lo:stop], row.stay[lo:stop], enter, score, mark)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isotone.kernels._lattice import emit, fill, gather, symbol_table
+from isotone.kernels._lattice import fill, gather, symbol_table
 from isotone.kernels.native import compiled
 
 #: More frames than any recording has.
@@ -174,18 +174,16 @@ def _limits(
 
 
 @compiled
-def state_scores(row: States, t: int, lo: int, stop: int, emitted: np.ndarray, score: np.ndarray) -> bool:
-    """Fill the scores of the states from ``lo`` to ``stop`` in frame t; return whether none is NaN or +inf."""
-    ok = emit(row.log_probs[t], row.symbols, emitted)
-    gather(emitted, row.symbol_of[lo:stop], score[lo:stop])
+def state_scores(row: States, t: int, lo: int, stop: int, emitted: np.ndarray, score: np.ndarray) -> None:
+    """Fill the scores of the states from ``lo`` to ``stop`` in frame t, given those of the symbols."""
+    gather(emitted, row.symbol_of[lo:stop], score)
     if len(row.begin) > 0:
-        _charge(row.begin[lo:stop], row.end[lo:stop], t, row.far_cost, score[lo:stop])
-    return ok
+        _charge(row.begin[lo:stop], row.end[lo:stop], t, row.far_cost, score)
 
 
 @compiled
 def _charge(begin: np.ndarray, end: np.ndarray, t: int, far_cost: float, score: np.ndarray) -> None:
-    for s in range(len(score)):
+    for s in range(len(begin)):
         score[s] -= far_cost if (t < begin[s]) | (t > end[s]) else 0.0
 
 
