@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from isotone.corpus.voices import Mark
-from isotone.text.phones import PHONE_CLASSES, RELEASES, SILENT
+from isotone.text.phones import CLOSURE_OF, PHONE_CLASSES, SILENT
 
-_CLOSURES = {release: closure for closure, releases in RELEASES.items() for release in releases}
 # Share of a stop that is closed. Training reads the order of the labels, not this place.
 _CLOSED = 0.6
 _UNSTRESSED = ("ax", "er")
@@ -42,9 +41,9 @@ def _labels(marks: Sequence[Mark]) -> Iterator[Mark]:
         vowel = PHONE_CLASSES.get(before) == "vowel" or before == "r"
         if mark.label in ("t", "d") and vowel and after in _UNSTRESSED:
             yield mark._replace(label="dx")
-        elif mark.label in _CLOSURES and before not in SILENT and mark.end - mark.start > 1:
+        elif mark.label in CLOSURE_OF and before not in SILENT and mark.end - mark.start > 1:
             cut = mark.start + max(1, round((mark.end - mark.start) * _CLOSED))
-            yield Mark(_CLOSURES[mark.label], mark.start, cut)
+            yield Mark(CLOSURE_OF[mark.label], mark.start, cut)
             yield mark._replace(start=cut)
         else:
             yield mark

@@ -103,7 +103,9 @@ def marks_of(phones: tuple[Segment, ...], size: int) -> tuple[Mark, ...]:
     def add(label: str, start: int, end: int) -> None:
         if end <= start:
             return
-        if label in _CLOSURES and (end - start > _CLOSURE_S * SAMPLE_RATE or not marks or marks[-1].label == "h#"):
+        if label in _CLOSURES and (
+            end - start > _CLOSURE_S * SAMPLE_RATE or not marks or marks[-1].label == "h#"
+        ):
             label = "h#"
         if label in SILENT and marks and marks[-1].label == "h#":
             marks[-1] = marks[-1]._replace(end=end)

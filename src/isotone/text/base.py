@@ -10,7 +10,14 @@ from typing import Any, Literal
 
 from isotone.text.languages import language_code
 from isotone.text.normalize import TextError, Word
-from isotone.text.transcript import STAR_NUMBER, Spelling, Transcript, joined, not_pronounced
+from isotone.text.transcript import (
+    STAR_NUMBER,
+    Spelling,
+    Transcript,
+    joined,
+    known_graphs,
+    not_pronounced,
+)
 
 Unit = Literal["phones", "characters", "pieces"]
 
@@ -94,7 +101,8 @@ class Tokenizer(ABC):
         if missing := [part for s in spelled for part in s.missing]:
             raise TextError(not_pronounced(missing))
         tokens = self.join((i, s.labels) for i, s in enumerate(spelled))
-        return self._transcript(words, tokens, (u for s in spelled for u in s.unknown))
+        found = self._transcript(words, tokens, (u for s in spelled for u in s.unknown))
+        return replace(found, graphs=known_graphs(s.graph for s in spelled))
 
     def encode_row(self, row: Mapping[str, Any]) -> Transcript:
         """Return the labels of a corpus row (see :data:`isotone.corpus.COLUMNS`); raises as :meth:`encode`."""

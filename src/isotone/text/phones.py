@@ -51,8 +51,8 @@ RELEASES = {
 #: ARPAbet writes the schwa as an unstressed ``AH``.
 _REDUCED = {"ah0": "ax"}
 
-#: The closure of every stop and affricate.
-_CLOSURES = {release: closure for closure, releases in RELEASES.items() for release in releases}
+#: The closure that each release follows.
+CLOSURE_OF = {release: closure for closure, releases in RELEASES.items() for release in releases}
 
 _CLASSES = {
     "stop": "b d g p t k dx q bcl dcl gcl pcl tcl kcl cl vcl",
@@ -120,7 +120,9 @@ def to_phone_set(phones: Sequence[str], to: PhoneSet = 39, closures: Closures = 
         plain = [
             x
             for before, phone in pairs
-            for x in ([phone] if before in RELEASES or phone not in _CLOSURES else [_CLOSURES[phone], phone])
+            for x in (
+                [phone] if before in RELEASES or phone not in CLOSURE_OF else [CLOSURE_OF[phone], phone]
+            )
         ]
     return fold(plain, to, closures=closures)
 
