@@ -24,6 +24,14 @@ from isotone.training.config import load_recipe
 from isotone.training.run import run
 
 HERE = Path(__file__).parent
+BUILT = HERE / "pronunciations" / "built"
+# pronunciations of real speech, which the aligner chooses from
+TOKENS = (
+    "tokens.closures=lattice",
+    "tokens.pronouncer={kind: chain, pronouncers: ["
+    f"{{kind: english, file: '{BUILT}/english_words.xz', phones: 48, closures: sil}}, "
+    f"{{kind: letters, file: '{BUILT}/english_letters.safetensors', phones: 48, closures: sil}}]}}",
+)
 
 
 def main() -> None:
@@ -49,7 +57,7 @@ def main() -> None:
         ]
         with atomic_folder(scenes) as folder:
             write_scenes(folder, transcripts, given.hours, 0.1, given.seed)
-    settings = [f"seed={given.seed}", *overrides]
+    settings = [*TOKENS, f"seed={given.seed}", *overrides]
     model = _train(given.out / "first", scenes, settings)
     for number in range(1, given.rounds + 1):
         corpus = given.out / f"corpus{number}"
@@ -68,7 +76,7 @@ def _train(output: Path, corpus: Path, settings: list[str]) -> Path:
 
 def _label(corpus: Path, scenes: Path, model: Path, speech: list[Path]) -> None:
     """Write a corpus of the scenes and of real speech with the model's labels."""
-    pipeline = Pipeline(Model.load(model))
+    pipeline = Pipeline(Model.load(model), closures=True)
     with atomic_folder(corpus) as folder:
         shutil.copytree(scenes, folder, copy_function=os.link, dirs_exist_ok=True)
         sources = [r for root in speech for r in recordings(root) if r.speaker not in HELD_OUT]

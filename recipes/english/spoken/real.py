@@ -15,7 +15,7 @@ from isotone.corpus.layouts import TimitLayout
 from isotone.corpus.voices import SAMPLE_RATE, Mark, Utterance
 from isotone.pipeline import Pipeline
 from isotone.text.normalize import TextError
-from isotone.text.phones import RELEASES, SILENT
+from isotone.text.phones import SILENT
 
 # Utterances whose text agrees less with the sound than this are left out; chance is near 0.
 _LEAST_AGREEMENT = 0.3
@@ -23,9 +23,6 @@ _LONGEST_S = 20.0
 
 #: Speakers of LibriSpeech's dev-clean that are never trained on: they measure the threshold of doubt.
 HELD_OUT = ("2412", "2803", "2902")
-# Longer closures, and those after silence, are silence.
-_CLOSURES = ("cl", "vcl", *RELEASES)
-_CLOSURE_S = 0.12
 
 
 class Recording(NamedTuple):
@@ -103,10 +100,6 @@ def marks_of(phones: tuple[Segment, ...], size: int) -> tuple[Mark, ...]:
     def add(label: str, start: int, end: int) -> None:
         if end <= start:
             return
-        if label in _CLOSURES and (
-            end - start > _CLOSURE_S * SAMPLE_RATE or not marks or marks[-1].label == "h#"
-        ):
-            label = "h#"
         if label in SILENT and marks and marks[-1].label == "h#":
             marks[-1] = marks[-1]._replace(end=end)
         else:
