@@ -66,7 +66,8 @@ def _readers(
     lexicon = unpack(pack({word: found for word, found in words.items() if word not in without}))
 
     def spelled(word: str) -> Symbols:
-        return network.symbols(word)[0][0]
+        found = network.symbols(word)
+        return found[0][0] if found else ()
 
     readers: dict[str, Reader] = {
         "letters": lambda some: map(spelled, some),

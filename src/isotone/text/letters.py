@@ -105,5 +105,6 @@ def best(network: LetterNetwork, word: str) -> list[tuple[Symbols, float]]:
         plain = tuple(symbol.removesuffix("0") for symbol in symbols)
         first, before = found.get(plain, (symbols, -math.inf))
         found[plain] = first, float(np.logaddexp(before, score))
+    found.pop((), None)  # a word has a sound
     ordered = sorted(found.values(), key=lambda item: -item[1])[:_MOST]
     return [one for one in ordered if one[1] > ordered[0][1] + math.log(_LEAST)]
