@@ -9,6 +9,9 @@ import torch
 
 from isotone import aligners
 from isotone.alignment import Tier
+from isotone.model import DecodingConfig, Model
+from isotone.model.encoder import SpeechEncoder
+from isotone.pipeline import Pipeline
 from isotone.pipeline.edges import choose_edges
 from isotone.pipeline.lattices import chosen, unfold
 from isotone.pipeline.placing import Placer
@@ -18,7 +21,9 @@ from isotone.pipeline.texts import TextToAlign, with_pauses
 from isotone.text.closures import ClosureRules
 from isotone.text.tokenizer import PhoneTokenizer
 from isotone.types import Emissions, Grid
+from tests.pipeline.parts import give, noise
 from tests.text.test_closures import LABELS, Said
+from tests.tiny_models import ENCODER
 
 SAID = Said(
     a=[("ae", 0.0)],
@@ -174,6 +179,24 @@ def test_texts_with_and_without_graphs_in_a_batch() -> None:
     assert coupling.spans()[0, :3].tolist() == [[0, 5], [5, 9], [9, 14]]
     owners = [[w for w, _ in groupby(text.transcript.token_words)] for text in read]
     assert owners == [[None, 0, None], [None, 0]]
+
+
+@pytest.mark.parametrize("closures", [False, True])
+def test_from_audio_to_tiers(closures: bool) -> None:
+    reading = DecodingConfig("ctc", {"name": "ctc-greedy"}, "ctc", {"name": "segmental"})
+    model = Model(SpeechEncoder(ENCODER), {"ctc": {"name": "ctc"}}, TOKENIZER, reading)
+    pipeline = Pipeline(model, closures=closures)
+    emissions = heard("sil 10 s 3 iy 4 cl 2 k 2 ae 4 cl 3 t 2 sil 5")
+    give(pipeline, emissions)
+    result = pipeline.align("x", noise(0.7), pipeline.encode("the cat"))
+    stops = "kcl 17-19, k 19-21, ae 21-25, tcl 25-28, t 28-30" if closures else "k 17-21, ae 21-25, t 25-30"
+    assert spans(result.alignment.tier("phones")) == f"s 10-13, iy 13-17, {stops}"
+    assert spans(result.alignment.tier("words")) == "the 10-17, cat 17-30"
+    assert result.agreement is not None
+    assert result.agreement > 0.8
+    assert result.frameless == 0
+    scores = [s.score for s in result.alignment.tier("phones") if s.label]
+    assert min(scores) > -0.1, "a stop's score is that of its closure and its release"
 
 
 def test_edges_of_a_text_with_graphs() -> None:
