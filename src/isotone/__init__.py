@@ -15,6 +15,7 @@ from isotone.registries import (
     heads,
     indexes,
     losses,
+    packs,
     relaxations,
     searchers,
     warpers,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "align_sequences", "aligners", "corpora", "decoders", "encoders", "formats", "heads", "indexes", "losses",
-    "relaxations", "searchers", "warpers",
+    "packs", "relaxations", "searchers", "warpers",
 ]  # fmt: skip
 
 

@@ -80,10 +80,6 @@ def test_a_command_without_arguments_says_what_is_missing(name: str) -> None:
     assert "Traceback" not in result.output
 
 
-def test_align_needs_a_model(tmp_path: Path) -> None:
-    assert "--model" in isotone("align", save_noise(tmp_path / "a.wav"), code=2).stderr
-
-
 def test_listing_help_imports_no_torch() -> None:
     code = "import sys, isotone.cli; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -13,7 +13,7 @@ from isotone.cli.outcomes import finish, interrupted
 
 def align(
     audio: AudioArgument,
-    model: opt.Model,
+    model: opt.Model = None,
     text: opt.Text = None,
     text_dir: opt.TextDir = None,
     aligner: opt.Aligner = None,
@@ -52,8 +52,10 @@ def align(
     warnings are written, and listed in OUT/warnings.jsonl. Files whose text is likely wrong are printed; with --strict
     the exit code is then 2.
 
-    Example: isotone align speech/*.wav --model runs/timit/joint --format textgrid --format ctm
+    Example: isotone align speech/*.wav --format textgrid --format ctm
     """
+    model = opt.chosen(model, language)
+
     from isotone.batch import Options, Target, align_files
     from isotone.text.options import TextOptions
 
@@ -72,7 +74,7 @@ def align(
 
 def transcribe(
     audio: AudioArgument,
-    model: opt.Model,
+    model: opt.Model = None,
     decoder: opt.Decoder = None,
     aligner: opt.Aligner = None,
     times: opt.Times = None,
@@ -88,8 +90,10 @@ def transcribe(
 ) -> None:
     """Recognise speech, with the time of every word and phone; the text alone is printed, and in transcripts.jsonl.
 
-    Example: isotone transcribe interview.wav --model runs/timit/joint --format srt
+    Example: isotone transcribe interview.wav --format srt
     """
+    model = opt.chosen(model, language)
+
     from isotone.batch import Options, Target, transcribe_files
     from isotone.text.options import TextOptions
 
