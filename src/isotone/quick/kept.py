@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from pathlib import Path
 
 from isotone.batch.options import Options
+from isotone.kernels import compiling
 from isotone.model import Model
 from isotone.model.fetch import model_folder
 from isotone.pipeline import Pipeline
@@ -31,6 +32,7 @@ class Kept:
             key = (source, repr(options), tuple(_state(path) for path in options.text.dictionaries))
             if self._pipeline is None or self._pipeline[0] != key:
                 options.check()
+                compiling.announce()
                 if self._model is None or self._model[0] != source:
                     self._pipeline = self._model = None  # before the next is loaded: two may not fit
                     self._model = source, options.load()
