@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from isotone import __version__
+from isotone.cli.adapt import adapt
 from isotone.cli.console import OutOption, command, err, explained, fail, out
 from isotone.cli.evaluate import evaluate
 from isotone.cli.lm import lm
@@ -35,6 +36,7 @@ app = typer.Typer(
 command(app)(align)
 command(app)(transcribe)
 command(app)(match)
+command(app)(adapt)
 command(app, "score-check")(score_check)
 app.add_typer(search_app, name="search")
 command(app)(lm)
