@@ -132,6 +132,25 @@ def test_too_few_recordings_are_an_error(tmp_path: Path, model: Path) -> None:
     assert not (tmp_path / "mine.run").exists()
 
 
+def test_align_adapts_once(
+    speech: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("align", speech, "-m", model, "-o", tmp_path / "out", "--adapt", "--no-check", "--no-edges")
+    rising(monkeypatch, [0.1, *(0.2 for _ in range(8))])
+    first = isotone(*command)
+    assert "0.1000 before, 0.2000 after; the model of step 25" in first.stderr
+    assert [name for name in names_in(tmp_path / "out") if not name.startswith(".")] == [
+        f"{number}.TextGrid" for number in range(6)
+    ]
+    again = isotone(*command)
+    assert "6 of them there before" in again.stdout, "trained once, aligned once"
+    rising(monkeypatch, [0.2, *(0.1 for _ in range(8))])
+    (speech / "0.txt").write_text("so it was")
+    third = isotone(*command)
+    assert "the model stays as it was" in third.stderr
+    assert "6 of 6 files written" in third.stdout, "by another model"
+
+
 CODE = """
 import os, signal, sys
 from pathlib import Path

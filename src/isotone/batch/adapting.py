@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from isotone import __version__
 from isotone import audio as sound
 from isotone.alignment import Alignment, Tier
 from isotone.batch.inputs import find_recordings, find_transcript, read_text, readable
@@ -21,13 +22,15 @@ from isotone.batch.options import Options
 from isotone.batch.progress import progress_of
 from isotone.batch.work import explain
 from isotone.corpus import tier_column
-from isotone.files import atomic_write, check_folder
+from isotone.files import atomic_write, check_folder, digest_of
 from isotone.kernels import compiling
 from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.training.adapt import Adapted, Settings, adapt
 
 log = logging.getLogger(__name__)
+
+_CLAIM = "claim.txt"
 
 #: Share of the recordings that measure the model and do not train it, and the least number of them.
 HELD_OUT, LEAST = 0.2, 3
@@ -76,7 +79,7 @@ def adapt_files(
 
     Args:
         audio: Files or folders.
-        options: The model and its use.
+        options: The model and its use; training runs on the device that accelerate chooses.
         out: Folder of the adapted model. The run, which the same call resumes, is in ``OUT.run`` beside it until the
             end.
         text_dir: See :func:`isotone.batch.align_files`.
@@ -95,12 +98,16 @@ def adapt_files(
     compiling.announce()
     pipeline = options.pipeline()
     run = out.with_name(f"{out.name}.run")
+    claim = _claim(model_key(pipeline.model), audio, options, text_dir, settings)
+    _check_run(run, claim)
     found, errors = _aligned(audio, pipeline, text_dir)
     held_out, train = _split(found, errors)
-    _claim(run, [model_key(pipeline.model), options.values(), asdict(settings), [one.id for one in found]])
+    with atomic_write(run / _CLAIM) as file:
+        file.write(claim)
 
     def measure(model: Model) -> float:
-        return _mean_agreement(options.pipeline(model), held_out)
+        here = replace(options, device=str(next(model.parameters()).device))
+        return _mean_agreement(here.pipeline(model), held_out)
 
     rows = [_row(one, pipeline.model) for one in train]
     adapted = adapt(pipeline.model, rows, measure, run / "training", settings)
@@ -108,6 +115,47 @@ def adapt_files(
         pipeline.model.save(out)
     shutil.rmtree(run)
     return Outcome(adapted, len(train), len(held_out), errors)
+
+
+def adapted_for(
+    audio: Sequence[Path], options: Options, out: Path, text_dir: Path | None = None
+) -> tuple[Options, Adapted]:
+    """Adapt a model to recordings that are about to be aligned, and return the options with the better model.
+
+    The model is kept in the output folder, so that the same call again does not train again unless something changed.
+
+    Args:
+        audio, options, text_dir: See :func:`adapt_files`.
+        out: Output folder of the alignments; the model is in its hidden folder ``.isotone-adapted``.
+
+    Raises:
+        ValueError, OSError, LookupError: As in :func:`adapt_files`.
+    """
+    folder = out / ".isotone-adapted"
+    model, said = folder / "model", folder / "outcome.json"
+    settings = Settings()
+    options.check()
+    claim = _claim(model_key(options.load()), audio, options, text_dir, settings)
+    found = _before(said, claim)
+    if found is None:
+        run = folder / "model.run"
+        if run.is_dir() and (run / _CLAIM).is_file() and (run / _CLAIM).read_text(encoding="utf-8") != claim:
+            shutil.rmtree(run)  # cut off before the recordings changed
+        found = adapt_files(
+            audio, options, model, text_dir=text_dir, settings=settings, overwrite=True
+        ).adapted
+        with atomic_write(said) as file:
+            json.dump({"claim": claim, **asdict(found)}, file)
+    return replace(options, model=str(model)) if found.better else options, found
+
+
+def _before(said: Path, claim: str) -> Adapted | None:
+    """Read the outcome of the same adaptation; None if there is none."""
+    try:
+        found = json.loads(said.read_text(encoding="utf-8"))
+        return Adapted(found["before"], found["after"], found["step"]) if found["claim"] == claim else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _aligned(
@@ -175,11 +223,23 @@ def _row(one: _Recording, model: Model) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _claim(run: Path, settings: list[Any]) -> None:
-    """Write what a run depends on into its folder; raise FileExistsError if that holds another run, or other files."""
-    path = run / "run.json"
-    text = json.dumps(settings, sort_keys=True, default=str) + "\n"
-    if run.exists() and not (path.is_file() and path.read_text(encoding="utf-8") == text):
+def _claim(
+    model: str, audio: Sequence[Path], options: Options, text_dir: Path | None, settings: Settings
+) -> str:
+    """Compute a digest of all that an adaptation depends on: model, options, settings, recordings and texts."""
+    files: list[list[str]] = []
+    for recording in find_recordings(audio):
+        try:
+            text = find_transcript(recording.path, text_dir).path
+            files.append([recording.id, digest_of(recording.path), digest_of(text)])
+        except OSError as error:
+            files.append([recording.id, explain(error, recording.path)])
+    whole = [model, options.values(), asdict(settings), files, __version__]
+    return hashlib.sha256(json.dumps(whole, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _check_run(run: Path, claim: str) -> None:
+    """Raise FileExistsError if a folder holds another run, or other files."""
+    path = run / _CLAIM
+    if run.exists() and not (path.is_file() and path.read_text(encoding="utf-8") == claim):
         raise FileExistsError(f"{run} holds another run, or other files: remove it, or choose another --out.")
-    with atomic_write(path) as file:
-        file.write(text)

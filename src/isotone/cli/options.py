@@ -151,6 +151,14 @@ MinScore = Annotated[
 Strict = Annotated[
     bool, typer.Option("--strict", help="Exit with code 2 where the text of a file is doubtful.")
 ]
+Adapt = Annotated[
+    bool,
+    typer.Option(
+        "--adapt",
+        help="Adapt the model to these recordings first, as `isotone adapt` does: minutes of training, for six "
+        "recordings or more with transcripts beside them or in --text-dir.",
+    ),
+]
 Decoder = Annotated[
     str | None,
     typer.Option(

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from isotone.cli import options as opt
 from isotone.cli.console import AudioArgument, OutOption, explained
 from isotone.cli.outcomes import finish, interrupted
+
+if TYPE_CHECKING:
+    from isotone.batch import Options
 
 
 def align(
@@ -32,6 +36,7 @@ def align(
     check: opt.Check = True,
     min_score: opt.MinScore = None,
     strict: opt.Strict = False,
+    adapt: opt.Adapt = False,
     overwrite: opt.Overwrite = False,
     redo: opt.Redo = False,
     prune: opt.Prune = False,
@@ -66,10 +71,23 @@ def align(
             text=TextOptions(language, tuple(dictionary or ()), keep_markup),
         )  # fmt: skip
         target = Target(out_dir, tuple(format), overwrite, redo, prune)
+        if adapt:
+            options = _adapted(audio, options, out_dir, text_dir)
         outcome = align_files(
             audio, options, target, text=text, text_dir=text_dir, min_score=min_score, check=check
         )
     finish(outcome, out_dir, strict=strict)
+
+
+def _adapted(audio: list[Path], options: Options, out_dir: Path, text_dir: Path | None) -> Options:
+    """Adapt the model to the recordings, and say what came of it."""
+    from isotone.batch.adapting import adapted_for
+
+    options, found = adapted_for(audio, options, out_dir, text_dir)
+    what = f"the model of step {found.step}" if found.better else "the model stays as it was"
+    said = f"Adapted: agreement of held-out recordings {found.before:.4f} before, {found.after:.4f} after; {what}."
+    typer.echo(said, err=True)
+    return options
 
 
 def transcribe(
