@@ -7,8 +7,9 @@ from torch import Tensor
 
 from isotone.alignment import AlignmentError
 from isotone.interfaces import Aligner
+from isotone.kernels.graphs import with_fillers
 from isotone.kernels.paths import BlankRule, EdgeRule, check_blank_rules, coupling_from_paths, fill_blanks
-from isotone.kernels.viterbi import check_ctc, ctc_path
+from isotone.kernels.viterbi import check_ctc, ctc_path, graph_path
 from isotone.types import Coupling, Emissions, Targets
 from isotone_ctc.functional import collapse
 
@@ -24,6 +25,7 @@ class CTCViterbi(Aligner):
     """
 
     skips_optional = True
+    takes_graph = True
 
     def __init__(self, *, blanks: BlankRule = "leave", edges: EdgeRule = "fill") -> None:
         check_blank_rules(blanks, edges)
@@ -35,7 +37,8 @@ class CTCViterbi(Aligner):
 
         Args:
             emissions: Logits ``(B, T, V)``, on any device.
-            targets: Labels ``(B, U)`` without blanks; those that are optional may be left out.
+            targets: Labels ``(B, U)`` without blanks; those that are optional may be left out. The longest durations
+                of a graph are not used: CTC's tokens are peaks.
 
         Returns:
             A coupling of frames and tokens, mass 1 per frame. ``score`` is the path's log-probability in nats, blanks
@@ -44,12 +47,17 @@ class CTCViterbi(Aligner):
         Raises:
             AlignmentError: a row has too few frames or is not finite; the message names it.
         """
-        paths, scores = ctc_path(
-            emissions.log_probs(), targets.labels, emissions.lengths, targets.lengths, emissions.blank,
-            targets.optional,
-        )  # fmt: skip
+        log_probs, sizes = emissions.log_probs(), (emissions.lengths, targets.lengths)
+        if targets.graph is None:
+            paths, scores = ctc_path(log_probs, targets.labels, *sizes, emissions.blank, targets.optional)
+        else:
+            filled = with_fillers(targets, emissions.blank, "ctc")
+            paths, scores = graph_path(
+                log_probs, filled.labels, emissions.lengths, filled.lengths, filled.arcs
+            )
+            paths = filled.tokens(paths)
         paths = fill_blanks(paths, self.blanks, self.edges)
-        return coupling_from_paths(paths, emissions.lengths, targets.lengths, scores)
+        return coupling_from_paths(paths, *sizes, scores)
 
 
 class TorchaudioViterbi(Aligner):

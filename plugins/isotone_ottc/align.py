@@ -13,8 +13,10 @@ from torch import Tensor
 from isotone.alignment import AlignmentError
 from isotone.interfaces import Aligner
 from isotone.kernels.coupling import couple
+from isotone.kernels.graphs import near_frames, with_fillers
 from isotone.kernels.guide import near_labels
 from isotone.kernels.paths import coupling_from_paths, subframe_coupling
+from isotone.kernels.viterbi import fewest_frames, graph_path
 from isotone.types import Coupling, Emissions, Targets, length_mask
 from isotone_ottc.functional import insert_blanks, insert_silence, ottc_loss, share_repeats
 from isotone_ottc.states import check_states, label_count, merge_states, spell_states
@@ -150,6 +152,7 @@ class SegmentalViterbi(Aligner):
         self.states = states
         self.guide_cost = guide_cost
         self.takes_guide = guide_cost > 0
+        self.takes_graph = states == 1
 
     def holding(self, frames: int) -> SegmentalViterbi:
         """Copy the aligner with tokens of at least ``frames`` frames, in rows that are long enough for it.
@@ -178,13 +181,15 @@ class SegmentalViterbi(Aligner):
         """
         labels, blank = targets.labels, emissions.blank
         emissions = emissions.without_prior(self.prior)
-        if self.silence is None:
-            labels, lengths, origin = insert_blanks(labels, targets.lengths, blank)
-        elif not 0 <= self.silence < emissions.logits.shape[2]:
+        if self.silence is not None and not 0 <= self.silence < emissions.logits.shape[2]:
             raise ValueError(
                 f"SegmentalViterbi expects silence from 0 to {emissions.logits.shape[2] - 1}; "
                 f"got {self.silence}."
             )
+        if targets.graph is not None and self.takes_graph:
+            return self._along_graph(emissions, targets)
+        if self.silence is None:
+            labels, lengths, origin = insert_blanks(labels, targets.lengths, blank)
         else:
             labels, lengths, origin = insert_silence(labels, targets.lengths, blank, self.silence)
         optional = spread_optional(targets.optional, origin, inserted=True)
@@ -217,6 +222,28 @@ class SegmentalViterbi(Aligner):
         # boundaries are placed between states; summing over a token's states removes those inside it
         coupling = self._couple(torch.where(tokens < 0, tokens, paths), labels, emissions, targets, scores)
         return replace(coupling, target=origin.gather(1, coupling.target).clamp(min=0))
+
+    def _along_graph(self, emissions: Emissions, targets: Targets) -> Coupling:
+        """Align along the best path through the graph of the targets."""
+        if self.silence is None:
+            filled = with_fillers(targets, emissions.blank, "repeats")
+        else:
+            filled = with_fillers(targets, self.silence, "all")
+        hop_s = emissions.grid.hop_s
+        fewest, held = filled.least(self.min_frames, hop_s), filled.least(self.held_frames, hop_s)
+        _check_rows(emissions, fewest_frames(filled.arcs, filled.lengths, fewest))
+        long = fewest_frames(filled.arcs, filled.lengths, held) <= emissions.lengths
+        least, most = torch.where(long[:, None], held, fewest), filled.most(hop_s)
+        near = None
+        if targets.guide is not None and self.takes_guide:
+            near = near_frames(targets.guide, filled)
+        paths, scores = graph_path(
+            emissions.log_probs(), filled.labels, torch.where(filled.lengths > 0, emissions.lengths, 0),
+            filled.lengths, filled.arcs, least, torch.where(most > 0, most.maximum(least), 0), near,
+            self.guide_cost,
+        )  # fmt: skip
+        paths = share_repeats(filled.tokens(paths), targets.labels)
+        return self._couple(paths, targets.labels, emissions, targets, scores)
 
     def _couple(
         self, paths: Tensor, labels: Tensor, emissions: Emissions, targets: Targets, scores: Tensor

@@ -11,12 +11,14 @@ import pytest
 import torch
 from accelerate.state import AcceleratorState
 
+from isotone.alignment import Segment, Tier
 from isotone.batch import Options
 from isotone.batch import adapting as subject
 from isotone.batch.adapting import adapt_files
 from isotone.model import Model
+from isotone.text.tokenizer import PhoneTokenizer
 from isotone.training.adapt import Adapted, Settings
-from tests.tiny_models import error_of, isotone, names_in, save_character_model, save_noise
+from tests.tiny_models import PHONES, error_of, isotone, names_in, save_character_model, save_noise
 
 FEW = Settings(steps=4, batch_size=4, lr=1e-2, evaluate_every=2)
 
@@ -130,6 +132,17 @@ def test_too_few_recordings_are_an_error(tmp_path: Path, model: Path) -> None:
     assert "b.wav" in message
     assert not (tmp_path / "mine").exists()
     assert not (tmp_path / "mine.run").exists()
+
+
+def test_targets_are_the_aligned_phones_with_silence_in_gaps_and_closures() -> None:
+    spans = [("s", 0.2, 0.3), ("tcl", 0.4, 0.5), ("t", 0.5, 0.6), ("iy", 0.6, 0.8)]
+    tier = Tier("phones", tuple(Segment(*span) for span in spans)).filled(1.0)
+    found = subject._spoken(tier, PhoneTokenizer(PHONES, None, "sil"))
+    assert [(s.label, s.start, s.end) for s in found] == [
+        ("sil", 0.0, 0.2), ("s", 0.2, 0.3), ("sil", 0.3, 0.5), ("t", 0.5, 0.6), ("iy", 0.6, 0.8), ("sil", 0.8, 1.0),
+    ]  # fmt: skip
+    bare = subject._spoken(tier, PhoneTokenizer(PHONES, None))
+    assert [s.label for s in bare] == ["s", "t", "iy"]
 
 
 def test_align_adapts_once(

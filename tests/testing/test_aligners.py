@@ -157,3 +157,36 @@ def test_a_decoder_that_breaks_a_law_is_caught(fault: str, law: str) -> None:
 
     with pytest.raises(AssertionError, match=law):
         check_decoder(broken)
+
+
+def test_an_aligner_that_takes_the_worse_way_is_caught() -> None:
+    good = aligners.build("ctc")
+
+    def align(emissions: Emissions, targets: Targets, cost: float) -> Coupling:
+        graph = targets.graph
+        return good(
+            emissions,
+            targets if graph is None else replace(targets, graph=replace(graph, costs=graph.costs * cost)),
+        )
+
+    check_aligner(Made(lambda e, t: align(e, t, 1.0), skips_optional=True, takes_graph=True))
+    with pytest.raises(AssertionError, match="the better way is taken"):
+        check_aligner(Made(lambda e, t: align(e, t, 100.0), skips_optional=True, takes_graph=True))
+
+
+def test_an_aligner_that_takes_all_ways_is_caught() -> None:
+    good = aligners.build("ctc")
+    blind = Made(lambda e, t: good(e, replace(t, graph=None)), skips_optional=True, takes_graph=True)
+    with pytest.raises(AssertionError, match="are those of one way"):
+        check_aligner(blind)
+
+
+def test_an_aligner_that_leaves_tokens_of_one_way_out_is_caught() -> None:
+    good = aligners.build("ctc")
+
+    def align(emissions: Emissions, targets: Targets) -> Coupling:
+        found = good(emissions, targets)
+        return found if targets.graph is None else replace(found, mass=found.mass * (found.target > 0))
+
+    with pytest.raises(AssertionError, match="a graph with one way changes nothing"):
+        check_aligner(Made(align, skips_optional=True, takes_graph=True))

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from isotone.text.letter_network import CHARACTERS, dump
 from isotone.text.normalize import normalize
-from isotone.text.pronounce import Pronouncer
+from isotone.text.pronounce import LetterToSound, Pronouncer
 from isotone.text.tokenizer import Tokenizer
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz'"
@@ -61,3 +64,34 @@ def check_transcript(tokenizer: Tokenizer, text: str) -> None:
     assert [w for w, _, _ in spans] == normalize(text).split()
     for number, (_, first, end) in enumerate(spans):
         assert set(transcript.token_words[first:end]) == {number}
+
+
+def tiny_network(
+    seed: int = 0, *, width: int = 8, layers: int = 2
+) -> tuple[dict[str, np.ndarray], list[tuple[str, ...]]]:
+    """Random weights of a letter network with two heads, and its outputs; the empty one is unlikely."""
+    rng = np.random.default_rng(seed)
+    outputs: list[tuple[str, ...]] = [(), ("s",), ("ax",), ("t",), ("iy0",), ("iy",), ("k", "s")]
+    shapes: dict[str, tuple[int, ...]] = {
+        "embedding": (len(CHARACTERS), width), "given": (len(outputs) + 1, width), "norm.weight": (width,),
+        "norm.bias": (width,), "out.weight": (len(outputs), width), "out.bias": (len(outputs),),
+    }  # fmt: skip
+    for layer in range(layers):
+        one: dict[str, tuple[int, ...]] = {
+            "taps": (5, width), "bias": (2, 7), "norm1.weight": (width,), "norm1.bias": (width,),
+            "norm2.weight": (width,), "norm2.bias": (width,), "qkv.weight": (3 * width, width),
+            "qkv.bias": (3 * width,),
+            "o.weight": (width, width), "o.bias": (width,), "up.weight": (4 * width, width), "up.bias": (4 * width,),
+            "down.weight": (width, 4 * width), "down.bias": (width,),
+        }  # fmt: skip
+        shapes |= {f"layers.{layer}.{name}": shape for name, shape in one.items()}
+    tensors = {name: rng.normal(scale=0.7, size=shape).astype(np.float32) for name, shape in shapes.items()}
+    tensors["out.bias"][0] -= 6
+    return tensors, outputs
+
+
+def tiny_letters(folder: Path) -> LetterToSound:
+    """A letter-to-sound model with random weights, whose file is in the folder."""
+    tensors, outputs = tiny_network()
+    (folder / "tiny.safetensors").write_bytes(dump(tensors, outputs, 2))
+    return LetterToSound(folder / "tiny.safetensors")

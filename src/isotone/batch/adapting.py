@@ -15,7 +15,7 @@ import numpy as np
 
 from isotone import __version__
 from isotone import audio as sound
-from isotone.alignment import Alignment, Tier
+from isotone.alignment import Alignment, Segment, Tier
 from isotone.batch.inputs import find_recordings, find_transcript, read_text, readable
 from isotone.batch.keys import model_key
 from isotone.batch.options import Options
@@ -26,6 +26,7 @@ from isotone.files import atomic_write, check_folder, digest_of
 from isotone.kernels import compiling
 from isotone.model import Model
 from isotone.pipeline import Pipeline
+from isotone.text.tokenizer import Tokenizer
 from isotone.training.adapt import Adapted, Settings, adapt
 
 log = logging.getLogger(__name__)
@@ -96,6 +97,7 @@ def adapt_files(
     if out.exists() and any(out.iterdir()) and not overwrite:
         raise FileExistsError(f"{out} is not empty: choose another folder, or --overwrite a model in it.")
     compiling.announce()
+    options = replace(options, closures=True)  # they are tokens of their own
     pipeline = options.pipeline()
     run = out.with_name(f"{out.name}.run")
     claim = _claim(model_key(pipeline.model), audio, options, text_dir, settings)
@@ -135,7 +137,8 @@ def adapted_for(
     model, said = folder / "model", folder / "outcome.json"
     settings = Settings()
     options.check()
-    claim = _claim(model_key(options.load()), audio, options, text_dir, settings)
+    shown = replace(options, closures=True)  # as adapt_files has it
+    claim = _claim(model_key(options.load()), audio, shown, text_dir, settings)
     found = _before(said, claim)
     if found is None:
         run = folder / "model.run"
@@ -146,7 +149,7 @@ def adapted_for(
         ).adapted
         with atomic_write(said) as file:
             json.dump({"claim": claim, **asdict(found)}, file)
-    return replace(options, model=str(model)) if found.better else options, found
+    return (replace(options, model=str(model)) if found.better else options), found
 
 
 def _before(said: Path, claim: str) -> Adapted | None:
@@ -208,19 +211,30 @@ def _draw(id: str) -> bytes:
 
 
 def _row(one: _Recording, model: Model) -> dict[str, Any]:
-    """Make the row of a corpus; its phones are those of the alignment, with silence in the gaps."""
+    """Make the row of a corpus; its phones are those of the alignment, with silence in gaps and closures."""
     empty = tier_column(Tier("", ()))
     words = phones = empty
     if model.tokenizer.unit == "phones" and one.alignment.has("words"):
         words = tier_column(one.alignment.tier("words"))
         tier = one.alignment.tier("phones").filled(one.alignment.duration)
-        silence = model.tokenizer.silence
-        named = (replace(s, label=s.label or silence or "") for s in tier)
-        phones = tier_column(Tier("phones", tuple(s for s in named if s.label)))
+        phones = tier_column(Tier("phones", _spoken(tier, model.tokenizer)))
     return {
         "id": one.id, "audio": str(one.path.absolute()), "start": 0.0, "end": one.alignment.duration,
         "text": one.text, "words": words, "phones": phones, "speaker": "",
     }  # fmt: skip
+
+
+def _spoken(tier: Tier, tokenizer: Tokenizer) -> tuple[Segment, ...]:
+    """Name gaps and closures by the tokenizer's silence, joined where they meet; without one they are left out."""
+    silence = tokenizer.silence or ""
+    found: list[Segment] = []
+    for segment in tier:
+        label = segment.label if segment.label in tokenizer.labels else silence
+        if label == silence and found and found[-1].label == silence:
+            found[-1] = replace(found[-1], end=segment.end)
+        else:
+            found.append(replace(segment, label=label))
+    return tuple(segment for segment in found if segment.label)
 
 
 def _claim(

@@ -33,6 +33,7 @@ class Options:
         window_s: Seconds of the windows into which long audio is cut; 0: none. See
             :class:`isotone.pipeline.windows.Windows`.
         text: Options of given texts.
+        closures: See :class:`isotone.pipeline.Pipeline`.
     """
 
     model: str
@@ -46,6 +47,7 @@ class Options:
     extra_speech: bool = False
     star_cost: float = STAR_COST
     text: TextOptions = field(default_factory=TextOptions)
+    closures: bool = False
 
     def check(self) -> None:
         """Check the options before a model is loaded.
@@ -84,6 +86,7 @@ class Options:
             guided=self.guided,
             edges=self.edges,
             text=self.text,
+            closures=self.closures,
         )
 
     def values(self) -> dict[str, Any]:

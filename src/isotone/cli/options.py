@@ -114,6 +114,14 @@ KeepMarkup = Annotated[
         "--keep-markup", help="Align markup such as [laughs], <b> or SPEAKER 1: as if it were spoken."
     ),
 ]
+Closures = Annotated[
+    bool,
+    typer.Option(
+        "--closures/--no-closures",
+        help="Show the closures of stops as segments of their own, as in TIMIT (tcl t), where the model chooses how "
+        "stops are said. Otherwise a stop is one segment.",
+    ),
+]
 Edges = Annotated[
     bool,
     typer.Option(

@@ -25,6 +25,7 @@ def align(
     language: opt.Language = None,
     dictionary: opt.Dictionary = None,
     keep_markup: opt.KeepMarkup = False,
+    closures: opt.Closures = False,
     format: opt.Format = ["textgrid"],  # noqa: B006 - typer copies it
     out_dir: OutOption = Path("alignments"),
     device: opt.Device = "cpu",
@@ -68,7 +69,7 @@ def align(
         options = Options(
             model, aligner=opt.plugin(aligner), times=times, device=device, window_s=window, guided=guide,
             edges=edges, extra_speech=extra_speech, star_cost=star_cost,
-            text=TextOptions(language, tuple(dictionary or ()), keep_markup),
+            text=TextOptions(language, tuple(dictionary or ()), keep_markup), closures=closures,
         )  # fmt: skip
         target = Target(out_dir, tuple(format), overwrite, redo, prune)
         if adapt:

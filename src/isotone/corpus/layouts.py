@@ -56,7 +56,8 @@ class TimitLayout(Layout):
             ".TXT": f"0 {len(utterance.samples)} {utterance.text}\n",
         }
         for suffix, text in texts.items():
-            stem.with_suffix(suffix).write_text(text, "utf-8")
+            if text:  # the words' times may not be known
+                stem.with_suffix(suffix).write_text(text, "utf-8")
 
 
 class LibriSpeechLayout(Layout):

@@ -22,10 +22,13 @@ class Aligner(ABC):
             silences between words, marked so; others are given none.
         takes_guide: True where it keeps tokens near the frames of ``Targets.guide``. It is then given a guide, where
             the model has a head for that.
+        takes_graph: True where it chooses a path through ``Targets.graph``. Others are given one reading of a text,
+            the likeliest.
     """
 
     skips_optional: bool = False
     takes_guide: bool = False
+    takes_graph: bool = False
 
     @abstractmethod
     def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:

@@ -14,10 +14,11 @@ from isotone.pipeline import stars
 from isotone.pipeline.doubt import agreements
 from isotone.pipeline.edges import EDGE_COST, SECOND_PASS, SECOND_PASS_SHARE, edge_share, edges_left_out
 from isotone.pipeline.emitter import Emitter
+from isotone.pipeline.lattices import chosen
 from isotone.pipeline.placing import Placer
 from isotone.pipeline.recognition import Recogniser
 from isotone.pipeline.result import Result, results
-from isotone.pipeline.texts import TextToAlign, targets_of, with_pauses
+from isotone.pipeline.texts import TextToAlign, with_pauses
 from isotone.pipeline.windows import Windows
 from isotone.registries import aligners, decoders
 from isotone.registry import nearest
@@ -48,6 +49,9 @@ class Pipeline:
         text: Options of given texts.
         on_window: Called while long audio is encoded, with the share of it that is done.
         check: Compare given texts with chance, see :mod:`isotone.pipeline.doubt`; times and scores do not change.
+        closures: Show the closures of stops as segments of their own, as TIMIT's labels do (``tcl`` and ``t``), for
+            models that choose how stops are said (:class:`isotone.text.closures.ClosureRules`). Otherwise a stop is
+            one segment, with the closure that it has.
 
     Raises:
         LookupError: there is no such aligner, decoder or head.
@@ -72,6 +76,7 @@ class Pipeline:
         text: TextOptions = TextOptions(),  # noqa: B008 - frozen
         on_window: Callable[[float], None] = lambda share: None,
         check: bool = True,
+        closures: bool = False,
     ) -> None:
         if not star_cost >= 0:
             raise ValueError(f"Pipeline expects a star_cost of 0 nats per frame or more; got {star_cost}.")
@@ -104,7 +109,7 @@ class Pipeline:
         # an aligner that the caller names is used as it is
         self.holds_phones = aligner is None and model.tokenizer.unit == "phones"
         self.finds_edges = edges and not extra_speech and self.aligner.skips_optional
-        self.check = check
+        self.check, self.closures = check, closures
 
     def encode(self, text: str) -> Transcript:
         """Encode a text for :meth:`align`: the tokenizer's labels, and stars (:mod:`isotone.pipeline.stars`).
@@ -174,11 +179,14 @@ class Pipeline:
         star_cost: float,
     ) -> list[Result]:
         """Align given texts, and make their results."""
-        targets, coupling = self._placer(emissions)(ids, emissions, targets_of(texts), star_cost)
+        placer = self._placer(emissions)
+        unfolded, targets = placer.targets(texts)
+        texts, targets, coupling = chosen(unfolded, *placer(ids, emissions, targets, star_cost))
         timing = emissions[self.times]
         found = results(
             ids, [self.emitter.seconds(samples) for samples in audio], strings,
             [text.transcript for text in texts], self.model.tokenizer, timing, targets, coupling, star_cost,
+            self.closures,
         )  # fmt: skip
         if not self.check:
             return found

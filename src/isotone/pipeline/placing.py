@@ -13,6 +13,7 @@ import torch
 from isotone.alignment import AlignmentError
 from isotone.interfaces import Aligner
 from isotone.pipeline.edges import EDGE_COST, LEAST_GAIN, LOCAL_GAIN, choose_edges
+from isotone.pipeline.lattices import lattices_of
 from isotone.pipeline.rows import alignable
 from isotone.pipeline.stars import starred, with_star
 from isotone.pipeline.texts import TextToAlign, targets_of
@@ -48,6 +49,15 @@ class Placer:
     def heads(self) -> set[str]:
         """Names of the heads whose emissions are needed."""
         return {self.times, self.guide} - {""}
+
+    @property
+    def takes_graph(self) -> bool:
+        """True where texts are aligned with all their readings: if every aligner takes graphs."""
+        return self.aligner.takes_graph and (self.guide_aligner is None or self.guide_aligner.takes_graph)
+
+    def targets(self, texts: Sequence[TextToAlign]) -> tuple[list[TextToAlign], Targets]:
+        """Return texts with the tokens that are aligned, those of all readings or of the likeliest, and targets."""
+        return lattices_of(texts) if self.takes_graph else (list(texts), targets_of(texts))
 
     def __call__(
         self, ids: Sequence[str], emissions: Mapping[str, Emissions], targets: Targets, star_cost: float
@@ -86,12 +96,12 @@ class Placer:
         :data:`isotone.pipeline.edges.LEAST_GAIN`.
         """
         if self.guide_aligner is not None:
-            score = partial(_score, self.guide_aligner, emissions[self.guide])
+            score = partial(self._score, self.guide_aligner, emissions[self.guide])
             edged = choose_edges(text, score, LEAST_GAIN)
             if edged != text:
                 return edged
         gain = LOCAL_GAIN if self.aligner.takes_guide else LEAST_GAIN
-        return choose_edges(text, partial(_score, self.aligner, emissions[self.times]), gain)
+        return choose_edges(text, partial(self._score, self.aligner, emissions[self.times]), gain)
 
     def guided(
         self, ids: Sequence[str], emissions: Mapping[str, Emissions], targets: Targets, star_cost: float
@@ -113,16 +123,15 @@ class Placer:
             log.debug("%s: %s It has no guide.", ids[row], error.reason)
         return replace(targets, guide=on_grid(FramePath(tokens), guide, timing))
 
+    def _score(self, aligner: Aligner, emissions: Emissions, text: TextToAlign) -> float:
+        """Compute the log-probability in nats of one text's best alignment; 0 where the aligner gives none.
 
-def _score(aligner: Aligner, emissions: Emissions, text: TextToAlign) -> float:
-    """Compute the log-probability in nats of one text's best alignment; 0 where the aligner gives none.
-
-    Emissions have a star even for texts without stars, so that both can be compared: a star takes a share of the
-    probability.
-    """
-    targets = targets_of([text]).numbered(emissions.logits.shape[2])
-    score = aligner(with_star(emissions, EDGE_COST), targets).score
-    return 0.0 if score is None else float(score[0])
+        Emissions have a star even for texts without stars, so that both can be compared: a star takes a share of the
+        probability.
+        """
+        targets = self.targets([text])[1].numbered(emissions.logits.shape[2])
+        score = aligner(with_star(emissions, EDGE_COST), targets).score
+        return 0.0 if score is None else float(score[0])
 
 
 def on_grid(path: FramePath, emissions: Emissions, timing: Emissions) -> FramePath:

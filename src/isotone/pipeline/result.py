@@ -14,6 +14,7 @@ from isotone.alignment import SILENCE, Alignment, Tier, tier_from_spans
 from isotone.pipeline.plausible import long_words
 from isotone.pipeline.scores import Scores, score
 from isotone.pipeline.stars import STAR_COST, shared_out
+from isotone.text.phones import CLOSURE_OF
 from isotone.text.tokenizer import Tokenizer, Transcript
 from isotone.types import Coupling, Emissions, Grid, Targets
 
@@ -58,6 +59,7 @@ def results(
     targets: Targets,
     coupling: Coupling,
     star_cost: float = STAR_COST,
+    closures: bool = False,
 ) -> list[Result]:
     """Make the results of a batch.
 
@@ -71,6 +73,7 @@ def results(
         targets: ``(B, U)`` tokens as they were aligned.
         coupling: Coupling of frames and tokens.
         star_cost: See :func:`isotone.pipeline.stars.with_star`.
+        closures: Show the closures that transcripts know as segments of their own; otherwise as part of their stops.
     """
     spans = coupling.spans()
     scores = score(emissions, targets, coupling, tokenizer.silence_number, star_cost)
@@ -81,7 +84,7 @@ def results(
         times = [(emissions.grid.seconds(s), emissions.grid.seconds(e)) for s, e in spans[i].tolist()]
         times = shared_out(transcripts[i], times)
         placed = _placed(transcripts[i], times, scores, i)
-        tiers = _tiers(seconds[i], tokenizer, transcripts[i], placed)
+        tiers = _tiers(seconds[i], tokenizer, transcripts[i], placed, closures)
         fit, frameless = float(scores.fit[i]), float(scores.frameless[i])
         alignment = Alignment(name, seconds[i], tiers, fit)
         warnings = long_words(_word_spans(tokenizer, transcripts[i], placed))
@@ -115,25 +118,47 @@ def _by_word(tokens: Sequence[_Token]) -> dict[int, list[_Token]]:
 
 
 def _tiers(
-    duration: float, tokenizer: Tokenizer, transcript: Transcript, tokens: Sequence[_Token]
+    duration: float,
+    tokenizer: Tokenizer,
+    transcript: Transcript,
+    tokens: Sequence[_Token],
+    closures: bool,
 ) -> tuple[Tier, ...]:
     # hidden in the tier of tokens: stars, silences, and labels without spelling such as delimiters or <unk>
     hidden = {t for t in set(transcript.tokens) if t < 0 or tokenizer.labels[t] in SILENCE}
     hidden |= {t for t in set(transcript.tokens) - hidden if not tokenizer.writes(t)}
-    seen = [(tokenizer.labels[t.number], [t]) for t in tokens if t.number not in hidden]
-    own = _tier(tokenizer.unit, seen, duration)
+    seen = [t for t in tokens if t.stop is not None or t.number not in hidden]
+    own = _tier(tokenizer.unit, _with_stops(seen, tokenizer.labels, closures), duration)
     if not (transcript.words or tokenizer.has_words):
         return (own,)
     words = [(transcript.words[w].text, t) for w, t in _by_word(tokens).items()]
     return _tier("words", words, duration), own
 
 
+def _with_stops(
+    tokens: Sequence[_Token], labels: Sequence[str], closures: bool
+) -> list[tuple[str, list[_Token]]]:
+    """Group the tokens of every segment: a closure makes one with its release, or has its own label."""
+    groups: list[tuple[str, list[_Token]]] = []
+    for token in tokens:
+        closed = groups[-1][1][-1] if groups else None
+        if token.stop is not None:
+            stop = labels[token.stop]
+            groups.append((CLOSURE_OF[stop] if closures else stop, [token]))
+        elif not closures and closed is not None and (closed.stop, closed.word) == (token.number, token.word):
+            groups[-1][1].append(token)
+        else:
+            groups.append((labels[token.number], [token]))
+    return groups
+
+
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """A token with frames: its label number, its word, times, and scores with their weight."""
+    """A token with frames: its label number, its word, the stop it closes, times, and scores with their weight."""
 
     number: int
     word: int | None
+    stop: int | None
     start: float
     end: float
     weight: float
@@ -146,8 +171,9 @@ def _placed(
 ) -> list[_Token]:
     """List the tokens that have frames, in order."""
     numbers = (x[row].tolist() for x in (scores.weight, scores.log_prob, scores.confidence))
-    rows = zip(transcript.tokens, transcript.token_words, times, *numbers)
-    return [_Token(t, word, start, end, *own) for t, word, (start, end), *own in rows if end > start]
+    stops = transcript.stops or (None,) * len(transcript.tokens)
+    rows = zip(transcript.tokens, transcript.token_words, stops, times, *numbers)
+    return [_Token(t, word, stop, *span, *own) for t, word, stop, span, *own in rows if span[1] > span[0]]
 
 
 def _tier(name: str, groups: Sequence[tuple[str, list[_Token]]], duration: float) -> Tier:

@@ -38,6 +38,7 @@ def align(
     edges: bool = True,
     extra_speech: bool = False,
     star_cost: float = STAR_COST,
+    closures: bool = False,
     keep_markup: bool = False,
 ) -> Aligned:
     """Find the time of each word and phone of a text in a recording.
@@ -51,7 +52,7 @@ def align(
         model: Name of a model pack, model or run folder, or hub id. Default: the pack of the language.
         language: ISO 639 code of the language. Default: English for the choice of the pack, then the model's own.
         dictionaries: Pronunciation dictionaries, see :class:`isotone.text.options.TextOptions`.
-        aligner, times, device, window_s, guided, edges, extra_speech, star_cost: See
+        aligner, times, device, window_s, guided, edges, extra_speech, star_cost, closures: See
             :class:`isotone.batch.options.Options`.
         keep_markup: Align markup such as ``[laughs]`` as if it were spoken.
 
@@ -68,7 +69,7 @@ def align(
     name = str(model) if model is not None else pack_for(language).name
     options = Options(
         name, aligner=aligner, times=times, device=device, window_s=window_s, guided=guided, edges=edges,
-        extra_speech=extra_speech, star_cost=star_cost,
+        extra_speech=extra_speech, star_cost=star_cost, closures=closures,
         text=TextOptions(language, tuple(map(Path, dictionaries)), keep_markup),
     )  # fmt: skip
     pipeline = _kept.pipeline(options)

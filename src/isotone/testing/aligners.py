@@ -12,7 +12,17 @@ from isotone.alignment import AlignmentError
 from isotone.interfaces import Aligner
 from isotone.testing.batches import alone, poisoned, sample_batch
 from isotone.testing.laws import close, raises, require
-from isotone.types import NO_TOKEN, PAST_END, Coupling, Emissions, FramePath, Targets, length_mask
+from isotone.types import (
+    NO_TOKEN,
+    PAST_END,
+    Coupling,
+    Emissions,
+    FramePath,
+    Targets,
+    TokenGraph,
+    length_mask,
+)
+from isotone.types.graph import line
 
 
 def check_aligner(aligner: Aligner) -> None:
@@ -41,6 +51,9 @@ def check_aligner(aligner: Aligner) -> None:
     _check_error(aligner, broken, targets, "NaN in a valid frame")
     _check_optional(aligner)
     _check_guide(aligner)
+    if aligner.takes_graph:
+        _check_one_way(aligner)
+        _check_two_ways(aligner)
     require(isinstance(aligner.holding(2), Aligner), "holding gives an aligner")
 
 
@@ -84,6 +97,39 @@ def _check_optional(aligner: Aligner) -> None:
     coupling = aligner(replace(emissions, logits=logits), replace(targets, labels=labels, optional=optional))
     held = coupling.dense()[0].sum(0) > 0
     require(held.tolist() == [True, False, True, True], "an optional token that no frame fits is left out")
+
+
+def _check_one_way(aligner: Aligner) -> None:
+    """A graph with one way through all tokens changes nothing."""
+    emissions, targets = sample_batch()
+    counts = targets.lengths.tolist()
+    graph = TokenGraph.from_lists(
+        [line([False] * n) for n in counts], [[(0.0, 0.0)] * n for n in counts], [[False] * n for n in counts]
+    )
+    found = aligner(emissions, replace(targets, graph=graph))
+    check_coupling(found, emissions.lengths, targets.lengths)
+    law = "a graph with one way changes nothing"
+    close(found.dense(), aligner(emissions, targets).dense(), law)
+
+
+def _check_two_ways(aligner: Aligner) -> None:
+    """Of two ways through a graph an aligner takes the better one, with its costs, and aligns as if it were alone."""
+    readings, cost = ([0, 1, 2, 4], [0, 3, 4]), 0.5
+    ways = [[(-1, 0.0)], [(0, 0.0)], [(1, 0.0)], [(0, cost)], [(2, 0.0), (3, 0.0)], [(4, 0.0)]]
+    graph = TokenGraph.from_lists([ways], [[(0.0, 0.0)] * 5], [[False] * 5])
+    whole = Targets.from_lists([[1, 2, 3, 4, 5]], graph=graph)
+    for seed in range(4):
+        emissions = alone(sample_batch(seed=seed)[0], 0)
+        found = aligner(emissions, whole)
+        taken = found.dense()[0].sum(0) > 0
+        reading = next((own for own in readings if own == taken.nonzero()[:, 0].tolist()), None)
+        require(reading is not None, f"the tokens with mass are those of one way; got {taken.tolist()}")
+        single = [aligner(emissions, Targets.from_lists([[1 + u for u in own]])) for own in readings]
+        chosen = single[readings.index(reading)]
+        close(found.dense()[:, :, reading], chosen.dense(), "a way is aligned as if it were alone")
+        if found.score is not None:
+            best = max(float(c.score) - paid for c, paid in zip(single, (0.0, cost)) if c.score is not None)
+            close(found.score, found.score.new_tensor([best]), "the better way is taken")
 
 
 def _check_guide(aligner: Aligner) -> None:

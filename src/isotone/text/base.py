@@ -10,7 +10,14 @@ from typing import Any, Literal
 
 from isotone.text.languages import language_code
 from isotone.text.normalize import TextError, Word
-from isotone.text.transcript import STAR_NUMBER, Spelling, Transcript, joined, not_pronounced
+from isotone.text.transcript import (
+    STAR_NUMBER,
+    Spelling,
+    Transcript,
+    joined,
+    known_graphs,
+    not_pronounced,
+)
 
 Unit = Literal["phones", "characters", "pieces"]
 
@@ -77,6 +84,10 @@ class Tokenizer(ABC):
     def spell(self, words: Sequence[Word]) -> list[Spelling]:
         """Return the labels of every word of a part of a text."""
 
+    def guessed(self, words: Sequence[Word]) -> list[str]:
+        """Return the parts of words whose labels are a guess, each once."""
+        return []
+
     def encode(self, text: str) -> Transcript:
         """Return the labels of a text for training; unknown characters or phones are left out.
 
@@ -90,7 +101,8 @@ class Tokenizer(ABC):
         if missing := [part for s in spelled for part in s.missing]:
             raise TextError(not_pronounced(missing))
         tokens = self.join((i, s.labels) for i, s in enumerate(spelled))
-        return self._transcript(words, tokens, (u for s in spelled for u in s.unknown))
+        found = self._transcript(words, tokens, (u for s in spelled for u in s.unknown))
+        return replace(found, graphs=known_graphs(s.graph for s in spelled))
 
     def encode_row(self, row: Mapping[str, Any]) -> Transcript:
         """Return the labels of a corpus row (see :data:`isotone.corpus.COLUMNS`); raises as :meth:`encode`."""

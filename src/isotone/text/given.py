@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from isotone.text.base import Tokenizer
 from isotone.text.markup import Cleaned, bracketed, clean, unclear
 from isotone.text.normalize import TextError, Word
-from isotone.text.transcript import STAR_NUMBER, Spelling, Transcript
+from isotone.text.transcript import STAR_NUMBER, Spelling, Transcript, known_graphs
+from isotone.text.word_graph import WordGraph
 
 #: The star in tiers of words, and in texts, where ``<star>`` is one too.
 STAR = "*"
@@ -66,7 +67,9 @@ class _Given:
     tokenizer: Tokenizer
     source: Cleaned
     words: list[Word] = field(default_factory=list)
+    graphs: list[WordGraph | None] = field(default_factory=list)
     spelled: list[tuple[int | None, tuple[int, ...]]] = field(default_factory=list)
+    spoken: list[Word] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     unclear: list[str] = field(default_factory=list)
     numbers: list[str] = field(default_factory=list)
@@ -90,7 +93,8 @@ class _Given:
             reason = self._problem(word, spelling)
             if reason is None:
                 self.unknown += spelling.unknown
-                self._add(replace(placed, normal=word.normal), spelling.labels)
+                self.spoken.append(word)
+                self._add(replace(placed, normal=word.normal), spelling.labels, spelling.graph)
             else:
                 reason += spelling.missing if reason is self.unpronounced else (word.text,)
                 self._add(replace(placed, normal=word.normal), (STAR_NUMBER,))
@@ -102,7 +106,7 @@ class _Given:
             raise TextError(f"The text has nothing to align: {self._why_nothing()}.")
         return Transcript(
             tuple(self.words), tuple(t for t, _ in tokens), tuple(w for _, w in tokens),
-            tuple(dict.fromkeys(self.unknown)), tuple(self._notes(keep_markup)),
+            tuple(dict.fromkeys(self.unknown)), tuple(self._notes(keep_markup)), known_graphs(self.graphs),
         )  # fmt: skip
 
     def _problem(self, word: Word, spelling: Spelling) -> list[str] | None:
@@ -117,10 +121,11 @@ class _Given:
     def _word(self, text: str, start: int, end: int) -> Word:
         return Word(text, text, *self.source.span(start, end))
 
-    def _add(self, word: Word, labels: tuple[int, ...]) -> None:
+    def _add(self, word: Word, labels: tuple[int, ...], graph: WordGraph | None = None) -> None:
         if self.tokenizer.takes_words or labels == (STAR_NUMBER,):
             self.spelled.append((len(self.words), labels))
             self.words.append(word)
+            self.graphs.append(graph)
         else:
             self.spelled.append((None, labels))
 
@@ -142,6 +147,8 @@ class _Given:
             yield f"aligned as speech, although in brackets: {listed(spoken)}"
         for reason in self._reasons():
             yield f"aligned as unknown speech: {reason}"
+        if guessed := self.tokenizer.guessed(self.spoken):
+            yield f"pronounced by their letters (--dictionary corrects them): {listed(guessed)}"
         if self.unknown:
             yield f"aligned without what the model has no labels for: {listed(self.unknown)}"
 

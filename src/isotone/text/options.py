@@ -7,9 +7,19 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from isotone.text.dictionary import Dictionary, read_dictionary
 from isotone.text.normalize import TextError
-from isotone.text.phones import PHONE_CLASSES, RELEASES, SILENT, Closures, PhoneSet, phone_set
-from isotone.text.pronounce import Chain, Dictionary, Pronouncer, read_dictionary, to_phone_set
+from isotone.text.phones import (
+    PHONE_CLASSES,
+    RELEASES,
+    SILENT,
+    Closures,
+    PhoneSet,
+    phone_set,
+    to_phone_set,
+)
+from isotone.text.pronounce import Chain
+from isotone.text.pronouncer import Pronouncer
 from isotone.text.tokenizer import PhoneTokenizer, Tokenizer
 
 _CODE = re.compile(r"(?:[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]+)*)?")
@@ -71,8 +81,8 @@ def _dictionary(path: Path, tokenizer: PhoneTokenizer) -> Dictionary:
     words = read_dictionary(path)
     known = phone_set_of(tokenizer)
     strange: dict[str, str] = {}
-    for word, phones in words.items():
-        for phone in phones:
+    for word, found in words.items():
+        for phone in (phone for phones, _ in found for phone in phones):
             if phone not in strange and not _has(tokenizer, phone, known):
                 strange[phone] = word
     if strange:

@@ -6,15 +6,17 @@ import bisect
 import copy
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from isotone.text.base import Tokenizer, Unit
+from isotone.text.closures import ClosureRules
 from isotone.text.lexicon import Lexicon
 from isotone.text.normalize import TextError, Word, split_words
 from isotone.text.phones import SILENT
 from isotone.text.pronounce import Pronouncer
+from isotone.text.pronouncer import Pronunciation
 from isotone.text.transcript import (
     BLANK,
     CONFIG,
@@ -24,6 +26,10 @@ from isotone.text.transcript import (
     number_of_blank,
     write_json,
 )
+from isotone.text.word_graph import WordGraph, side_by_side
+
+#: Pronunciations of a word that an aligner chooses from, at most: the likeliest.
+MOST_PRONUNCIATIONS = 12
 
 
 class PhoneTokenizer(Tokenizer):
@@ -38,6 +44,8 @@ class PhoneTokenizer(Tokenizer):
         lexicon: Words that recognised phones are read as. Default: phones are the text.
         delimiter: The label between words, if there is one; recognised words are the labels between delimiters.
         language: See :func:`isotone.text.normalize.split_words`.
+        closures: Rules by which an aligner chooses how stops are said, for a pronouncer that gives closures. Default:
+            every stop is said as it is pronounced.
 
     Raises:
         ValueError: the blank, the silence or the delimiter is not among the labels, a label occurs twice, or pauses
@@ -57,6 +65,7 @@ class PhoneTokenizer(Tokenizer):
         lexicon: Lexicon | None = None,
         delimiter: str | None = None,
         language: str = "en",
+        closures: ClosureRules | None = None,
     ) -> None:
         super().__init__(labels, number_of_blank(labels, blank), silence, pauses, language)
         if delimiter is not None and delimiter not in self._numbers:
@@ -64,6 +73,7 @@ class PhoneTokenizer(Tokenizer):
         self.pronouncer = pronouncer
         self.lexicon = lexicon
         self.delimiter = delimiter
+        self.closures = closures
 
     @property
     def has_words(self) -> bool:
@@ -100,19 +110,44 @@ class PhoneTokenizer(Tokenizer):
         if self.pronouncer is None:
             return self._spell_phones([word.text for word in words])
         parts = [word.normal.split() for word in words]
-        found = iter(self.pronouncer.lookup([part for some in parts for part in some]))
+        found = iter(self.pronouncer.alternatives([part for some in parts for part in some]))
         return [self._spelling(some, [next(found) for _ in some]) for some in parts]
 
-    def _spelling(self, parts: Sequence[str], found: Sequence[list[str] | None]) -> Spelling:
-        if missing := [part for part, phones in zip(parts, found) if not phones]:
+    def guessed(self, words: Sequence[Word]) -> list[str]:
+        """See :meth:`Tokenizer.guessed`: those that are pronounced by their letters."""
+        parts = list(dict.fromkeys(part for word in words for part in word.normal.split()))
+        return [] if self.pronouncer is None else self.pronouncer.guessed(parts)
+
+    def _spelling(self, parts: Sequence[str], found: Sequence[Sequence[Pronunciation]]) -> Spelling:
+        if missing := [part for part, said in zip(parts, found) if not said]:
             return Spelling((), (), tuple(missing))
-        phones: list[str] = []
-        for some in found:
-            # the closure of a stop that begins a word is part of the pause before it
-            begins = self.pauses and some and some[0] == self.silence and len(some) > 1
-            phones += (some or [])[1 if begins else 0 :]
+        phones = [phone for said in found for phone in self._without_closure(said[0].phones)]
         known = tuple(self._numbers[p] for p in phones if p in self._numbers)
-        return Spelling(known, tuple(p for p in phones if p not in self._numbers))
+        unknown = tuple(p for p in phones if p not in self._numbers)
+        return Spelling(known, unknown, graph=self._graph(found) if known else None)
+
+    def _without_closure(self, phones: Sequence[str]) -> Sequence[str]:
+        """Leave out the closure of a stop that begins a word, where it is part of the pause before it."""
+        begins = (self.pauses or self.closures) and len(phones) > 1 and phones[0] == self.silence
+        return phones[1:] if begins else phones
+
+    def _graph(self, found: Sequence[Sequence[Pronunciation]]) -> WordGraph | None:
+        """Put the pronunciations of a word's parts in a graph; None for one pronunciation without closures."""
+        said: dict[tuple[int, ...], float] = {(): 0.0}
+        for choices in found:
+            longer: dict[tuple[int, ...], float] = {}
+            for before, cost in said.items():
+                for phones, log_prob in choices:
+                    own = phones if self.closures else self._without_closure(phones)
+                    labels = (*before, *(self._numbers[p] for p in own if p in self._numbers))
+                    longer.setdefault(labels, cost + choices[0].log_prob - log_prob)
+            said = dict(sorted(longer.items(), key=lambda one: one[1])[:MOST_PRONUNCIATIONS])
+        ways = [(labels, max(0.0, cost)) for labels, cost in said.items() if labels]
+        rules = self.closures
+        if rules is None:
+            return side_by_side(ways) if len(ways) > 1 else None
+        graph = side_by_side(ways, lambda labels: rules.spread(labels, self.labels))
+        return graph if len(ways) > 1 or any(part.half for part in graph) else None
 
     def _spell_phones(self, phones: Sequence[str]) -> list[Spelling]:
         if unknown := [p for p in dict.fromkeys(phones) if self._numbers.get(p, self.blank) == self.blank]:
@@ -200,4 +235,6 @@ class PhoneTokenizer(Tokenizer):
             "pronouncer": None if self.pronouncer is None else self.pronouncer.save(Path(folder)),
             "lexicon": None if self.lexicon is None else self.lexicon.pronunciations,
         }
+        if self.closures is not None:
+            config["closures"] = asdict(self.closures)
         write_json(Path(folder) / CONFIG, config)

@@ -6,6 +6,7 @@ on Acoustics, Speech, and Signal Processing 37(11), 1989.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -46,6 +47,12 @@ SILENT = frozenset({"h#", "pau", "epi", "sil"})
 RELEASES = {
     "bcl": ("b",), "dcl": ("d", "jh"), "gcl": ("g",), "pcl": ("p",), "tcl": ("t", "ch"), "kcl": ("k",),
 }  # fmt: skip
+
+#: ARPAbet writes the schwa as an unstressed ``AH``.
+_REDUCED = {"ah0": "ax"}
+
+#: The closure that each release follows.
+CLOSURE_OF = {release: closure for closure, releases in RELEASES.items() for release in releases}
 
 _CLASSES = {
     "stop": "b d g p t k dx q bcl dcl gcl pcl tcl kcl cl vcl",
@@ -93,6 +100,31 @@ def fold(
     """
     segments = [Segment(label, float(i), float(i + 1)) for i, label in enumerate(labels)]
     return [s.label for s in fold_segments(segments, to, closures=closures, silence=silence)]
+
+
+def to_phone_set(phones: Sequence[str], to: PhoneSet = 39, closures: Closures = "merge") -> list[str]:
+    """Convert the phones of a pronunciation to a TIMIT phone set.
+
+    Args:
+        phones: TIMIT's 61 or ARPAbet, with or without stress digits, in either case; ``AH0`` is the schwa ``ax``.
+        to: Size of the phone set.
+        closures: ``"merge"`` for models whose stops include their closures; ``"sil"`` puts a closure before every stop
+            and affricate without one, as in TIMIT's own labels.
+
+    Raises:
+        ValueError: a phone that is neither of TIMIT nor of ARPAbet.
+    """
+    plain = [re.sub(r"(?<=[a-z])[012]$", "", _REDUCED.get(phone.lower(), phone.lower())) for phone in phones]
+    if closures == "sil":
+        pairs = zip(["", *plain], plain)
+        plain = [
+            x
+            for before, phone in pairs
+            for x in (
+                [phone] if before in RELEASES or phone not in CLOSURE_OF else [CLOSURE_OF[phone], phone]
+            )
+        ]
+    return fold(plain, to, closures=closures)
 
 
 def fold_segments(

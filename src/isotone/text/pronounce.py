@@ -2,66 +2,31 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from isotone.files import atomic_write
-from isotone.text.folding import bare
+from isotone.text.dictionary import Dictionary
+from isotone.text.english import EnglishLexicon
 from isotone.text.ipa import EspeakIPA
 from isotone.text.languages import iso_code
-from isotone.text.normalize import TextError
-from isotone.text.phones import RELEASES, Closures, PhoneSet, fold
-from isotone.text.pronouncer import Pronouncer
+from isotone.text.letters import LetterToSound
+from isotone.text.phones import Closures, PhoneSet, to_phone_set
+from isotone.text.pronouncer import Pronouncer, Pronunciation
+
+__all__ = [
+    "Chain",
+    "Dictionary",
+    "EnglishLexicon",
+    "Espeak",
+    "LetterToSound",
+    "Pronouncer",
+    "load_pronouncer",
+]
 
 #: Scripts that espeak-ng reads in English text; it spells or names the letters of other scripts.
 _SCRIPTS = ("LATIN", "GREEK", "MICRO")
-_CLOSURES = {release: closure for closure, releases in RELEASES.items() for release in releases}
-
-
-class Dictionary(Pronouncer):
-    """A pronunciation dictionary in the format of CMUdict or the Montreal Forced Aligner.
-
-    A line is a word, optional probabilities, and phones; ``;;;`` begins a comment line, and a ``#`` between spaces a
-    comment. Of several pronunciations, ``WORD(2)`` included, the first counts. Case does not matter. A word with
-    accents that is not in the dictionary is looked up without them.
-
-    Args:
-        path: The file, UTF-8.
-        phones: TIMIT phone set to convert ARPAbet to (``AH0`` becomes ``ah``); None keeps the phones.
-        closures: With a phone set: see :func:`to_phone_set`.
-
-    Raises:
-        FileNotFoundError: no such file.
-        TextError: a line of another form, which the message names; or no words.
-    """
-
-    def __init__(
-        self, path: str | Path, phones: PhoneSet | None = None, closures: Closures = "merge"
-    ) -> None:
-        words = read_dictionary(Path(path))
-        self.phone_set = None if phones is None else (phones, closures)
-        self._words = {w: _fit(p, phones, closures, f"{path}: {w!r}") for w, p in words.items()}
-
-    def __len__(self) -> int:
-        return len(self._words)
-
-    def phones(self) -> set[str]:
-        """Return the set of phones of all words."""
-        return {phone for phones in self._words.values() for phone in phones}
-
-    def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
-        """Return the phones of every word; None for a word that is not in the dictionary."""
-        found = (self._words.get(word.lower()) or self._words.get(bare(word)) for word in words)
-        return [None if phones is None else list(phones) for phones in found]
-
-    def save(self, folder: Path) -> dict[str, Any]:
-        """Write the dictionary as ``pronunciations.dict``."""
-        with atomic_write(folder / "pronunciations.dict") as file:
-            file.writelines(f"{word}\t{' '.join(phones)}\n" for word, phones in self._words.items())
-        return {"kind": "dictionary", "file": "pronunciations.dict"}
 
 
 class Espeak(Pronouncer):
@@ -126,13 +91,37 @@ class Chain(Pronouncer):
     def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
         """Return the phones of every word; None for a word that no pronouncer knows."""
         found: list[list[str] | None] = [None] * len(words)
-        for pronouncer in self.pronouncers:
-            missing = [i for i, phones in enumerate(found) if not phones]
-            if not missing:
-                break
-            for i, phones in zip(missing, pronouncer.lookup([words[i] for i in missing])):
+        for pronouncer, places in self._asked(words, found):
+            for i, phones in zip(places, pronouncer.lookup([words[i] for i in places])):
                 found[i] = phones
         return found
+
+    def alternatives(self, words: Sequence[str]) -> list[list[Pronunciation]]:
+        """Return the pronunciations of every word: those of the first pronouncer that knows it."""
+        found: list[list[Pronunciation]] = [[] for _ in words]
+        for pronouncer, places in self._asked(words, found):
+            for i, some in zip(places, pronouncer.alternatives([words[i] for i in places])):
+                found[i] = some
+        return found
+
+    def guessed(self, words: Sequence[str]) -> list[str]:
+        """See :meth:`Pronouncer.guessed`."""
+        found: list[list[str] | None] = [None] * len(words)
+        guesses: set[str] = set()
+        for pronouncer, places in self._asked(words, found):
+            some = [words[i] for i in places]
+            guesses.update(pronouncer.guessed(some))
+            for i, phones in zip(places, pronouncer.lookup(some)):
+                found[i] = phones
+        return [word for word in words if word in guesses]
+
+    def _asked(
+        self, words: Sequence[str], found: Sequence[Sequence[object] | None]
+    ) -> Iterator[tuple[Pronouncer, list[int]]]:
+        """Iterate over the pronouncers, with the places of the words that those before did not know."""
+        for pronouncer in self.pronouncers:
+            if missing := [i for i, some in enumerate(found) if not some]:
+                yield pronouncer, missing
 
     def use_language(self, language: str) -> None:
         """See :meth:`Pronouncer.use_language`."""
@@ -168,66 +157,12 @@ def load_pronouncer(config: Mapping[str, Any], folder: Path) -> Pronouncer:
         return Espeak(**options)
     if kind == "ipa":
         return EspeakIPA(**options)
+    if kind == "english":
+        return EnglishLexicon(folder / options.pop("file"), **options)
+    if kind == "letters":
+        return LetterToSound(folder / options.pop("file"), **options)
     if kind == "chain":
         return Chain(*(load_pronouncer(c, folder) for c in options["pronouncers"]))
-    raise ValueError(f"A saved pronouncer is of kind dictionary, espeak, ipa or chain; got {kind!r}.")
-
-
-def to_phone_set(phones: Sequence[str], to: PhoneSet = 39, closures: Closures = "merge") -> list[str]:
-    """Convert the phones of a pronunciation to a TIMIT phone set.
-
-    Args:
-        phones: TIMIT's 61 or ARPAbet, with or without stress digits, in either case.
-        to: Size of the phone set.
-        closures: ``"merge"`` for models whose stops include their closures; ``"sil"`` puts a closure before every stop
-            and affricate without one, as in TIMIT's own labels.
-
-    Raises:
-        ValueError: a phone that is neither of TIMIT nor of ARPAbet.
-    """
-    plain = [re.sub(r"(?<=[a-z])[012]$", "", phone.lower()) for phone in phones]
-    if closures == "sil":
-        pairs = zip(["", *plain], plain)
-        plain = [
-            x
-            for before, phone in pairs
-            for x in ([phone] if before in RELEASES or phone not in _CLOSURES else [_CLOSURES[phone], phone])
-        ]
-    return fold(plain, to, closures=closures)
-
-
-def _fit(phones: list[str], to: PhoneSet | None, closures: Closures, entry: str) -> list[str]:
-    if to is None:
-        return phones
-    try:
-        return to_phone_set(phones, to, closures)
-    except ValueError as error:
-        raise TextError(f"{entry}: {error}") from None
-
-
-def read_dictionary(path: Path) -> dict[str, list[str]]:
-    """Read the first pronunciation of every word, in lower case, from a file; see :class:`Dictionary`."""
-    if not path.is_file():
-        raise FileNotFoundError(f"No pronunciation dictionary {path}.")
-    words: dict[str, list[str]] = {}
-    for number, data in enumerate(path.read_bytes().splitlines(), 1):
-        try:
-            line = data.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise TextError(
-                f"{path}, line {number}: not UTF-8 ({error.reason}); save the file as UTF-8."
-            ) from None
-        if line.startswith(";;;") or not line.strip():
-            continue
-        word, *fields = re.split(r"\s#\s", line, maxsplit=1)[0].split()
-        while fields and re.fullmatch(r"\d*\.\d+(?:e-?\d+)?", fields[0]):
-            del fields[0]
-        if not fields:
-            raise TextError(f"{path}, line {number}: expected a word and its phones; got {line[:80]!r}.")
-        word = unicodedata.normalize(
-            "NFKC", re.sub(r"(?<=.)\(\d+\)$", "", word).replace("\u2019", "'")
-        ).lower()
-        words.setdefault(word, fields)
-    if not words:
-        raise TextError(f"{path}: the dictionary has no words.")
-    return words
+    raise ValueError(
+        f"A saved pronouncer is of kind dictionary, english, letters, espeak, ipa or chain; got {kind!r}."
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +24,27 @@ class Pronunciation(NamedTuple):
 
     phones: tuple[str, ...]
     log_prob: float = 0.0
+
+
+def ranked(weighted: Iterable[tuple[Iterable[str], float]], most: int | None = None) -> list[Pronunciation]:
+    """Rank weighted pronunciations of a word; equal ones become one, and the probabilities of those kept add up to 1.
+
+    Args:
+        weighted: Phones and a positive weight. Of equally likely pronunciations the earlier one is first.
+        most: Number of pronunciations to keep; None keeps all.
+
+    Example:
+        >>> [p.phones for p in ranked([("ab", 1.0), ("ac", 2.0), ("ab", 3.0)])]
+        [('a', 'b'), ('a', 'c')]
+    """
+    weights: dict[tuple[str, ...], float] = {}
+    for phones, weight in weighted:
+        key = tuple(phones)
+        weights[key] = weights.get(key, 0.0) + weight
+    kept = sorted(weights.items(), key=lambda item: -item[1])[:most]
+    total = sum(weight for _, weight in kept)
+    # a single pronunciation has exactly 0
+    return [Pronunciation(p, math.log(w / total) if len(kept) > 1 else 0.0) for p, w in kept]
 
 
 class Pronouncer(ABC):
@@ -45,6 +67,10 @@ class Pronouncer(ABC):
         The first one is what :meth:`lookup` returns.
         """
         return [[Pronunciation(tuple(phones))] if phones else [] for phones in self.lookup(words)]
+
+    def guessed(self, words: Sequence[str]) -> list[str]:
+        """Return those of the words whose pronunciation is a guess from their letters, in order."""
+        return []
 
     @abstractmethod
     def save(self, folder: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from isotone.text.base import Tokenizer, Unit
 from isotone.text.characters import CharacterTokenizer
+from isotone.text.closures import ClosureRules
 from isotone.text.fast_pieces import FAST_FILE, FastPieceTokenizer
 from isotone.text.foreign import load_foreign
 from isotone.text.lexicon import Lexicon
@@ -45,6 +46,7 @@ def build_tokenizer(
     silence: str | None = None,
     pauses: bool = False,
     lexicon: bool = False,
+    closures: Literal["line", "lattice"] | Mapping[str, float] = "line",
 ) -> Tokenizer:
     """Build a tokenizer with the vocabulary of a training set; the blank is number 0.
 
@@ -59,13 +61,16 @@ def build_tokenizer(
         pauses: Put a silence between words, for models without a blank that could cover the pauses. Characters use
             their delimiter, and pieces a label of its own; both then put it at the ends of a text, too.
         lexicon: Read recognised phones as the words of the rows' texts.
+        closures: For phones: ``"lattice"`` lets aligners choose how a stop is said, by the rules of
+            :class:`isotone.text.closures.ClosureRules`, or by rules with other values. The pronouncer has to give
+            closures (``closures: sil``). With ``"line"`` every stop has one.
 
     Raises:
         ValueError: no such unit, rows without text or phones, or a lexicon without a pronouncer.
         TextError: the pronouncer does not know a word.
     """
     if unit == "phones":
-        return _phones(rows, pronouncer, silence, pauses, lexicon)
+        return _phones(rows, pronouncer, silence, pauses, lexicon, _rules(closures))
     if unit == "characters":
         texts = (normalize(text, case=case, language=language) for text in _distinct(_column(rows, "text")))
         characters = sorted({c for text in texts for c in text if not c.isspace()})
@@ -85,6 +90,7 @@ def _phones(
     silence: str | None,
     pauses: bool,
     lexicon: bool,
+    closures: ClosureRules | None,
 ) -> PhoneTokenizer:
     rows = rows if hasattr(rows, "select_columns") else list(rows)
     phones = {label for tier in _column(rows, "phones") for label in tier["label"]}
@@ -102,8 +108,24 @@ def _phones(
         phones = {phone for some in pronounced.values() for phone in some} | ({silence} if silence else set())
     return PhoneTokenizer(
         [BLANK, *sorted(phones)], pronouncer, silence, pauses=pauses,
-        lexicon=Lexicon(pronounced, silence) if lexicon else None,
+        lexicon=Lexicon(pronounced, silence) if lexicon else None, closures=closures,
     )  # fmt: skip
+
+
+def _rules(closures: str | Mapping[str, float] | None) -> ClosureRules | None:
+    """Make the rules of closures.
+
+    Raises:
+        ValueError: neither ``"line"``, ``"lattice"`` nor values of the rules.
+    """
+    if isinstance(closures, Mapping):
+        try:
+            return ClosureRules(**closures)
+        except TypeError:
+            raise ValueError(f"Rules of closures have no values such as {dict(closures)}.") from None
+    if closures not in (None, "line", "lattice"):
+        raise ValueError(f"The closures of a phone tokenizer are 'line' or 'lattice'; got {closures!r}.")
+    return ClosureRules() if closures == "lattice" else None
 
 
 def _column(rows: Any, name: str) -> Iterator[Any]:
@@ -141,7 +163,7 @@ def load(folder: str | Path) -> Tokenizer:
         return PhoneTokenizer(
             config["labels"], pronouncer, config["silence"], config["blank"], pauses=config.get("pauses", False),
             lexicon=Lexicon(words, config["silence"]) if words else None, delimiter=config.get("delimiter"),
-            language=config.get("language", "en"),
+            language=config.get("language", "en"), closures=_rules(config.get("closures")),
         )  # fmt: skip
     if kind == "characters":
         return CharacterTokenizer.from_transformers(

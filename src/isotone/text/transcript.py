@@ -10,6 +10,7 @@ from typing import Any
 
 from isotone.files import atomic_write
 from isotone.text.normalize import Word
+from isotone.text.word_graph import WordGraph
 
 #: File that names the kind of a saved tokenizer.
 CONFIG = "isotone_tokenizer.json"
@@ -31,6 +32,10 @@ class Transcript:
         token_words: For every token the number of its word; None for a delimiter or a silence.
         unknown: Characters or phones outside the vocabulary, each once; they were left out.
         notes: Sentences for users about parts of the text that are not aligned as written.
+        graphs: For every word its graph, None for a word that is said in one way: as its tokens. The tokens are the
+            likeliest reading. Empty where no word has one; words that were added at the end have none.
+        stops: For every token the label number of the stop that it is the closure of, None for other tokens. Empty
+            where that is not known.
     """
 
     words: tuple[Word, ...]
@@ -38,6 +43,8 @@ class Transcript:
     token_words: tuple[int | None, ...]
     unknown: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    graphs: tuple[WordGraph | None, ...] = ()
+    stops: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +55,13 @@ class Spelling:
         labels: Label numbers; empty for a word without labels.
         unknown: Characters or phones outside the vocabulary, left out.
         missing: Parts of the word without a pronunciation; labels are then empty.
+        graph: All ways of saying the word, where there are several. The labels are the likeliest.
     """
 
     labels: tuple[int, ...]
     unknown: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    graph: WordGraph | None = None
 
 
 def joined(labels: Sequence[str]) -> tuple[Word, ...]:
@@ -62,6 +71,12 @@ def joined(labels: Sequence[str]) -> tuple[Word, ...]:
         words.append(Word(label, label, start, start + len(label)))
         start += len(label) + 1
     return tuple(words)
+
+
+def known_graphs(graphs: Iterable[WordGraph | None]) -> tuple[WordGraph | None, ...]:
+    """Return the graphs of words; nothing where no word has one."""
+    found = tuple(graphs)
+    return found if any(found) else ()
 
 
 def not_pronounced(parts: Iterable[str]) -> str:

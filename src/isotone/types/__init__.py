@@ -7,10 +7,11 @@ Borders between parts carry lengths, never masks. Times stay frame numbers until
 from isotone.types.batch import Batch, length_mask, marks, mask_rows, row_index, widened
 from isotone.types.coupling import Coupling
 from isotone.types.emissions import Emissions, Encoded, Frames, Grid
+from isotone.types.graph import TokenGraph
 from isotone.types.targets import NO_TOKEN, PAST_END, FramePath, Targets
 from isotone.types.warp import Warp, Window
 
 __all__ = [
     "NO_TOKEN", "PAST_END", "Batch", "Coupling", "Emissions", "Encoded", "FramePath", "Frames", "Grid", "Targets",
-    "Warp", "Window", "length_mask", "marks", "mask_rows", "row_index", "widened",
+    "TokenGraph", "Warp", "Window", "length_mask", "marks", "mask_rows", "row_index", "widened",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from isotone.types.batch import Batch, length_mask
+from isotone.types.graph import TokenGraph
 
 #: Codes of :class:`FramePath` in place of a token's number.
 NO_TOKEN, PAST_END = -1, -2
@@ -50,6 +51,8 @@ class Targets(Batch):
             without such a choice require every token.
         guide: Token that another head hears in every frame, never decreasing, where there is one. Aligners that take
             a guide (:class:`isotone.interfaces.Aligner`) keep tokens near the frames where they were heard.
+        graph: Which token may follow which, where the text can be said in several ways. Its arcs then say which tokens
+            may be skipped. Aligners that take no graphs are given none.
     """
 
     labels: Tensor
@@ -58,9 +61,10 @@ class Targets(Batch):
     paths: FramePath | None = None
     optional: Tensor | None = None
     guide: FramePath | None = None
+    graph: TokenGraph | None = None
 
     def required(self) -> Targets:
-        """The label sequences without the tokens that may be skipped; durations, paths and guides are not kept."""
+        """The label sequences without the tokens that may be skipped, and nothing else."""
         if self.optional is None:
             return Targets(self.labels, self.lengths)
         keep = length_mask(self.lengths, self.labels.shape[1]) & ~self.optional

@@ -27,14 +27,18 @@ from __future__ import annotations
 from isotone.kernels._inputs import check_ctc
 from isotone.kernels.viterbi.banded import BandedPaths, banded_path
 from isotone.kernels.viterbi.ctc import ctc_path
+from isotone.kernels.viterbi.graph import Arcs, fewest_frames, graph_path
 from isotone.kernels.viterbi.monotone import monotone_path
 from isotone.kernels.viterbi.segmental import segmental_decode
 
 __all__ = [
+    "Arcs",
     "BandedPaths",
     "banded_path",
     "check_ctc",
     "ctc_path",
+    "fewest_frames",
+    "graph_path",
     "monotone_path",
     "segmental_decode",
 ]

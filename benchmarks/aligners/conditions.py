@@ -1,0 +1,60 @@
+"""Recordings made worse: noise, babble, a telephone's band, a room. Times stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import butter, fftconvolve, sosfiltfilt
+
+from benchmarks.aligners.recordings import RATE
+
+Samples = NDArray[np.float32]
+Change = Callable[[Samples, np.random.Generator], Samples]
+
+
+def conditions(others: Sequence[Samples]) -> dict[str, Change]:
+    """Return the conditions by name.
+
+    Args:
+        others: Recordings that babble is mixed from, six at a time.
+    """
+    changes: dict[str, Change] = {"clean": lambda samples, rng: samples}
+    for ratio in (20, 10, 5):
+        changes[f"white, {ratio} dB"] = lambda samples, rng, r=ratio: _mixed(
+            samples, rng.standard_normal(len(samples)), r
+        )
+    for ratio in (20, 10, 5):
+        changes[f"babble, {ratio} dB"] = lambda samples, rng, r=ratio: _mixed(
+            samples, _babble(others, len(samples), rng), r
+        )
+    return {**changes, "telephone": telephone, "room": room}
+
+
+def telephone(samples: Samples, rng: np.random.Generator) -> Samples:
+    """Keep 300 to 3400 Hz, without delay."""
+    band = butter(4, (300, 3400), "bandpass", fs=RATE, output="sos")
+    return sosfiltfilt(band, samples).astype(np.float32)
+
+
+def room(samples: Samples, rng: np.random.Generator) -> Samples:
+    """Add the decay of a room: 0.5 s to -60 dB, as strong as the direct sound."""
+    times = np.arange(1, RATE // 2) / RATE
+    tail = rng.standard_normal(len(times)) * 10 ** (-3 * times / 0.5)
+    response = np.concatenate([[1.0], tail / np.sqrt(np.sum(tail**2))])
+    return fftconvolve(samples, response)[: len(samples)].astype(np.float32)
+
+
+def _mixed(samples: Samples, noise: NDArray[np.float64], ratio_db: float) -> Samples:
+    power = np.mean(np.square(samples, dtype=np.float64)) / max(1e-12, float(np.mean(noise**2)))
+    return (samples + noise * np.sqrt(power * 10 ** (-ratio_db / 10))).astype(np.float32)
+
+
+def _babble(others: Sequence[Samples], size: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    mix = np.zeros(size)
+    for i in rng.integers(len(others), size=6):
+        voice = np.resize(others[i], size + len(others[i]))
+        start = int(rng.integers(len(others[i])))
+        mix += voice[start : start + size] / max(1e-6, float(np.sqrt(np.mean(others[i] ** 2))))
+    return mix

@@ -1,0 +1,58 @@
+"""Recordings with known times of words and phones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.alignment import SILENCE, Segment
+from isotone.audio import load
+from isotone.format.tier_names import find_tier
+from isotone.registries import formats
+
+#: Hz of all recordings.
+RATE = 16_000
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A recording with its labels.
+
+    Attributes:
+        name: Name of the recording.
+        samples: ``(N,)`` float32 at :data:`RATE`.
+        text: Its text, which aligners are given.
+        words: Words with their times; none where only the text is known.
+        phones: Phones of TIMIT's set of 61, where they are known.
+    """
+
+    name: str
+    samples: NDArray[np.float32]
+    text: str
+    words: tuple[Segment, ...]
+    phones: tuple[Segment, ...] = ()
+
+
+def labelled(folder: Path) -> Iterator[Labelled]:
+    """Iterate over the labelled recordings below a folder: TIMIT's files, or TextGrids beside recordings."""
+    for path in sorted(folder.rglob("*.wav")):
+        if path.with_suffix(".wrd").is_file():
+            words, phones = (_timit(path.with_suffix(suffix)) for suffix in (".wrd", ".phn"))
+            text = " ".join(word.label for word in words)
+            yield Labelled(f"{path.parent.name}/{path.stem}", load(path, RATE), text, words, phones)
+        elif path.with_suffix(".TextGrid").is_file():
+            grid = formats.build("textgrid").loads(
+                path.with_suffix(".TextGrid").read_text("utf-8"), path.stem
+            )
+            tier = find_tier(grid, "words")
+            words = tuple(s for s in tier.segments if s.label not in SILENCE) if tier is not None else ()
+            yield Labelled(path.stem, load(path, RATE), " ".join(w.label for w in words), words)
+
+
+def _timit(path: Path) -> tuple[Segment, ...]:
+    rows = [line.split() for line in path.read_text("utf-8").splitlines()]
+    return tuple(Segment(label, int(start) / RATE, int(end) / RATE) for start, end, label in rows)

@@ -1,0 +1,1 @@
+"""Speech of English voices with known phones: synthesisers, scenes, and real speech labelled by a model."""

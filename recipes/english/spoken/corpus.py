@@ -1,0 +1,93 @@
+"""Corpora in the files of TIMIT: synthetic scenes, and real speech whose labels a model gave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from rich.progress import track
+
+from isotone.corpus.layouts import TimitLayout
+from isotone.corpus.voices import SAMPLE_RATE, Speaker, Utterance, speakers
+from isotone.text.espeak import Engine
+from spoken.marks import labelled
+from spoken.scenes import scene
+from spoken.speech import FLITE, Spoken, by_espeak, by_flite
+from spoken.texts import spoken_sentences
+
+# Share of the scenes that flite speaks; the rest is espeak-ng's.
+_FLITE_SHARE = 0.7
+# Longest scene in seconds, about.
+_LONGEST_S = 10.0
+
+
+def write_scenes(
+    root: Path, transcripts: Sequence[Path], hours: float, test_hours: float, seed: int, people: int = 60
+) -> None:
+    """Write scenes of many voices.
+
+    Args:
+        root: An empty folder.
+        transcripts: See :func:`spoken.texts.spoken_sentences`.
+        hours, test_hours: Of train, and of dev and test together.
+        seed: Of everything random.
+        people: Voices of train; dev and test have a fifth of that.
+    """
+    train, test = speakers(people, max(2, people // 5), seed)
+    layout = TimitLayout(root, [s.name for s in train], [s.name for s in test])
+    for number, (side, length) in enumerate(((train, hours), (test, test_hours))):
+        seconds = 0.0
+        rng = np.random.default_rng([seed, number])
+        made = _utterances(side, transcripts, rng)
+        for _ in track(range(round(length * 3600)), description="speaking", transient=True):
+            while seconds < _ + 1:
+                utterance = next(made)
+                seconds += len(utterance.samples) / SAMPLE_RATE
+                layout.add(utterance)
+
+
+def _utterances(
+    people: Sequence[Speaker], transcripts: Sequence[Path], rng: np.random.Generator
+) -> Iterator[Utterance]:
+    texts = spoken_sentences(transcripts, rng)
+    engine = Engine(int(rng.integers(1 << 31)))
+    number = 0
+    while True:
+        number += 1
+        person = people[rng.integers(len(people))]
+        # by the voice's name, so that a speaker is flite's or espeak's in all scenes
+        voice = np.random.default_rng([*person.name.encode()])
+        flite = voice.random() < _FLITE_SHARE
+        name = FLITE[voice.integers(len(FLITE))]
+        size = float(voice.uniform(0.86, 1.18)) if flite else person.size
+        person = replace(person, size=size, noise_db=float(rng.uniform(5, 45)))
+        spoken: list[Spoken] = []
+        said: list[str] = []
+        while not spoken or (_seconds(spoken) < _LONGEST_S / 2 and rng.random() < 0.5):
+            text = next(texts)
+            try:
+                if flite:
+                    part = by_flite(
+                        text, name, size, float(rng.uniform(0.75, 1.2)), float(rng.uniform(80, 190))
+                    )
+                else:
+                    part = by_espeak(engine, text, person)
+            except ValueError:
+                continue
+            spoken.append(part)
+            said.append(text)
+        samples, marks = scene(spoken, person, rng)
+        yield Utterance(
+            person.name,
+            number,
+            ". ".join(said),
+            np.round(samples * 32767).astype(np.int16),
+            labelled(marks),
+            (),
+        )
+
+
+def _seconds(parts: Sequence[Spoken]) -> float:
+    return sum(len(part.samples) for part in parts) / SAMPLE_RATE

@@ -1,0 +1,183 @@
+"""Texts that can be said in several ways, for aligners that choose: all ways as a graph, and the chosen one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import NamedTuple
+
+import torch
+
+from isotone.pipeline.texts import TextToAlign, targets_of
+from isotone.text.transcript import STAR_NUMBER
+from isotone.text.word_graph import Part, WordGraph, straight
+from isotone.types import Coupling, Targets, TokenGraph, length_mask
+from isotone.types.graph import Ways
+
+
+class Lattice(NamedTuple):
+    """A text with the tokens of all its readings.
+
+    Attributes:
+        text: Tokens in topological order.
+        ways: The arcs into each token, and into the end.
+        parts: What each token is, with its ways within its word.
+        shortest: Seconds that each token has to last.
+    """
+
+    text: TextToAlign
+    ways: list[Ways]
+    parts: list[Part]
+    shortest: list[float]
+
+
+class _Exit(NamedTuple):
+    """A token that a path may be at, and its cost of going on to speech, and to a pause."""
+
+    token: int
+    kind: str
+    to_speech: float | None
+    to_pause: float | None
+
+
+def lattices_of(texts: Sequence[TextToAlign]) -> tuple[list[TextToAlign], Targets]:
+    """Unfold texts, and pad them into a batch of targets with a graph.
+
+    Returns:
+        The texts, with the tokens of all readings, and their targets. Where no word has a graph both are as they would
+        be without lattices.
+    """
+    if not any(any(text.transcript.graphs) for text in texts):
+        return list(texts), targets_of(texts)
+    found = [unfold(text) for text in texts]
+    graph = TokenGraph.from_lists(
+        [lattice.ways for lattice in found],
+        [list(zip(lattice.shortest, (part.longest_s for part in lattice.parts))) for lattice in found],
+        [[part.half for part in lattice.parts] for lattice in found],
+    )
+    unfolded = [lattice.text for lattice in found]
+    return unfolded, replace(targets_of(unfolded), graph=graph)
+
+
+def unfold(text: TextToAlign) -> Lattice:
+    """Put the graphs of a text's words in place of their tokens, and connect them.
+
+    A way leads past every optional token. Words follow each other as speech, or through a pause, a token of no word.
+    Beside a star both is possible. Before the first and after the last token is a pause.
+    """
+    transcript, optional = text
+    rows = list(zip(transcript.tokens, transcript.token_words, optional))
+    unfolding = _Unfolding()
+    for owner, group in groupby(enumerate(rows), lambda row: -1 - row[0] if row[1][1] is None else row[1][1]):
+        own = [row for _, row in group]
+        if graph := transcript.graphs[owner] if 0 <= owner < len(transcript.graphs) else None:
+            unfolding.add(graph, owner, False)
+        else:
+            for label, word, skip in own:
+                unfolding.add(straight([label]), word, skip)
+    parts, ways = unfolding.parts, [*unfolding.ways, unfolding.end()]
+    unfolded = replace(
+        transcript,
+        tokens=tuple(part.label for part in parts),
+        token_words=tuple(unfolding.owners),
+        graphs=(),
+        stops=tuple(part.stop for part in parts),
+    )
+    return Lattice(TextToAlign(unfolded, unfolding.optional), ways, parts, unfolding.shortest)
+
+
+class _Unfolding:
+    """The tokens and arcs of a text, from its beginning to its end."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self.owners: list[int | None] = []
+        self.optional: list[bool] = []
+        self.ways: list[Ways] = []
+        self.shortest: list[float] = []
+        self.exits = [_Exit(-1, "pause", 0.0, 0.0)]
+
+    def add(self, graph: WordGraph, owner: int | None, optional: bool) -> None:
+        """Add a word, or a token."""
+        start, kind = len(self.parts), _kind(graph[0].label, owner)
+        for part in graph:
+            inside = [(start + i, cost) for i, cost in part.before]
+            self.ways.append([*self._ways_to(part, kind), *inside])
+            self.shortest.append(0.0)
+        exits = [
+            _Exit(start + i, kind, part.to_speech, part.to_pause)
+            for i, part in enumerate(graph)
+            if not (part.to_speech is None and part.to_pause is None)
+        ]
+        self.exits = [*self.exits, *exits] if optional else exits
+        self.parts += graph
+        self.owners += [owner] * len(graph)
+        self.optional += [optional] * len(graph)
+
+    def end(self) -> Ways:
+        """The arcs into the end."""
+        last = Part(0, from_speech=0.0, from_pause=0.0)
+        return [(token, cost) for token, cost in self._ways_to(last, "pause") if token >= 0]
+
+    def _ways_to(self, part: Part, kind: str) -> Iterator[tuple[int, float]]:
+        for before in self.exits:
+            if (cost := _cost(before, part, kind)) is None:
+                continue
+            if before.kind == "pause" and before.token > 0:  # between words
+                cost += part.pause_cost
+                self.shortest[before.token] = max(self.shortest[before.token], part.pause_s)
+            yield before.token, cost
+
+
+def _kind(label: int, owner: int | None) -> str:
+    if label == STAR_NUMBER:
+        return "star"
+    return "pause" if owner is None else "speech"
+
+
+def _cost(before: _Exit, part: Part, kind: str) -> float | None:
+    """Return the cost of going from an exit to a part of some kind; None if there is no such way."""
+    leaving = [before.to_speech, before.to_pause]
+    entering = [part.from_speech, part.from_pause]
+    if kind != "star":
+        leaving = leaving[:1] if kind == "speech" else leaving[1:]
+    if before.kind != "star":
+        entering = entering[:1] if before.kind == "speech" else entering[1:]
+    left, entered = ([c for c in costs if c is not None] for costs in (leaving, entering))
+    return min(left) + min(entered) if left and entered else None
+
+
+def chosen(
+    texts: Sequence[TextToAlign], targets: Targets, coupling: Coupling
+) -> tuple[list[TextToAlign], Targets, Coupling]:
+    """Restrict texts, targets and coupling to the readings that an aligner chose: the tokens with frames.
+
+    Where the targets have no graph nothing changes. The guide, durations and paths of targets are not kept.
+    """
+    if targets.graph is None:
+        return list(texts), targets, coupling
+    size = targets.labels.shape[1]
+    mass = coupling.mass.new_zeros(len(coupling.mass), size).scatter_add(1, coupling.target, coupling.mass)
+    kept = (mass > 0) & length_mask(targets.lengths, size)
+    new = torch.cumsum(kept, 1) - 1
+    readings = [_reading(text, row) for text, row in zip(texts, kept.tolist())]
+    coupling = replace(
+        coupling, target=new.clamp(min=0).gather(1, coupling.target), target_lengths=kept.sum(1)
+    )
+    return readings, targets_of(readings), coupling
+
+
+def _reading(text: TextToAlign, kept: Sequence[bool]) -> TextToAlign:
+    transcript, optional = text
+
+    def take(values: Sequence) -> tuple:
+        return tuple(value for value, keep in zip(values, kept) if keep)
+
+    reading = replace(
+        transcript,
+        tokens=take(transcript.tokens),
+        token_words=take(transcript.token_words),
+        stops=take(transcript.stops),
+    )
+    return TextToAlign(reading, list(take(optional)))

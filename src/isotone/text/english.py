@@ -1,0 +1,119 @@
+"""English pronunciations from a packed lexicon, with reduced and other variants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from isotone.files import atomic_write
+from isotone.text.folding import bare
+from isotone.text.languages import iso_code
+from isotone.text.packed import Symbols, unpack
+from isotone.text.phones import Closures, PhoneSet, to_phone_set
+from isotone.text.pronouncer import Pronouncer, Pronunciation, ranked
+from isotone.text.variants import variants
+from isotone.text.word_forms import formed, lettered
+
+#: Pronunciations of one word, at most.
+MOST = 6
+#: Least probability of a pronunciation, relative to the likeliest of its word.
+LEAST = 0.02
+_FILE = "english_words.xz"
+_APOSTROPHES = str.maketrans("\u2019\u2018", "''")
+
+
+class EnglishPronouncer(Pronouncer):
+    """Pronouncer of English in TIMIT's phones, whose subclasses give phones with unstressed vowels marked by ``0``.
+
+    Args:
+        phones: TIMIT phone set.
+        closures: See :func:`isotone.text.phones.to_phone_set`.
+    """
+
+    def __init__(self, phones: PhoneSet = 48, closures: Closures = "merge") -> None:
+        self.phones = phones
+        self.closures = closures
+        self.phone_set = (phones, closures)
+
+    def use_language(self, language: str) -> None:
+        """See :meth:`Pronouncer.use_language`; only English is possible."""
+        if iso_code(language) != "en":
+            raise ValueError(f"its words are English; got {language!r}.")
+
+    def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
+        """Return the likeliest phones of every word; None for an unknown word."""
+        return [list(found[0].phones) if found else None for found in self.alternatives(words)]
+
+    def _ranked(self, weighted: Iterable[tuple[Symbols, float]]) -> list[Pronunciation]:
+        """Return the likeliest pronunciations in the phone set."""
+        found = ranked(weighted, MOST)
+        return ranked(
+            (to_phone_set(one.phones, self.phones, self.closures), weight)
+            for one in found
+            if (weight := 2.718281828459045**one.log_prob) >= LEAST * 2.718281828459045 ** found[0].log_prob
+        )
+
+
+class EnglishLexicon(EnglishPronouncer):
+    """A packed lexicon of English, and forms of its words that it does not list.
+
+    Words that are not in it are made from those that are, see :func:`isotone.text.word_forms.formed`. A word of two
+    to five capitals that is unknown is read by letter.
+
+    The pronunciations of a word in the lexicon have weights of 1, 1/2, 1/4 ... in its order, unless its header has a
+    table of ``reductions`` with the word. Each of the others has its variants, see
+    :func:`isotone.text.variants.variants`.
+
+    Args:
+        path: The file; ``recipes/english/pronounce.py`` makes one.
+        phones: TIMIT phone set.
+        closures: See :func:`isotone.text.phones.to_phone_set`.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: it is another file, or damaged.
+    """
+
+    def __init__(self, path: str | Path, phones: PhoneSet = 48, closures: Closures = "merge") -> None:
+        super().__init__(phones, closures)
+        if not Path(path).is_file():
+            raise FileNotFoundError(f"No lexicon {path}.")
+        self._content = Path(path).read_bytes()
+        try:
+            self.words = unpack(self._content)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}.") from None
+        self._reductions: dict[str, dict[str, float]] = self.words.header.get("reductions", {})
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def alternatives(self, words: Sequence[str]) -> list[list[Pronunciation]]:
+        """See :meth:`Pronouncer.alternatives`; at most six for each word."""
+        return [self._ranked(self._weighted(word)) for word in words]
+
+    def symbols(self, word: str) -> list[Symbols]:
+        """Return the pronunciations of a word as the lexicon writes them; none for an unknown word."""
+        lower = word.lower().translate(_APOSTROPHES)
+        plain = bare(lower).strip("'")
+        found = self.words.get(lower) or self.words.get(bare(lower)) or self.words.get(plain)
+        if not found and re.fullmatch(r"[A-Z]{2,5}", word):
+            return lettered(plain, self.words.get)
+        return found or (formed(bare(lower), self.words.get) if plain else [])
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        """Write the lexicon as ``english_words.xz``."""
+        with atomic_write(Path(folder) / _FILE, "wb") as file:
+            file.write(self._content)
+        return {"kind": "english", "file": _FILE, "phones": self.phones, "closures": self.closures}
+
+    def _weighted(self, word: str) -> list[tuple[Symbols, float]]:
+        if table := self._reductions.get(word.lower().translate(_APOSTROPHES)):
+            return [(tuple(phones.split()), weight) for phones, weight in table.items()]
+        return [
+            (phones, weight / 2**rank)
+            for rank, symbols in enumerate(self.symbols(word))
+            for phones, weight in variants(symbols)
+        ]
