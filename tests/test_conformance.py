@@ -18,6 +18,7 @@ from isotone import (
     heads,
     indexes,
     losses,
+    packs,
     relaxations,
     searchers,
     testing,
@@ -34,11 +35,13 @@ from isotone.testing import (
     check_head,
     check_index,
     check_loss,
+    check_pack,
     check_relaxation,
     check_searcher,
     check_warper,
 )
 from tests.corpus.miniatures import annotate, chapter, headset, hub_dataset, hub_rows, record, speak_digits
+from tests.paths import ROOT
 from tests.search.parts import save_opas
 
 
@@ -114,6 +117,13 @@ def test_searcher(name: str, tmp_path: Path) -> None:
     else:
         found = searchers.build(name)
     check_searcher(found)
+
+
+@pytest.mark.parametrize("name", packs.names())
+def test_pack(name: str) -> None:
+    if name == "english" and not (ROOT / "plugins/isotone_english/model").is_dir():
+        pytest.skip("its weights are made by recipes/english/run.py")
+    check_pack(packs.build(name))
 
 
 @pytest.mark.parametrize("name", encoders.names())

@@ -70,6 +70,21 @@ DISTRIBUTIONS = {
     "twin-two": ("2.0", "twin_two", TWIN, {"losses": {"twin": "Twin"}}),
 }  # fmt: skip
 
+PACK = '''
+from isotone.interfaces import ModelPack
+
+
+class Sorbian(ModelPack):
+    """A small model of letters."""
+
+    name = "sorbian"
+    title = "Letters"
+    languages = ("hsb",)
+    licence = "CC0-1.0"
+    size_mb = 0.1
+    trained_on = "nothing"
+'''
+
 RECIPE = """
 data: {{name: timit, root: "{root}"}}
 tokens: {{unit: phones, silence: sil}}
@@ -139,6 +154,20 @@ def _write_distribution(folder: Path, name: str) -> Path:
     return folder
 
 
+def _write_pack(folder: Path) -> Path:
+    """Write a distribution with a model as package data."""
+    (folder / "sorbian").mkdir(parents=True)
+    (folder / "sorbian/__init__.py").write_text(PACK)
+    save_character_model(folder / "sorbian/model")
+    (folder / "pyproject.toml").write_text(
+        '[build-system]\nrequires = ["setuptools>=77"]\nbuild-backend = "setuptools.build_meta"\n'
+        '[project]\nname = "sorbian"\nversion = "1.0"\n'
+        '[project.entry-points."isotone.models"]\nsorbian = "sorbian:Sorbian"\n'
+        '[tool.setuptools]\npackages = ["sorbian"]\n[tool.setuptools.package-data]\nsorbian = ["model/**/*"]\n'
+    )
+    return folder
+
+
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     pytest.importorskip("build", reason="the group 'test' has what builds a wheel")
@@ -152,6 +181,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
         shutil.copytree(ROOT / part, source / part, ignore=skip)
     wheel = _wheel(source, base / "dist")
     others = [_wheel(_write_distribution(base / name, name), base / f"dist-{name}") for name in DISTRIBUTIONS]
+    others.append(_wheel(_write_pack(base / "sorbian"), base / "dist-sorbian"))
     folder = base / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], env=_plain(), check=True)
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install", "--quiet"]
@@ -175,6 +205,9 @@ def test_the_wheel_holds_the_packages_and_nothing_else(environment: Environment)
     }
     assert {n for n in names if n.endswith(".py")} == modules
     assert {"isotone/py.typed", "isotone/corpus/data/sentences_en.txt"} <= names
+    pack = ROOT / "plugins/isotone_english"
+    data = {p.relative_to(pack.parent).as_posix() for p in (pack / "model").rglob("*") if p.is_file()}
+    assert data | {"isotone_english/README.md"} <= names
     plugins = {path.parent.name for path in (ROOT / "plugins").glob("*/__init__.py")}
     assert {n.split("/")[0].split("-")[0] for n in names} == {"isotone"} | plugins
     assert [n for n in names if n.endswith("/licenses/LICENSE")]
@@ -221,6 +254,14 @@ def test_plugins_of_others_are_listed_with_ours(environment: Environment) -> Non
     assert "twin-two 2.0" in twin
     table = environment.run("isotone", "plugins").stdout
     assert "the moon is not full" in table
+
+
+def test_a_pack_of_others_is_the_model_of_its_language(environment: Environment, tmp_path: Path) -> None:
+    audio = save_noise(tmp_path / "u.wav", text="dobry wjecor")
+    done = environment.run("isotone", "align", audio, "--language", "hsb", "-o", tmp_path / "out")
+    assert "Model: sorbian (Letters; CC0-1.0)" in done.stderr
+    found = files.read(tmp_path / "out/u.TextGrid")
+    assert [x for x in found.tier("words").labels if x] == ["dobry", "wjecor"]
 
 
 def test_plugins_of_others_keep_the_laws(environment: Environment) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from isotone.testing import check_aligner, check_loss
+from isotone.testing import check_aligner, check_loss, check_pack
 from tests.paths import ROOT
+from tests.tiny_models import save_character_model
 
 
 def example(name: str) -> Any:
@@ -27,3 +29,11 @@ def test_the_loss_is_one() -> None:
 @pytest.mark.filterwarnings("error")
 def test_the_aligner_is_one() -> None:
     check_aligner(example("Even")())
+
+
+def test_the_pack_is_one(tmp_path: Path) -> None:
+    pack = example("German")
+    model = save_character_model(tmp_path / "model")
+    pack.folder = lambda self: model
+    pack.size_mb = sum(path.stat().st_size for path in model.rglob("*") if path.is_file()) / 1e6
+    check_pack(pack(), text="guten Tag")

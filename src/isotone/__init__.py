@@ -3,6 +3,7 @@
 The plural names are registries: ``isotone.losses.names()``, ``isotone.losses.build("ottc")``.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from isotone.kernels.numba_cache import ensure_cache
@@ -15,6 +16,7 @@ from isotone.registries import (
     heads,
     indexes,
     losses,
+    packs,
     relaxations,
     searchers,
     warpers,
@@ -25,17 +27,19 @@ ensure_cache()
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from isotone.quick import align
     from isotone.warping import align_sequences
 
 __all__ = [
-    "align_sequences", "aligners", "corpora", "decoders", "encoders", "formats", "heads", "indexes", "losses",
-    "relaxations", "searchers", "warpers",
+    "align", "align_sequences", "aligners", "corpora", "decoders", "encoders", "formats", "heads", "indexes", "losses",
+    "packs", "relaxations", "searchers", "warpers",
 ]  # fmt: skip
+
+# Functions that are imported at their first use, for they import torch.
+_LATE = {"align": "isotone.quick", "align_sequences": "isotone.warping"}
 
 
 def __getattr__(name: str) -> Any:
-    if name != "align_sequences":
+    if name not in _LATE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from isotone.warping import align_sequences  # imports torch
-
-    return align_sequences
+    return getattr(import_module(_LATE[name]), name)

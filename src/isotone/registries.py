@@ -20,6 +20,12 @@ indexes: Registry[api.Index] = Registry("index", "isotone.indexes")
 searchers: Registry[api.Searcher] = Registry("searcher", "isotone.searchers")
 corpora: Registry[api.Corpus] = Registry("corpus", "isotone.corpora")
 formats: Registry[api.Format] = Registry("format", "isotone.formats")
+packs: Registry[api.ModelPack] = Registry(
+    "pack",
+    "isotone.models",
+    "isotone.interfaces:ModelPack",
+    facts=("title", "languages", "licence", "size_mb", "trained_on"),
+)
 
 ALL = (
     encoders,
@@ -33,4 +39,5 @@ ALL = (
     searchers,
     corpora,
     formats,
+    packs,
 )

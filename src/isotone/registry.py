@@ -10,7 +10,7 @@ import difflib
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
@@ -35,7 +35,16 @@ class OptionError(TypeError):
 
 @dataclass(frozen=True)
 class PluginInfo:
-    """One line of ``isotone plugins``."""
+    """One line of ``isotone plugins``.
+
+    Attributes:
+        name, kind: Name and kind of the plugin.
+        target: Its class.
+        distribution, version: The package that it came with.
+        summary: The first line of its description.
+        error: The reason why it cannot be used; None if it can.
+        facts: Values of the attributes that the registry lists, by name.
+    """
 
     name: str
     kind: str
@@ -44,6 +53,7 @@ class PluginInfo:
     version: str
     summary: str
     error: str | None
+    facts: dict[str, Any] = field(default_factory=dict)
 
 
 def nearest(name: str, known: list[str]) -> str:
@@ -60,6 +70,7 @@ class Registry(Generic[T]):
         group: The entry-point group that other distributions declare: ``"isotone.losses"``.
         interface: Class that plugins must be subclasses of, as ``module:name``; imported with the first plugin. Empty:
             any class will do.
+        facts: Attributes of its classes that :meth:`describe` lists.
 
     Example:
         >>> losses = Registry("loss", "isotone.losses")
@@ -70,10 +81,11 @@ class Registry(Generic[T]):
         2.0
     """
 
-    def __init__(self, kind: str, group: str, interface: str = "") -> None:
+    def __init__(self, kind: str, group: str, interface: str = "", facts: tuple[str, ...] = ()) -> None:
         self.kind = kind
         self.group = group
         self.interface = interface
+        self.facts = facts
         self._registered: dict[str, Callable[..., T]] = {}
 
     def register(self, name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
@@ -214,10 +226,12 @@ class Registry(Generic[T]):
         for name in self.names():
             entries = self._entries(name)
             target, error, summary = _claims(entries), None, ""
+            facts: dict[str, Any] = {}
             try:
                 found = self.get(name)
                 target = _path(found)
                 summary = (inspect.getdoc(found) or "").split("\n", 1)[0]
+                facts = {fact: getattr(found, fact, None) for fact in self.facts}
             except (BrokenPlugin, DuplicatePlugin) as problem:
                 error = str(problem)
             dist = entries[0].dist if entries else None
@@ -230,6 +244,7 @@ class Registry(Generic[T]):
                     dist.version if dist else "",
                     summary,
                     error,
+                    facts,
                 )
             )
         return rows

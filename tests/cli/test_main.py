@@ -36,7 +36,7 @@ PLAIN = ("--no-check", "--no-edges")
 
 COMMANDS = [
     "align", "transcribe", "train", "evaluate", "report", "results", "synth", "export", "plugins", "score-check",
-    "search", "lm", "match",
+    "search", "lm", "match", "adapt",
 ]  # fmt: skip
 
 
@@ -78,10 +78,6 @@ def test_a_command_without_arguments_says_what_is_missing(name: str) -> None:
     result = isotone(name, code=2)
     assert "Missing argument" in result.stderr
     assert "Traceback" not in result.output
-
-
-def test_align_needs_a_model(tmp_path: Path) -> None:
-    assert "--model" in isotone("align", save_noise(tmp_path / "a.wav"), code=2).stderr
 
 
 def test_listing_help_imports_no_torch() -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
 from isotone.model import Model
+from isotone.registries import packs
 from isotone.training.config import RecipeError
+from tests.packs import pack_class
 from tests.training.parts import Train
 
 
@@ -22,6 +25,16 @@ def test_training_goes_on_from_another_model(
     folder = train(tiny_recipes / "ctc.yaml", *options, f"output={tmp_path / 'run'}")
     theirs, ours = Model.load(finished).state_dict(), Model.load(folder).state_dict()
     assert set(ours) == {name for name in theirs if "ottc" not in name}
+    assert all(torch.equal(value, theirs[name]) for name, value in ours.items())
+
+
+def test_training_goes_on_from_a_pack(
+    finished: Path, tiny_recipes: Path, train: Train, tmp_path: Path, register: Callable[..., None]
+) -> None:
+    register(packs, "german", pack_class(finished / "model"))
+    options = ["init=german", "train.lr=0.0", "train.steps=1"]
+    folder = train(tiny_recipes / "ctc.yaml", *options, f"output={tmp_path / 'run'}")
+    theirs, ours = Model.load(finished).state_dict(), Model.load(folder).state_dict()
     assert all(torch.equal(value, theirs[name]) for name, value in ours.items())
 
 

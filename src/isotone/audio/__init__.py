@@ -1,5 +1,6 @@
-"""Audio files: read as mono float32, by libsndfile or a decoder, at any rate."""
+"""Audio as mono float32 at any rate: files by libsndfile or a decoder, and arrays."""
 
+from isotone.audio.arrays import from_array
 from isotone.audio.reading import (
     AUDIO_SUFFIXES,
     DECODED_SUFFIXES,
@@ -12,6 +13,6 @@ from isotone.audio.reading import (
 from isotone.audio.source import AudioError
 
 __all__ = [
-    "AUDIO_SUFFIXES", "DECODED_SUFFIXES", "AudioError", "AudioInfo", "info", "is_audio", "load",
+    "AUDIO_SUFFIXES", "DECODED_SUFFIXES", "AudioError", "AudioInfo", "from_array", "info", "is_audio", "load",
     "without_copies",
 ]  # fmt: skip

@@ -68,10 +68,14 @@ class Options:
             raise ValueError(f"The device {self.device!r} cannot be used: {reason}") from error
         check_source(self.model)
 
-    def pipeline(self) -> Pipeline:
+    def load(self) -> Model:
         """Load the model."""
+        return Model.load(self.model, self.text.language or "")
+
+    def pipeline(self, model: Model | None = None) -> Pipeline:
+        """Make the pipeline of a model that :meth:`load` gave before, or load it."""
         return Pipeline(
-            Model.load(self.model, self.text.language or ""),
+            model or self.load(),
             aligner=self.aligner,
             decoder=self.decoder,
             times=self.times,

@@ -17,6 +17,7 @@ from isotone.batch.outcome import ERRORS, TRANSCRIPTS, WARNINGS, Outcome, outcom
 from isotone.batch.plan import Planner, Task, check_conflicts, stale
 from isotone.batch.progress import progress
 from isotone.batch.work import Work, explain
+from isotone.kernels import compiling
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +46,7 @@ def run(
     recordings = [found for found in find_recordings(audio) if keep(found.path)]
     if not recordings:
         raise FileNotFoundError(f"None of the recordings in {', '.join(map(str, audio))} is one to do.")
+    compiling.announce()
     work = begin()
     with Ledger(target.out) as ledger:
         planner = Planner(ledger, target, work)

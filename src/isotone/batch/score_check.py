@@ -15,6 +15,7 @@ from isotone.batch import Options, explain, progress_of
 from isotone.batch.inputs import find_audio, find_transcript, ids_of, read_text, readable
 from isotone.evaluation import ROC, roc
 from isotone.files import atomic_write, check_target, json_with
+from isotone.kernels import compiling
 from isotone.model.check import Check, usable
 from isotone.pipeline import Pipeline
 from isotone.pipeline.doubt import strangers
@@ -123,6 +124,7 @@ def check_scores(
     found = find_audio(audio)
     texts, errors = _texts(found, text_dir)
     others = strangers({path: normalize(text) for path, text in texts.items()}, seed)
+    compiling.announce()
     pipeline = options.pipeline()
     right: list[Pair] = []
     wrong: list[Pair] = []

@@ -18,6 +18,11 @@ from isotone.pipeline.doubt import doubtful
 from isotone.pipeline.result import Result
 
 
+def silence(samples: np.ndarray) -> tuple[str, ...]:
+    """Return a warning if every sample is 0, else nothing."""
+    return () if samples.any() else ("its audio is silent, every sample is 0: the times mean nothing",)
+
+
 class _Speech(Work):
     """Work by a model of speech.
 
@@ -80,8 +85,8 @@ class Aligning(_Speech):
         source = self._transcript(path)
         transcript = self.pipeline.encode(read_text(source.path, len(samples) / self.sample_rate))
         result = self.pipeline.align(id, samples, transcript)
-        silent = () if samples.any() else ("its audio is silent, every sample is 0: the times mean nothing",)
-        return self._done(path, result, formats, [*silent, *source.notes, *transcript.notes])
+        notes = [*silence(samples), *source.notes, *transcript.notes]
+        return self._done(path, result, formats, notes)
 
     def _transcript(self, recording: Path) -> TranscriptFile:
         return TranscriptFile(self.text) if self.text else find_transcript(recording, self.text_dir)

@@ -6,7 +6,7 @@ import json
 import logging
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.logging import RichHandler
@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from isotone import __version__
+from isotone.cli.adapt import adapt
 from isotone.cli.console import OutOption, command, err, explained, fail, out
 from isotone.cli.evaluate import evaluate
 from isotone.cli.lm import lm
@@ -22,6 +23,9 @@ from isotone.cli.options import Overwrite
 from isotone.cli.score_check import score_check
 from isotone.cli.search import search_app
 from isotone.cli.speech import align, transcribe
+
+if TYPE_CHECKING:
+    from isotone.registry import PluginInfo
 
 app = typer.Typer(
     help="Speech recognition whose time stamps can be trusted, and alignment of any sequence to any other.",
@@ -32,6 +36,7 @@ app = typer.Typer(
 command(app)(align)
 command(app)(transcribe)
 command(app)(match)
+command(app)(adapt)
 command(app, "score-check")(score_check)
 app.add_typer(search_app, name="search")
 command(app)(lm)
@@ -198,10 +203,15 @@ def export(
 def plugins(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     kind: Annotated[
-        str | None, typer.Option(help="One kind only: loss, aligner, head, decoder, format ...")
+        str | None, typer.Option(help="One kind only: loss, aligner, head, decoder, format, pack ...")
     ] = None,
 ) -> None:
-    """List all plugins: name, kind, distribution, version; for those that do not import, the reason."""
+    """List all plugins: name, kind, distribution, version; for those that do not import, the reason.
+
+    Model packs are listed with their languages, licence, size and training data.
+
+    Example: isotone plugins --kind pack
+    """
     from dataclasses import asdict
 
     from isotone.registries import ALL
@@ -216,9 +226,18 @@ def plugins(
         return
     table = Table("Kind", "Name", "Distribution", "Version", "What it is")
     for r in rows:
-        summary = f"[red]{escape(r.error)}[/]" if r.error else escape(r.summary)
+        summary = f"[red]{escape(r.error)}[/]" if r.error else escape(_about(r))
         table.add_row(r.kind, r.name, r.distribution, r.version, summary)
     out.print(table)
+
+
+def _about(plugin: PluginInfo) -> str:
+    """Describe a plugin in one line: its summary, or the facts of a model pack."""
+    facts = plugin.facts
+    if not facts:
+        return plugin.summary
+    languages = ", ".join(facts["languages"] or ("no language",))
+    return f"{facts['title']}; {languages}; {facts['licence']}; {facts['size_mb']} MB; trained on {facts['trained_on']}"
 
 
 if __name__ == "__main__":

@@ -39,7 +39,11 @@ _Features = Annotated[
 _Model = Annotated[
     str | None,
     typer.Option(
-        "--model", "-m", help="Model or run folder, or a hub id; layers come from any speech encoder."
+        "--model",
+        "-m",
+        help="Model pack, model or run folder, or a hub id; layers come from any speech encoder. Default for phones: "
+        "the English pack.",
+        show_default=False,
     ),
 ]
 _Warper = Annotated[
@@ -89,6 +93,9 @@ def match(
 
     Example: isotone match dr1/anna/sa1.wav timit/ --only 'sa1.*' --out carried
     """
+    if "phones" in features:
+        model = opt.chosen(model)
+
     from isotone.batch import Target, match_files
     from isotone.warping import Matcher, open_features
 

@@ -9,22 +9,40 @@ import typer
 
 from isotone.cli.console import explained
 from isotone.model.fetch import check_source
+from isotone.model.packs import pack_for
 
 
-def _there(model: str) -> str:
+def _there(model: str | None) -> str | None:
     """Check a model's name before torch is imported, which takes longer."""
-    with explained():
-        check_source(model)
+    if model is not None:
+        with explained():
+            check_source(model)
     return model
 
 
+def chosen(model: str | None, language: str | None = None) -> str:
+    """Return the given model, or the name of the pack of a language, which is said on standard error.
+
+    It comes before torch is imported; without a pack the command ends with the reason.
+    """
+    if model is not None:
+        return model
+    with explained():
+        pack = pack_for(language)
+        pack.folder()
+    typer.echo(f"Model: {pack.name} ({pack.title}; {pack.licence}). --model names another.", err=True)
+    return pack.name
+
+
 Model = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--model",
         "-m",
-        help="Model or run folder, or a hub id of a CTC model (Wav2Vec2ForCTC ...).",
+        help="Model pack (`isotone plugins --kind pack` lists them), model or run folder, or a hub id of a CTC model "
+        "(Wav2Vec2ForCTC ...). Default: the pack of the --language, or of English.",
         callback=_there,
+        show_default=False,
     ),
 ]
 Format = Annotated[
@@ -58,8 +76,8 @@ Guide = Annotated[
 Language = Annotated[
     str | None,
     typer.Option(
-        help="ISO code of the spoken language (de, deu ...), for numbers and for models with an adapter per language. "
-        "Default: the model's own, if known."
+        help="ISO code of the spoken language (de, deu ...), for the choice of a model pack, for numbers, and for "
+        "models with an adapter per language. Default: the model's own, if known."
     ),
 ]
 Overwrite = Annotated[
@@ -140,6 +158,14 @@ MinScore = Annotated[
 ]
 Strict = Annotated[
     bool, typer.Option("--strict", help="Exit with code 2 where the text of a file is doubtful.")
+]
+Adapt = Annotated[
+    bool,
+    typer.Option(
+        "--adapt",
+        help="Adapt the model to these recordings first, as `isotone adapt` does: minutes of training, for six "
+        "recordings or more with transcripts beside them or in --text-dir.",
+    ),
 ]
 Decoder = Annotated[
     str | None,

@@ -11,10 +11,11 @@ from isotone.cli.console import AudioArgument, explained, fail, out
 
 def score_check(
     audio: AudioArgument,
-    model: opt.Model,
+    model: opt.Model = None,
     text_dir: opt.TextDir = None,
     aligner: opt.Aligner = None,
     times: opt.Times = None,
+    language: opt.Language = None,
     device: opt.Device = "cpu",
     window: opt.Window = 15.0,
     guide: opt.Guide = True,
@@ -30,13 +31,17 @@ def score_check(
 
     Example: isotone score-check speech/ --model runs/timit/joint
     """
+    model = opt.chosen(model, language)
+
     from isotone.batch import Options
     from isotone.batch.score_check import check_scores
+    from isotone.text.options import TextOptions
 
     with explained():
         options = Options(
-            model, aligner=opt.plugin(aligner), times=times, device=device, window_s=window, guided=guide
-        )
+            model, aligner=opt.plugin(aligner), times=times, device=device, window_s=window,
+            guided=guide, text=TextOptions(language),
+        )  # fmt: skip
         check = check_scores(audio, options, text_dir=text_dir, seed=seed, json_file=json_file)
     table = Table("", "right", "wrong", "AUC %", "equal error rate %", "threshold")
     for name, found in (("score", check.roc), ("agreement", check.agreement)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -10,10 +11,13 @@ from isotone.cli import options as opt
 from isotone.cli.console import AudioArgument, OutOption, explained
 from isotone.cli.outcomes import finish, interrupted
 
+if TYPE_CHECKING:
+    from isotone.batch import Options
+
 
 def align(
     audio: AudioArgument,
-    model: opt.Model,
+    model: opt.Model = None,
     text: opt.Text = None,
     text_dir: opt.TextDir = None,
     aligner: opt.Aligner = None,
@@ -33,6 +37,7 @@ def align(
     check: opt.Check = True,
     min_score: opt.MinScore = None,
     strict: opt.Strict = False,
+    adapt: opt.Adapt = False,
     overwrite: opt.Overwrite = False,
     redo: opt.Redo = False,
     prune: opt.Prune = False,
@@ -53,8 +58,10 @@ def align(
     warnings are written, and listed in OUT/warnings.jsonl. Files whose text is likely wrong are printed; with --strict
     the exit code is then 2.
 
-    Example: isotone align speech/*.wav --model runs/timit/joint --format textgrid --format ctm
+    Example: isotone align speech/*.wav --format textgrid --format ctm
     """
+    model = opt.chosen(model, language)
+
     from isotone.batch import Options, Target, align_files
     from isotone.text.options import TextOptions
 
@@ -65,15 +72,28 @@ def align(
             text=TextOptions(language, tuple(dictionary or ()), keep_markup), closures=closures,
         )  # fmt: skip
         target = Target(out_dir, tuple(format), overwrite, redo, prune)
+        if adapt:
+            options = _adapted(audio, options, out_dir, text_dir)
         outcome = align_files(
             audio, options, target, text=text, text_dir=text_dir, min_score=min_score, check=check
         )
     finish(outcome, out_dir, strict=strict)
 
 
+def _adapted(audio: list[Path], options: Options, out_dir: Path, text_dir: Path | None) -> Options:
+    """Adapt the model to the recordings, and say what came of it."""
+    from isotone.batch.adapting import adapted_for
+
+    options, found = adapted_for(audio, options, out_dir, text_dir)
+    what = f"the model of step {found.step}" if found.better else "the model stays as it was"
+    said = f"Adapted: agreement of held-out recordings {found.before:.4f} before, {found.after:.4f} after; {what}."
+    typer.echo(said, err=True)
+    return options
+
+
 def transcribe(
     audio: AudioArgument,
-    model: opt.Model,
+    model: opt.Model = None,
     decoder: opt.Decoder = None,
     aligner: opt.Aligner = None,
     times: opt.Times = None,
@@ -89,8 +109,10 @@ def transcribe(
 ) -> None:
     """Recognise speech, with the time of every word and phone; the text alone is printed, and in transcripts.jsonl.
 
-    Example: isotone transcribe interview.wav --model runs/timit/joint --format srt
+    Example: isotone transcribe interview.wav --format srt
     """
+    model = opt.chosen(model, language)
+
     from isotone.batch import Options, Target, transcribe_files
     from isotone.text.options import TextOptions
 

@@ -14,9 +14,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from isotone.interfaces import Encoder, Statistics
-from isotone.model.frontend import LogMel
+from isotone.model.conformer import Conformer, read_settings
+from isotone.model.frontend import LogMel, Waveform
 from isotone.model.sources import check_names, front_end, resolve
-from isotone.model.spec_augment import build_spec_augment
+from isotone.model.spec_augment import SpecAugment, build_spec_augment
 from isotone.model.strides import adapter_frames, adapter_grid, conv_field, conv_frames, has_adapter
 from isotone.types import Encoded, Frames, Grid, length_mask
 
@@ -49,6 +50,7 @@ class SpeechEncoder(Encoder):
     """
 
     name = "transformers"
+    spec_augment: SpecAugment | None
 
     def __init__(
         self,
@@ -69,15 +71,13 @@ class SpeechEncoder(Encoder):
         check_names(settings, changes)
         for name, value in changes.items():
             setattr(settings, name, value)
-        self.front_end = front_end(settings, folder)
-        self.model = (
+        self._assemble(
+            front_end(settings, folder),
             AutoModel.from_pretrained(folder, config=settings)
             if folder and pretrained
-            else AutoModel.from_config(settings)
+            else AutoModel.from_config(settings),
         )
-        self.sample_rate = self.front_end.sample_rate
         self.mask_features = mask_features
-        self.spec_augment = None
         if spec_augment is not None:
             mel = isinstance(self.front_end, LogMel)
             bands = self.front_end.get_buffer("filters").shape[1] if mel else settings.conv_dim[-1]
@@ -90,6 +90,13 @@ class SpeechEncoder(Encoder):
         if freeze_features and hasattr(self.model, "feature_extractor"):
             # called on the part, not on the model: not every class of transformers passes the call on
             self.model.feature_extractor._freeze_parameters()
+
+    def _assemble(self, front_end: Waveform | LogMel, model: Any) -> None:
+        """Take a front end and a model of transformers, or of :mod:`isotone.model.conformer`."""
+        self.front_end, self.model = front_end, model
+        self.sample_rate = front_end.sample_rate
+        self.mask_features = True
+        self.spec_augment = None
 
     @property
     def exact_padding(self) -> bool:
@@ -232,5 +239,11 @@ class SpeechEncoder(Encoder):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """See :meth:`isotone.interfaces.Encoder.load`."""
-        return cls(str(folder), pretrained=False)
+        """See :meth:`isotone.interfaces.Encoder.load`; encoders of isotone's presets load without transformers."""
+        settings = read_settings(folder)
+        if settings is None:
+            return cls(str(folder), pretrained=False)
+        encoder = cls.__new__(cls)
+        super().__init__(encoder)
+        encoder._assemble(front_end(settings, str(folder)), Conformer(settings))
+        return encoder

@@ -1,4 +1,4 @@
-"""Models of the Hugging Face hub as local folders, downloaded where needed.
+"""Models as local folders, by path, by the name of a pack, or by an id of the Hugging Face hub.
 
 Models are only loaded from local folders. The hub is asked once, with a time limit of seconds. A model that was
 downloaded before loads without a network; any other fails at once.
@@ -13,6 +13,8 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from isotone.model.packs import listed, pack_folder
+from isotone.registries import packs
 from isotone.registry import nearest
 from isotone.text.languages import among, spoken_target
 
@@ -31,26 +33,41 @@ def check_source(source: Path | str) -> None:
     """Check that :meth:`isotone.model.Model.load` can find a model, before torch is imported.
 
     Raises:
-        FileNotFoundError: there is no such folder, and ``source`` is no id of the hub (USER/NAME), or the hub has no
-            such model.
+        FileNotFoundError: there is no such folder or pack, and ``source`` is no id of the hub (USER/NAME), or the hub
+            has no such model; or a pack is without its model.
         ConnectionError: the model is not on this machine, and the hub does not answer.
     """
-    path = Path(source)
+    path = model_folder(source)
     if path.exists():
         return
     here = path.parent.is_dir()
     in_a_folder = here and path.parent != Path()
     if in_a_folder or path.is_absolute() or len(path.parts) != 2:
-        near = nearest(path.name, [p.name for p in path.parent.iterdir() if p.is_dir()]) if here else ""
-        raise FileNotFoundError(f"No model or run folder {source}.{near} A model of the hub is USER/NAME.")
+        known = [p.name for p in path.parent.iterdir() if p.is_dir()] if here else []
+        near = nearest(path.name, known if in_a_folder else [*known, *packs.names()])
+        raise FileNotFoundError(
+            f"No model or run folder {source}, and no model pack of that name.{near} {listed()} A model of the hub is "
+            "USER/NAME."
+        )
     if _kept(str(source)) is None:
         _files_of(str(source))
 
 
 def model_folder(source: Path | str) -> Path:
-    """Return the model's folder: ``source``, or ``source/model`` for a run folder."""
+    """Return a model's folder: ``source`` itself, ``source/model`` for a run folder, or the folder of a pack.
+
+    A path that holds no model gives way to the pack of that name. The folder of an unknown name does not exist.
+
+    Raises:
+        FileNotFoundError: the pack is installed and its model is missing.
+        LookupError, ImportError: two packages claim the name, or the pack does not import.
+    """
     folder = Path(source)
-    return folder / "model" if (folder / "model" / CONFIG).is_file() else folder
+    if (folder / "model" / CONFIG).is_file():
+        return folder / "model"
+    if any((folder / name).is_file() for name in (CONFIG, "config.json")):
+        return folder
+    return pack_folder(source) or folder
 
 
 def fetch(repository: str, language: str = "") -> Path:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -14,6 +15,18 @@ from isotone.types import Grid, length_mask, mask_rows
 
 # Samples per block in measuring a whole recording: limits the memory.
 _BLOCK = 1 << 20
+
+
+def mel_filters(bands: int, sample_rate: int, fft: int, lowest_hz: float = 20.0) -> NDArray[np.float64]:
+    """Compute Kaldi's mel filters ``(fft // 2 + 1, bands)``: triangles on its mel scale, up to half the sample rate."""
+
+    def mel(hertz: ArrayLike) -> NDArray[np.float64]:
+        return 1127.0 * np.log(1.0 + np.asarray(hertz, np.float64) / 700.0)
+
+    edges = np.linspace(float(mel(lowest_hz)), float(mel(sample_rate // 2)), bands + 2)
+    bins = mel(sample_rate / fft * np.arange(fft // 2 + 1))
+    slopes, widths = edges - bins[:, None], np.diff(edges)
+    return np.maximum(0.0, np.minimum(-slopes[:, :-2] / widths[:-1], slopes[:, 2:] / widths[1:]))
 
 
 class Waveform(nn.Module):
@@ -64,19 +77,13 @@ class LogMel(nn.Module):
 
     def __init__(self, sample_rate: int = 16_000, bands: int = 80, stack: int = 2) -> None:
         super().__init__()
-        from transformers.audio_utils import mel_filter_bank, window_function
-
         self.sample_rate = sample_rate
         self.stack = stack
         self.window_size, self.hop, self.fft = 400, 160, 512
-        filters = mel_filter_bank(
-            num_frequency_bins=self.fft // 2 + 1, num_mel_filters=bands, min_frequency=20,
-            max_frequency=sample_rate // 2, sampling_rate=sample_rate, norm=None, mel_scale="kaldi",
-            triangularize_in_mel_space=True,
-        )  # fmt: skip
-        window = window_function(self.window_size, "povey", periodic=False)
-        self.register_buffer("filters", torch.from_numpy(np.asarray(filters)).float(), persistent=False)
-        self.register_buffer("window", torch.from_numpy(np.asarray(window)).float(), persistent=False)
+        filters = mel_filters(bands, sample_rate, self.fft)
+        window = np.hanning(self.window_size) ** 0.85  # Povey's
+        self.register_buffer("filters", torch.from_numpy(filters).float(), persistent=False)
+        self.register_buffer("window", torch.from_numpy(window).float(), persistent=False)
 
     @property
     def grid(self) -> Grid:

@@ -37,7 +37,7 @@ def export_transformers(model: Model, folder: Path | str, head: str = "") -> Non
     Raises:
         ModelError: transformers has no class for a part of the model; the message names it.
     """
-    from transformers import AutoModelForCTC
+    from transformers import AutoConfig, AutoModelForCTC
 
     name = head or model.decoding.text
     if name not in model.heads:
@@ -58,7 +58,7 @@ def export_transformers(model: Model, folder: Path | str, head: str = "") -> Non
             f"{config.model_type} cannot: its logits would be others. A model to export is trained with "
             "`encoder.source=wav2vec2-tiny`, with a published encoder, or with `encoder.config.lookahead_frames=0`."
         )
-    config = type(config).from_dict(config.to_dict())
+    config = AutoConfig.for_model(**config.to_dict())
     config.vocab_size, config.pad_token_id = len(model.tokenizer), model.tokenizer.blank
     config.final_dropout = float(model.head_specs[name].get("dropout", 0.1))
     theirs = AutoModelForCTC.from_config(config)

@@ -142,14 +142,14 @@ class Model(nn.Module):
         """Load a model that :meth:`save` wrote, a run folder, or a ``*ForCTC`` model of transformers.
 
         Args:
-            source: Folder, or hub id, of either kind.
+            source: Folder, or hub id, of either kind; or the name of a model pack.
             language: ISO 639 code of the spoken language. It determines the adapter of a model of many languages
                 (MMS), the espeak-ng voice for a model of IPA phones, and the language of numbers. Default: the
                 language in the model's files.
 
         Raises:
             ModelError: the folder is not a model, its weights do not match it, or it does not have this language.
-            FileNotFoundError: there is no such folder or hub id.
+            FileNotFoundError: there is no such folder, pack or hub id; or the pack is without its model.
             ConnectionError: there is no such folder, and the hub does not answer.
         """
         check_source(source)

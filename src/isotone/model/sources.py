@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -68,14 +69,7 @@ def check_names(config: Any, settings: Mapping[str, Any]) -> None:
 
 def front_end(config: Any, folder: str | None) -> Waveform | LogMel:
     """Make the front end for the encoder's first layer."""
-    processor: dict[str, Any] = {}
-    if folder is not None:
-        from transformers import AutoFeatureExtractor
-
-        try:
-            processor = AutoFeatureExtractor.from_pretrained(folder).to_dict()
-        except (OSError, ValueError):  # weights without a preprocessor: the defaults of the class
-            processor = {}
+    processor = {} if folder is None else _processor(folder)
     rate = processor.get("sampling_rate", 16_000)
     if hasattr(config, "feature_projection_input_dim"):
         bands = processor.get("num_mel_bins", 80)
@@ -83,3 +77,20 @@ def front_end(config: Any, folder: str | None) -> Waveform | LogMel:
     if not hasattr(config, "conv_stride"):
         raise ValueError(f"{config.model_type!r} is not a speech encoder that isotone knows how to feed.")
     return Waveform(rate, processor.get("do_normalize", True))
+
+
+def _processor(folder: str) -> dict[str, Any]:
+    """Read the settings of a folder's preprocessor; none if there is none."""
+    try:
+        found = json.loads(Path(folder, "preprocessor_config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        found = None
+    if isinstance(found, dict) and found.keys() >= {"sampling_rate", "num_mel_bins", "stride"}:
+        return found
+    from transformers import AutoFeatureExtractor  # knows the defaults of what a file leaves out
+
+    try:
+        defaults: dict[str, Any] = AutoFeatureExtractor.from_pretrained(folder).to_dict()
+    except (OSError, ValueError):  # weights without a preprocessor: the defaults of the class
+        return {}
+    return defaults

@@ -1,0 +1,16 @@
+"""The English model pack: words and phones of English, offline and without espeak-ng."""
+
+from isotone.interfaces import ModelPack
+
+__all__ = ["English"]
+
+
+class English(ModelPack):
+    """Aligner and phone recogniser of English speech."""
+
+    name = "english"
+    title = "English, words and phones"
+    languages = ("en",)
+    licence = "Apache-2.0"
+    size_mb = 8.0
+    trained_on = "synthetic voices, and read speech with transcripts alone"

@@ -1,0 +1,259 @@
+"""Adaptation of a model to a folder of recordings with transcripts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from isotone import __version__
+from isotone import audio as sound
+from isotone.alignment import Alignment, Segment, Tier
+from isotone.batch.inputs import find_recordings, find_transcript, read_text, readable
+from isotone.batch.keys import model_key
+from isotone.batch.options import Options
+from isotone.batch.progress import progress_of
+from isotone.batch.work import explain
+from isotone.corpus import tier_column
+from isotone.files import atomic_write, check_folder, digest_of
+from isotone.kernels import compiling
+from isotone.model import Model
+from isotone.pipeline import Pipeline
+from isotone.text.tokenizer import Tokenizer
+from isotone.training.adapt import Adapted, Settings, adapt
+
+log = logging.getLogger(__name__)
+
+_CLAIM = "claim.txt"
+
+#: Share of the recordings that measure the model and do not train it, and the least number of them.
+HELD_OUT, LEAST = 0.2, 3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of :func:`adapt_files`.
+
+    Attributes:
+        adapted: The measure before and after: the mean agreement of recordings and texts that were held out.
+        trained, held_out: Numbers of recordings.
+        errors: ``{"file", "error"}`` of recordings that were left out.
+    """
+
+    adapted: Adapted
+    trained: int
+    held_out: int
+    errors: list[dict[str, str]]
+
+
+@dataclass(frozen=True)
+class _Recording:
+    id: str
+    path: Path
+    text: str
+    alignment: Alignment
+    agreement: float | None
+
+
+def adapt_files(
+    audio: Sequence[Path],
+    options: Options,
+    out: Path,
+    *,
+    text_dir: Path | None = None,
+    settings: Settings = Settings(),  # noqa: B008 - frozen
+    overwrite: bool = False,
+) -> Outcome:
+    """Train a model further on recordings with transcripts, without labels, and write it where that made it better.
+
+    The model aligns the recordings, and learns from its own alignments. A fifth of the recordings is held out. Their
+    mean agreement (:mod:`isotone.pipeline.doubt`) is measured before and while it learns: it compares each text with
+    the same phones in other orders, so that a model cannot raise it by being surer. The weights with the highest are
+    kept. If none are better than before, nothing is written.
+
+    Args:
+        audio: Files or folders.
+        options: The model and its use; training runs on the device that accelerate chooses.
+        out: Folder of the adapted model. The run, which the same call resumes, is in ``OUT.run`` beside it until the
+            end.
+        text_dir: See :func:`isotone.batch.align_files`.
+        settings: Settings of the training.
+        overwrite: Replace a model in ``out``.
+
+    Raises:
+        FileExistsError: ``out`` holds something, or ``OUT.run`` another run.
+        ValueError: too few recordings that can be aligned and measured.
+        OSError, LookupError: As in :func:`isotone.batch.align_files`.
+    """
+    options.check()
+    check_folder(out)
+    if out.exists() and any(out.iterdir()) and not overwrite:
+        raise FileExistsError(f"{out} is not empty: choose another folder, or --overwrite a model in it.")
+    compiling.announce()
+    options = replace(options, closures=True)  # they are tokens of their own
+    pipeline = options.pipeline()
+    run = out.with_name(f"{out.name}.run")
+    claim = _claim(model_key(pipeline.model), audio, options, text_dir, settings)
+    _check_run(run, claim)
+    found, errors = _aligned(audio, pipeline, text_dir)
+    held_out, train = _split(found, errors)
+    with atomic_write(run / _CLAIM) as file:
+        file.write(claim)
+
+    def measure(model: Model) -> float:
+        here = replace(options, device=str(next(model.parameters()).device))
+        return _mean_agreement(here.pipeline(model), held_out)
+
+    rows = [_row(one, pipeline.model) for one in train]
+    adapted = adapt(pipeline.model, rows, measure, run / "training", settings)
+    if adapted.better:
+        pipeline.model.save(out)
+    shutil.rmtree(run)
+    return Outcome(adapted, len(train), len(held_out), errors)
+
+
+def adapted_for(
+    audio: Sequence[Path], options: Options, out: Path, text_dir: Path | None = None
+) -> tuple[Options, Adapted]:
+    """Adapt a model to recordings that are about to be aligned, and return the options with the better model.
+
+    The model is kept in the output folder, so that the same call again does not train again unless something changed.
+
+    Args:
+        audio, options, text_dir: See :func:`adapt_files`.
+        out: Output folder of the alignments; the model is in its hidden folder ``.isotone-adapted``.
+
+    Raises:
+        ValueError, OSError, LookupError: As in :func:`adapt_files`.
+    """
+    folder = out / ".isotone-adapted"
+    model, said = folder / "model", folder / "outcome.json"
+    settings = Settings()
+    options.check()
+    shown = replace(options, closures=True)  # as adapt_files has it
+    claim = _claim(model_key(options.load()), audio, shown, text_dir, settings)
+    found = _before(said, claim)
+    if found is None:
+        run = folder / "model.run"
+        if run.is_dir() and (run / _CLAIM).is_file() and (run / _CLAIM).read_text(encoding="utf-8") != claim:
+            shutil.rmtree(run)  # cut off before the recordings changed
+        found = adapt_files(
+            audio, options, model, text_dir=text_dir, settings=settings, overwrite=True
+        ).adapted
+        with atomic_write(said) as file:
+            json.dump({"claim": claim, **asdict(found)}, file)
+    return (replace(options, model=str(model)) if found.better else options), found
+
+
+def _before(said: Path, claim: str) -> Adapted | None:
+    """Read the outcome of the same adaptation; None if there is none."""
+    try:
+        found = json.loads(said.read_text(encoding="utf-8"))
+        return Adapted(found["before"], found["after"], found["step"]) if found["claim"] == claim else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _aligned(
+    audio: Sequence[Path], pipeline: Pipeline, text_dir: Path | None
+) -> tuple[list[_Recording], list[dict[str, str]]]:
+    """Align all recordings; list those that cannot be."""
+    found: list[_Recording] = []
+    errors: list[dict[str, str]] = []
+    recordings = [(recording.path, recording.id) for recording in find_recordings(audio)]
+    for path, id in progress_of(recordings, pipeline.watch):
+        try:
+            text = read_text(find_transcript(path, text_dir).path, sound.info(path).seconds)
+            found.append(_align(pipeline, id, path, text))
+        except Exception as error:  # of any kind: the other files go on
+            log.debug("%s", path, exc_info=True)
+            errors.append({"file": readable(path), "error": explain(error, path)})
+    return found, errors
+
+
+def _mean_agreement(pipeline: Pipeline, recordings: Sequence[_Recording]) -> float:
+    """Align recordings anew, and average their agreement."""
+    found = [_align(pipeline, one.id, one.path, one.text).agreement for one in recordings]
+    return float(np.mean([agreement or 0.0 for agreement in found]))
+
+
+def _align(pipeline: Pipeline, id: str, path: Path, text: str) -> _Recording:
+    samples = sound.load(path, pipeline.model.encoder.sample_rate)
+    result = pipeline.align(id, samples, pipeline.encode(text))
+    return _Recording(id, path, text, result.alignment, result.agreement)
+
+
+def _split(
+    found: Sequence[_Recording], errors: Sequence[dict[str, str]]
+) -> tuple[list[_Recording], list[_Recording]]:
+    """Divide recordings into held-out ones, of those that have an agreement, and the others; by their ids alone."""
+    able = sorted((one for one in found if one.agreement is not None), key=lambda one: _draw(one.id))
+    count = max(LEAST, round(HELD_OUT * len(found)))
+    if len(able) < count or len(found) < 2 * LEAST:
+        first = f" First: {errors[0]['file']}: {errors[0]['error']}" if errors else ""
+        raise ValueError(
+            f"{len(found)} recordings can be aligned, {len(able)} of them long enough to measure; adaptation needs "
+            f"{2 * LEAST} and {LEAST}, {len(errors)} failed.{first}"
+        )
+    held = {one.id for one in able[:count]}
+    return able[:count], [one for one in found if one.id not in held]
+
+
+def _draw(id: str) -> bytes:
+    return hashlib.blake2b(id.encode("utf-8", "surrogateescape"), digest_size=8).digest()
+
+
+def _row(one: _Recording, model: Model) -> dict[str, Any]:
+    """Make the row of a corpus; its phones are those of the alignment, with silence in gaps and closures."""
+    empty = tier_column(Tier("", ()))
+    words = phones = empty
+    if model.tokenizer.unit == "phones" and one.alignment.has("words"):
+        words = tier_column(one.alignment.tier("words"))
+        tier = one.alignment.tier("phones").filled(one.alignment.duration)
+        phones = tier_column(Tier("phones", _spoken(tier, model.tokenizer)))
+    return {
+        "id": one.id, "audio": str(one.path.absolute()), "start": 0.0, "end": one.alignment.duration,
+        "text": one.text, "words": words, "phones": phones, "speaker": "",
+    }  # fmt: skip
+
+
+def _spoken(tier: Tier, tokenizer: Tokenizer) -> tuple[Segment, ...]:
+    """Name gaps and closures by the tokenizer's silence, joined where they meet; without one they are left out."""
+    silence = tokenizer.silence or ""
+    found: list[Segment] = []
+    for segment in tier:
+        label = segment.label if segment.label in tokenizer.labels else silence
+        if label == silence and found and found[-1].label == silence:
+            found[-1] = replace(found[-1], end=segment.end)
+        else:
+            found.append(replace(segment, label=label))
+    return tuple(segment for segment in found if segment.label)
+
+
+def _claim(
+    model: str, audio: Sequence[Path], options: Options, text_dir: Path | None, settings: Settings
+) -> str:
+    """Compute a digest of all that an adaptation depends on: model, options, settings, recordings and texts."""
+    files: list[list[str]] = []
+    for recording in find_recordings(audio):
+        try:
+            text = find_transcript(recording.path, text_dir).path
+            files.append([recording.id, digest_of(recording.path), digest_of(text)])
+        except OSError as error:
+            files.append([recording.id, explain(error, recording.path)])
+    whole = [model, options.values(), asdict(settings), files, __version__]
+    return hashlib.sha256(json.dumps(whole, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _check_run(run: Path, claim: str) -> None:
+    """Raise FileExistsError if a folder holds another run, or other files."""
+    path = run / _CLAIM
+    if run.exists() and not (path.is_file() and path.read_text(encoding="utf-8") == claim):
+        raise FileExistsError(f"{run} holds another run, or other files: remove it, or choose another --out.")

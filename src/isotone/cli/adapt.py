@@ -1,0 +1,65 @@
+"""The command ``adapt``: thin, over :func:`isotone.batch.adapting.adapt_files`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from isotone.cli import options as opt
+from isotone.cli.console import AudioArgument, explained, fail
+from isotone.cli.outcomes import interrupted
+
+# Exit code of an adaptation that did not help; 1 and 2 are errors.
+_NO_BETTER = 3
+
+
+def adapt(
+    audio: AudioArgument,
+    out_dir: Annotated[Path, typer.Option("--out", "-o", help="Folder of the adapted model.")],
+    model: opt.Model = None,
+    text_dir: opt.TextDir = None,
+    language: opt.Language = None,
+    dictionary: opt.Dictionary = None,
+    steps: Annotated[int, typer.Option(help="Most training steps.", min=1)] = 200,
+    batch_size: Annotated[int, typer.Option(help="Recordings per step.", min=1)] = 8,
+    lr: Annotated[float, typer.Option(help="Peak learning rate.")] = 2e-4,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model in OUT.")] = False,
+) -> None:
+    """Adapt a model to your recordings, by their transcripts alone: minutes of training, no labels.
+
+    The model aligns the recordings and learns from its own alignments. A fifth of the recordings is held out to
+    measure it: by the mean agreement, which compares each text with the same phones in other orders. Training ends when
+    the agreement stops rising, and OUT gets the best model. If none is better, nothing is written and the exit code
+    is 3.
+
+    The same command resumes an interrupted run, which is kept in OUT.run. One bad file does not stop the others: it is
+    printed, and the exit code is 1.
+
+    Example: isotone adapt speech/ --out my-model && isotone align speech/ --model my-model
+    """
+    model = opt.chosen(model, language)
+
+    from isotone.batch import Options
+    from isotone.batch.adapting import adapt_files
+    from isotone.text.options import TextOptions
+    from isotone.training.adapt import Settings
+
+    with explained(), interrupted(out_dir):
+        options = Options(model, text=TextOptions(language, tuple(dictionary or ())))
+        settings = Settings(steps, batch_size, lr, seed=seed)
+        outcome = adapt_files(
+            audio, options, out_dir, text_dir=text_dir, settings=settings, overwrite=overwrite
+        )
+    found = outcome.adapted
+    typer.echo(f"{outcome.trained} recordings to train on, {outcome.held_out} held out.")
+    typer.echo(f"Agreement of the held-out recordings: {found.before:.4f} before, {found.after:.4f} after.")
+    for row in outcome.errors:
+        typer.echo(f"left out: {row['file']}: {row['error']}", err=True)
+    if not found.better:
+        fail("no step of the training made the model better: nothing is written", _NO_BETTER)
+    typer.echo(f"Model: {out_dir} (step {found.step})")
+    if outcome.errors:
+        fail(f"{len(outcome.errors)} recordings were left out", 1)

@@ -1,0 +1,191 @@
+"""The encoder of a Wav2Vec2-BERT without position embeddings, without transformers, whose import takes seconds.
+
+Trained encoders of isotone's presets load as this module. It has the parameters, the names and the results of
+transformers' ``Wav2Vec2BertModel``, which trains them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class Settings(SimpleNamespace):
+    """A configuration that transformers saved, as attributes."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings by name."""
+        return dict(vars(self))
+
+    def save_pretrained(self, folder: Path | str) -> None:
+        """Write ``config.json`` as transformers does."""
+        text = json.dumps(self.to_dict(), indent=2, sort_keys=True) + "\n"
+        Path(folder, "config.json").write_text(text, encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Output:
+    """Hidden states.
+
+    Attributes:
+        last_hidden_state: ``(B, T, D)`` of the last layer.
+        hidden_states: The input of every layer, then the output of the last, each ``(B, T, D)``.
+    """
+
+    last_hidden_state: Tensor
+    hidden_states: tuple[Tensor, ...]
+
+
+def read_settings(folder: Path) -> Settings | None:
+    """Read the configuration of an encoder folder; None if :class:`Conformer` does not compute that encoder."""
+    try:
+        found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # transformers says what is wrong
+        return None
+    return Settings(**found) if isinstance(found, dict) and _computable(found) else None
+
+
+def _computable(found: Mapping[str, Any]) -> bool:
+    needed = {
+        "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "conv_depthwise_kernel_size",
+        "feature_projection_input_dim", "layer_norm_eps", "hidden_dropout", "activation_dropout", "attention_dropout",
+        "feat_proj_dropout", "conformer_conv_dropout", "mask_time_prob", "mask_feature_prob",
+    }  # fmt: skip
+    return (
+        found.get("model_type") == "wav2vec2-bert"
+        and needed <= found.keys()
+        and found.get("position_embeddings_type", "relative_key") is None
+        and found.get("hidden_act") in ("swish", "silu")
+        and not (found.get("add_adapter", True) or found.get("use_intermediate_ffn_before_adapter", True))
+        and not (found.get("layerdrop", 1) or found.get("apply_spec_augment", True))
+        and found.get("dtype", found.get("torch_dtype")) in (None, "float32")
+    )
+
+
+class Conformer(nn.Module):
+    """Input features to hidden states.
+
+    Args:
+        config: From :func:`read_settings`.
+    """
+
+    def __init__(self, config: Settings) -> None:
+        super().__init__()
+        self.config = config
+        self.feature_projection = _Projection(config)
+        if config.mask_time_prob > 0 or config.mask_feature_prob > 0:  # unused, and part of the weights
+            self.masked_spec_embed = nn.Parameter(torch.zeros(config.hidden_size))
+        self.encoder = _Layers(config)
+
+    def forward(self, values: Tensor, attention_mask: Tensor, output_hidden_states: bool = True) -> Output:
+        """Compute hidden states of features ``(B, T, D)``; the mask ``(B, T)`` is 1 at frames of the recording."""
+        states: tuple[Tensor, ...] = self.encoder(self.feature_projection(values), attention_mask.bool())
+        return Output(states[-1], states)
+
+
+class _Projection(nn.Module):
+    def __init__(self, config: Settings) -> None:
+        super().__init__()
+        self.layer_norm = nn.LayerNorm(config.feature_projection_input_dim, eps=config.layer_norm_eps)
+        self.projection = nn.Linear(config.feature_projection_input_dim, config.hidden_size)
+        self.dropout = nn.Dropout(config.feat_proj_dropout)
+
+    def forward(self, values: Tensor) -> Tensor:
+        return self.dropout(self.projection(self.layer_norm(values)))
+
+
+class _Layers(nn.Module):
+    def __init__(self, config: Settings) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(config.hidden_dropout)
+        self.layers = nn.ModuleList([_Layer(config) for _ in range(config.num_hidden_layers)])
+
+    def forward(self, values: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
+        values = self.dropout(values.masked_fill(~mask[..., None], 0.0))
+        states = [values]
+        for layer in self.layers:
+            values = layer(values, mask)
+            states.append(values)
+        return tuple(states)
+
+
+class _Layer(nn.Module):
+    def __init__(self, config: Settings) -> None:
+        super().__init__()
+
+        def norm() -> nn.LayerNorm:
+            return nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+
+        self.ffn1_layer_norm, self.ffn1 = norm(), _FeedForward(config)
+        self.self_attn_layer_norm, self.self_attn = norm(), _Attention(config)
+        self.self_attn_dropout = nn.Dropout(config.attention_dropout)
+        self.conv_module = _Convolution(config)
+        self.ffn2_layer_norm, self.ffn2 = norm(), _FeedForward(config)
+        self.final_layer_norm = norm()
+
+    def forward(self, values: Tensor, mask: Tensor) -> Tensor:
+        values = values + 0.5 * self.ffn1(self.ffn1_layer_norm(values))
+        values = values + self.self_attn_dropout(self.self_attn(self.self_attn_layer_norm(values), mask))
+        values = values + self.conv_module(values, mask)
+        return self.final_layer_norm(values + 0.5 * self.ffn2(self.ffn2_layer_norm(values)))
+
+
+class _FeedForward(nn.Module):
+    def __init__(self, config: Settings) -> None:
+        super().__init__()
+        self.intermediate_dense = nn.Linear(config.hidden_size, config.intermediate_size)
+        self.intermediate_dropout = nn.Dropout(config.activation_dropout)
+        self.output_dense = nn.Linear(config.intermediate_size, config.hidden_size)
+        self.output_dropout = nn.Dropout(config.hidden_dropout)
+
+    def forward(self, values: Tensor) -> Tensor:
+        inner = self.intermediate_dropout(F.silu(self.intermediate_dense(values)))
+        return self.output_dropout(self.output_dense(inner))
+
+
+class _Attention(nn.Module):
+    def __init__(self, config: Settings) -> None:
+        super().__init__()
+        self.heads, self.dropout = config.num_attention_heads, config.attention_dropout
+        self.linear_q, self.linear_k, self.linear_v, self.linear_out = (
+            nn.Linear(config.hidden_size, config.hidden_size) for _ in range(4)
+        )
+
+    def forward(self, values: Tensor, mask: Tensor) -> Tensor:
+        query, key, value = (
+            part(values).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for part in (self.linear_q, self.linear_k, self.linear_v)
+        )
+        seen = None if bool(mask.all()) else mask[:, None, None, :].expand(-1, 1, mask.shape[1], -1)
+        dropout = self.dropout if self.training else 0.0
+        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=seen, dropout_p=dropout)
+        return self.linear_out(mixed.transpose(1, 2).flatten(2))
+
+
+class _Convolution(nn.Module):
+    def __init__(self, config: Settings) -> None:
+        super().__init__()
+        size, kernel = config.hidden_size, config.conv_depthwise_kernel_size
+        self.layer_norm = nn.LayerNorm(size, eps=config.layer_norm_eps)
+        self.pointwise_conv1 = nn.Conv1d(size, 2 * size, 1, bias=False)
+        self.depthwise_conv = nn.Conv1d(size, size, kernel, groups=size, bias=False)
+        self.depthwise_layer_norm = nn.LayerNorm(size, eps=config.layer_norm_eps)
+        self.pointwise_conv2 = nn.Conv1d(size, size, 1, bias=False)
+        self.dropout = nn.Dropout(config.conformer_conv_dropout)
+
+    def forward(self, values: Tensor, mask: Tensor) -> Tensor:
+        values = self.layer_norm(values).masked_fill(~mask[..., None], 0.0).transpose(1, 2)
+        values = F.glu(self.pointwise_conv1(values), dim=1)
+        values = self.depthwise_conv(
+            F.pad(values, (self.depthwise_conv.kernel_size[0] - 1, 0))
+        )  # sees the past
+        values = F.silu(self.depthwise_layer_norm(values.transpose(1, 2)).transpose(1, 2))
+        return self.dropout(self.pointwise_conv2(values)).transpose(1, 2)

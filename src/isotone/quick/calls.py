@@ -1,0 +1,85 @@
+"""Forced alignment of one recording in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from isotone.batch.options import Options, Part
+from isotone.batch.speech import silence
+from isotone.model.check import usable
+from isotone.model.packs import pack_for
+from isotone.pipeline.doubt import doubtful
+from isotone.pipeline.stars import STAR_COST
+from isotone.pipeline.windows import Windows
+from isotone.quick import given
+from isotone.quick.aligned import Aligned
+from isotone.quick.kept import Kept
+from isotone.text.options import TextOptions
+
+_kept = Kept()
+
+
+def align(
+    audio: Any,
+    text: str | Path,
+    *,
+    rate: float | None = None,
+    model: str | Path | None = None,
+    language: str | None = None,
+    dictionaries: Sequence[str | Path] = (),
+    aligner: Part | None = None,
+    times: str | None = None,
+    device: str = "cpu",
+    window_s: float = Windows.window_s,
+    guided: bool = True,
+    edges: bool = True,
+    extra_speech: bool = False,
+    star_cost: float = STAR_COST,
+    closures: bool = False,
+    keep_markup: bool = False,
+) -> Aligned:
+    """Find the time of each word and phone of a text in a recording.
+
+    The model of the last call is kept, so a loop over recordings loads it once.
+
+    Args:
+        audio: Path of a recording; an array ``(N,)``, ``(N, C)`` or ``(C, N)`` with its ``rate``; or the pair of both.
+        text: The text; a ``pathlib.Path`` is the file that holds it.
+        rate: Hz of an array.
+        model: Name of a model pack, model or run folder, or hub id. Default: the pack of the language.
+        language: ISO 639 code of the language. Default: English for the choice of the pack, then the model's own.
+        dictionaries: Pronunciation dictionaries, see :class:`isotone.text.options.TextOptions`.
+        aligner, times, device, window_s, guided, edges, extra_speech, star_cost, closures: See
+            :class:`isotone.batch.options.Options`.
+        keep_markup: Align markup such as ``[laughs]`` as if it were spoken.
+
+    Raises:
+        LookupError: no pack has the language, or there is no such aligner or head.
+        OSError: there is no such recording, text file, dictionary or model.
+        AudioError, TextError: the recording or the text cannot be read.
+        AlignmentError: the text needs more frames than the recording has.
+        TypeError: an array without a rate, or an argument of another kind.
+
+    Example:
+        >>> isotone.align("talk.wav", "She washed the dog.").save("talk.TextGrid")  # doctest: +SKIP
+    """
+    name = str(model) if model is not None else pack_for(language).name
+    options = Options(
+        name, aligner=aligner, times=times, device=device, window_s=window_s, guided=guided, edges=edges,
+        extra_speech=extra_speech, star_cost=star_cost, closures=closures,
+        text=TextOptions(language, tuple(map(Path, dictionaries)), keep_markup),
+    )  # fmt: skip
+    pipeline = _kept.pipeline(options)
+    sample_rate = pipeline.model.encoder.sample_rate
+    recording = given.recording(audio, rate, sample_rate)
+    transcript = pipeline.encode(given.words(text, len(recording.samples) / sample_rate))
+    result = pipeline.align(recording.id, recording.samples, transcript)
+    doubt = doubtful(result.agreement, usable(pipeline.model.check))
+    notes = [*silence(recording.samples), *transcript.notes, *result.warnings, *((doubt,) if doubt else ())]
+    return Aligned(
+        replace(result.alignment, audio=recording.path), result.text, name, tuple(notes), result.agreement,
+        recording.samples, sample_rate,
+    )  # fmt: skip

@@ -1,0 +1,199 @@
+"""Adaptation to a folder of recordings: what it learns from, what it writes, and what it leaves alone."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from accelerate.state import AcceleratorState
+
+from isotone.alignment import Segment, Tier
+from isotone.batch import Options
+from isotone.batch import adapting as subject
+from isotone.batch.adapting import adapt_files
+from isotone.model import Model
+from isotone.text.tokenizer import PhoneTokenizer
+from isotone.training.adapt import Adapted, Settings
+from tests.tiny_models import PHONES, error_of, isotone, names_in, save_character_model, save_noise
+
+FEW = Settings(steps=4, batch_size=4, lr=1e-2, evaluate_every=2)
+
+
+@pytest.fixture(autouse=True)
+def _own_state() -> None:
+    AcceleratorState._reset_state(reset_partial_state=True)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_character_model(tmp_path_factory.mktemp("models") / "characters")
+
+
+@pytest.fixture
+def speech(tmp_path: Path) -> Path:
+    for number, text in enumerate(
+        ["so it is", "and so on", "go and see", "well it was", "as you were", "or not to"]
+    ):
+        save_noise(tmp_path / f"speech/{number}.wav", text=text, seed=number)
+    return tmp_path / "speech"
+
+
+def rising(monkeypatch: pytest.MonkeyPatch, values: list[float]) -> None:
+    """Give the measures of a run instead of measuring."""
+    left = iter(values)
+    monkeypatch.setattr(subject, "_mean_agreement", lambda pipeline, recordings: next(left))
+
+
+def test_a_better_model_is_written(
+    speech: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rising(monkeypatch, [0.1, 0.3, 0.2])
+    (speech / "0.txt").write_text("")
+    save_noise(speech / "6.wav", text="one more", seed=9)
+    found = adapt_files([speech], Options(str(model)), tmp_path / "mine", settings=FEW)
+    assert found.adapted == Adapted(0.1, 0.3, 2)
+    assert (found.trained, found.held_out) == (3, 3)
+    assert [row["file"] for row in found.errors] == [str(speech / "0.wav")]
+    before, after = Model.load(model), Model.load(tmp_path / "mine")
+    changed = [k for k, v in after.state_dict().items() if not torch.equal(v, before.state_dict()[k])]
+    assert any(name.startswith("heads.ottc") for name in changed)
+    assert any(name.startswith("heads.ctc") for name in changed)
+    assert after.decoding == before.decoding
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["mine", "speech"], "nothing else is left"
+
+
+def test_weights_are_those_of_the_best_step(
+    speech: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that is best at its second step writes what a run of two steps with the same schedule has there."""
+    seen: list[dict[str, torch.Tensor]] = []
+
+    def measure(pipeline: subject.Pipeline, recordings: object) -> float:
+        seen.append({k: v.clone() for k, v in pipeline.model.state_dict().items()})
+        return [0.1, 0.3, 0.2][len(seen) - 1]
+
+    monkeypatch.setattr(subject, "_mean_agreement", measure)
+    adapt_files([speech], Options(str(model)), tmp_path / "mine", settings=FEW)
+    written = Model.load(tmp_path / "mine").state_dict()
+    assert all(torch.equal(value, seen[1][name]) for name, value in written.items())
+    assert any(not torch.equal(value, seen[2][name]) for name, value in written.items())
+
+
+def test_no_better_model_is_not_written(
+    speech: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rising(monkeypatch, [0.3, 0.3, 0.2])
+    out = tmp_path / "mine"
+    command = ("adapt", speech, "-m", model, "-o", out, "--steps", "4", "--batch-size", "4")
+    message = error_of(*command, code=3)
+    assert "nothing is written" in message
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["speech"]
+
+
+def test_it_ends_where_the_measure_stops_rising(
+    speech: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rising(monkeypatch, [0.1, 0.2, 0.1, 0.1])  # a fifth measurement would be an error
+    settings = Settings(steps=100, batch_size=4, lr=1e-3, evaluate_every=1, patience=2)
+    assert adapt_files([speech], Options(str(model)), tmp_path / "mine", settings=settings).adapted.step == 1
+
+
+def test_the_command_reports_bad_files(
+    speech: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rising(monkeypatch, [0.1, 0.2])
+    save_noise(speech / "bad.wav", text="")
+    done = isotone("adapt", speech, "-m", model, "-o", tmp_path / "mine", "--steps", "2", code=1)
+    assert "bad.wav" in done.stderr
+    assert "0.1000 before, 0.2000 after" in done.stdout
+    assert "model.safetensors" in names_in(tmp_path / "mine")
+
+
+def test_folders_of_others_are_not_touched(speech: Path, model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "mine"
+    out.mkdir()
+    (out / "notes.txt").write_text("mine")
+    assert "not empty" in error_of("adapt", speech, "-m", model, "-o", out)
+    (tmp_path / "other.run").mkdir()
+    (tmp_path / "other.run/notes.txt").write_text("mine")
+    assert "another run" in error_of("adapt", speech, "-m", model, "-o", tmp_path / "other")
+    assert (tmp_path / "other.run/notes.txt").read_text() == (out / "notes.txt").read_text() == "mine"
+
+
+def test_too_few_recordings_are_an_error(tmp_path: Path, model: Path) -> None:
+    save_noise(tmp_path / "speech/a.wav", text="so it is")
+    save_noise(tmp_path / "speech/b.wav", text="")
+    message = error_of("adapt", tmp_path / "speech", "-m", model, "-o", tmp_path / "mine")
+    assert "1 recordings can be aligned" in message
+    assert "b.wav" in message
+    assert not (tmp_path / "mine").exists()
+    assert not (tmp_path / "mine.run").exists()
+
+
+def test_targets_are_the_aligned_phones_with_silence_in_gaps_and_closures() -> None:
+    spans = [("s", 0.2, 0.3), ("tcl", 0.4, 0.5), ("t", 0.5, 0.6), ("iy", 0.6, 0.8)]
+    tier = Tier("phones", tuple(Segment(*span) for span in spans)).filled(1.0)
+    found = subject._spoken(tier, PhoneTokenizer(PHONES, None, "sil"))
+    assert [(s.label, s.start, s.end) for s in found] == [
+        ("sil", 0.0, 0.2), ("s", 0.2, 0.3), ("sil", 0.3, 0.5), ("t", 0.5, 0.6), ("iy", 0.6, 0.8), ("sil", 0.8, 1.0),
+    ]  # fmt: skip
+    bare = subject._spoken(tier, PhoneTokenizer(PHONES, None))
+    assert [s.label for s in bare] == ["s", "t", "iy"]
+
+
+def test_align_adapts_once(
+    speech: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("align", speech, "-m", model, "-o", tmp_path / "out", "--adapt", "--no-check", "--no-edges")
+    rising(monkeypatch, [0.1, *(0.2 for _ in range(8))])
+    first = isotone(*command)
+    assert "0.1000 before, 0.2000 after; the model of step 25" in first.stderr
+    assert [name for name in names_in(tmp_path / "out") if not name.startswith(".")] == [
+        f"{number}.TextGrid" for number in range(6)
+    ]
+    again = isotone(*command)
+    assert "6 of them there before" in again.stdout, "trained once, aligned once"
+    rising(monkeypatch, [0.2, *(0.1 for _ in range(8))])
+    (speech / "0.txt").write_text("so it was")
+    third = isotone(*command)
+    assert "the model stays as it was" in third.stderr
+    assert "6 of 6 files written" in third.stdout, "by another model"
+
+
+CODE = """
+import os, signal, sys
+from pathlib import Path
+from isotone.batch import Options, adapting
+from isotone.training.adapt import Settings
+values = iter(eval(sys.argv[4]))
+def measure(pipeline, recordings):
+    value = next(values)
+    if value is None:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return value
+adapting._mean_agreement = measure
+settings = Settings(steps=6, batch_size=4, lr=1e-2, evaluate_every=2)
+print(adapting.adapt_files([Path(sys.argv[1])], Options(sys.argv[2]), Path(sys.argv[3]), settings=settings).adapted)
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on(speech: Path, model: Path, tmp_path: Path) -> None:
+    """The second call measures neither the start nor the finished part again, and comes to the same weights."""
+
+    def go(out: str, values: list[float | None]) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", CODE, speech, model, tmp_path / out, repr(values)]
+        return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+
+    whole = go("whole", [0.1, 0.2, 0.3, 0.25])
+    assert whole.returncode == 0, whole.stderr
+    assert go("cut", [0.1, 0.2, None]).returncode == -signal.SIGKILL
+    resumed = go("cut", [0.3, 0.25])
+    assert resumed.returncode == 0, resumed.stderr
+    assert resumed.stdout == whole.stdout
+    first, second = (Model.load(tmp_path / name).state_dict() for name in ("whole", "cut"))
+    assert all(torch.equal(value, second[name]) for name, value in first.items())
