@@ -15,6 +15,7 @@ import shutil
 from pathlib import Path
 
 from spoken.corpus import write_scenes
+from spoken.packing import write_pack
 from spoken.real import HELD_OUT, recordings, write_labelled
 
 from isotone.files import atomic_folder
@@ -41,13 +42,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/english"), help="folder of all stages")
     parser.add_argument("--hours", type=float, default=3.0, help="hours of synthetic scenes")
     parser.add_argument("--rounds", type=int, default=2, help="rounds of self-training")
+    parser.add_argument("--package", type=Path, help="write the model pack here, as plugins/isotone_english")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "overrides", nargs="*", metavar="key=value", help="settings of the recipe, for every stage"
+        "--set", nargs="*", default=[], metavar="key=value", help="settings for all trainings"
     )
     given = parser.parse_args()
-    speech = [path for path in given.speech if "=" not in str(path)]
-    overrides = [str(path) for path in given.speech if "=" in str(path)]
+    speech, overrides = given.speech, given.set
     if absent := [str(path) for path in speech if not path.is_dir()]:
         raise SystemExit(f"error: no folder {', '.join(absent)}.")
     scenes = given.out / "scenes"
@@ -66,6 +67,18 @@ def main() -> None:
         again = [f"init={model}", "train.steps=800", "train.lr=5e-4", "objective.ottc.loss.path_after=0.3"]
         model = _train(given.out / f"round{number}", corpus, [*again, *settings])
     print(f"The aligner is in {model}.")
+    if given.package:
+        labelled = {
+            c.name: json.loads((c / "labelled.json").read_text()) for c in sorted(given.out.glob("corpus*"))
+        }
+        facts = {
+            "scenes_hours": given.hours,
+            "seed": given.seed,
+            "overrides": overrides,
+            "labelled": labelled,
+        }
+        write_pack(model, given.package, speech, facts)
+        print(f"The pack is in {given.package}.")
 
 
 def _train(output: Path, corpus: Path, settings: list[str]) -> Path:

@@ -114,8 +114,12 @@ class Model(nn.Module):
                 emissions[name] = head(encoded.read(head.reads))
         return emissions
 
-    def save(self, folder: Path | str) -> None:
+    def save(self, folder: Path | str, *, half: bool = False) -> None:
         """Write the model as a folder (configuration, tokenizer, weights as safetensors), whole or not at all.
+
+        Args:
+            folder: Where.
+            half: Write weights of 16 bits: half the size. They are loaded as 32 bits.
 
         Raises:
             FileExistsError: the folder holds other files than a model and its card, which would be lost.
@@ -135,6 +139,8 @@ class Model(nn.Module):
             self.encoder.save(target / "encoder")
             self.tokenizer.save(target / "tokenizer")
             state = {k: v.detach().cpu().contiguous().clone() for k, v in self.state_dict().items()}
+            if half:
+                state = {k: v.half() if v.is_floating_point() else v for k, v in state.items()}
             save_file(state, target / WEIGHTS, metadata={"format": "pt"})
 
     @classmethod

@@ -1,0 +1,48 @@
+"""The model pack: a trained aligner in half precision, with its threshold of doubt and the facts of its making."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from isotone import __version__
+from isotone.corpus.librispeech import LibriSpeechCorpus
+from isotone.files import atomic_write
+from isotone.model import Model
+from isotone.training.data import Utterances
+from isotone.training.threshold import measure
+from spoken.real import HELD_OUT
+
+SPLIT = "three speakers of LibriSpeech's dev-clean"
+
+
+def write_pack(run: Path, package: Path, speech: Sequence[Path], facts: dict[str, object]) -> None:
+    """Write the model of a run into a package, as ``model``, and its facts as ``training.json``.
+
+    The threshold of doubt is measured on held-out speakers, where the speech has them.
+
+    Args:
+        run: The run folder.
+        package: The folder of the package.
+        speech: Folders of real speech.
+        facts: What the run was made with.
+    """
+    model = Model.load(run)
+    for root in speech:
+        if all(any(root.rglob(speaker)) for speaker in HELD_OUT):
+            rows = LibriSpeechCorpus(root, test_speakers=HELD_OUT).load("test")
+            data = Utterances(rows, model.tokenizer, model.encoder.sample_rate, 0.0, model.encoder.frames)
+            model.check = measure(model, data, SPLIT)
+    model.save(package / "model", half=True)
+    made = {"isotone": __version__, **facts, "speech": {root.name: fingerprint(root) for root in speech}}
+    with atomic_write(package / "training.json") as file:
+        file.write(json.dumps(made, indent=1) + "\n")
+
+
+def fingerprint(root: Path) -> str:
+    """Return a digest of the names and sizes of all files below a folder."""
+    files = sorted(path for path in root.rglob("*") if path.is_file())
+    lines = (f"{path.relative_to(root).as_posix()} {path.stat().st_size}\n" for path in files)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()[:16]
