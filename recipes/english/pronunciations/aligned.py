@@ -33,16 +33,22 @@ def align(entries: Sequence[tuple[str, Symbols]], rounds: int = 12) -> list[tupl
     table = np.ones((len(letters), 1 + size + size * size))
     table[:, 1 + size :] = 0.01
     for _ in range(rounds):
-        table /= table.sum(axis=1, keepdims=True)
+        table /= _totals(table)
         counts = np.zeros_like(table)
         with np.errstate(divide="ignore"):
             _expect(*flat, *ends, np.log(table), size, counts)
         table = counts
-    table /= table.sum(axis=1, keepdims=True)
+    table /= _totals(table)
     lengths = np.zeros(len(flat[0]), np.int64)
     with np.errstate(divide="ignore"):
         _best(*flat, *ends, np.log(table), size, lengths)
     return [_cut(some, lengths[a:b]) for (_, some), a, b in zip(entries, ends[0], ends[0][1:])]
+
+
+def _totals(table: Array) -> Array:
+    """Return the sum of every row; 1 for letters that occur only in words with too many phones."""
+    sums = table.sum(axis=1, keepdims=True)
+    return np.where(sums > 0, sums, 1.0)
 
 
 def _cut(phones: Symbols, lengths: Array) -> tuple[Symbols, ...] | None:
