@@ -113,6 +113,30 @@ def test_in_a_line_frames_near_a_guide_are_labels_near_it(
     assert torch.equal(of_frames, of_labels)
 
 
+@CASES
+@given(seeds, st.integers(1, 7))
+def test_frames_near_a_guide_along_a_graph(seed: int, tokens: int) -> None:
+    """By the tokens from which a way leads to each token, and those that one leads to from it."""
+    rng = np.random.default_rng(seed)
+    ways = random_graph(rng, tokens, 4).before
+    leads = np.eye(tokens, dtype=bool)  # from row to column
+    for u in range(tokens):
+        for p, _ in ways[u]:
+            if p >= 0:
+                leads[:, u] |= leads[:, p]
+    path = [int(rng.integers(tokens))]
+    while after := [u for u in range(tokens) if path[-1] in dict(ways[u])]:
+        path.append(int(rng.choice(after)))
+    guide = [u if rng.random() < 0.7 else -1 for u in path]
+    graph = TokenGraph.from_lists([ways], [[(0.0, 0.0)] * tokens], [[False] * tokens])
+    targets = Targets.from_lists([list(range(1, tokens + 1))], graph=graph)
+    found = near_frames(FramePath(torch.tensor([guide])), with_fillers(targets, 0, "repeats"))[0].tolist()
+    for u in range(tokens):
+        earlier = [t for t, k in enumerate(guide) if k >= 0 and k != u and leads[k, u]]
+        later = [t for t, k in enumerate(guide) if k >= 0 and k != u and leads[u, k]]
+        assert found[u] == [max(earlier, default=0), min(later, default=len(guide))]
+
+
 def test_tokens_beside_the_guides_are_free_between_the_neighbours_of_these() -> None:
     ways = [[(-1, 0.0)], [(0, 0.0)], [(1, 0.0)], [(0, 0.0)], [(2, 0.0), (3, 0.0)], [(4, 0.0)]]
     graph = TokenGraph.from_lists([ways], [[(0.0, 0.0)] * 5], [[False] * 5])
