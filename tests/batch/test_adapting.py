@@ -145,6 +145,25 @@ def test_targets_are_the_aligned_phones_with_silence_in_gaps_and_closures() -> N
     assert [s.label for s in bare] == ["s", "t", "iy"]
 
 
+def test_recordings_with_unwritten_speech_are_not_trained_on(
+    speech: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rising(monkeypatch, [0.1, 0.2])
+    trained = sorted((str(number) for number in range(6)), key=subject._draw)[3:]
+    for number, id in enumerate(trained, 1):
+        text = (speech / f"{id}.txt").read_text()
+        (speech / f"{id}.txt").write_text(f"{text} 你好")
+        if number == 2:
+            break
+    settings = Settings(steps=1, batch_size=2)
+    found = adapt_files([speech], Options(str(model), edges=False), tmp_path / "mine", settings=settings)
+    assert (found.trained, found.held_out, found.unwritten, found.errors) == (1, 3, 2, [])
+    text = (speech / f"{trained[2]}.txt").read_text()
+    (speech / f"{trained[2]}.txt").write_text(f"{text} 你好")
+    with pytest.raises(ValueError, match="None of the 3 recordings to train on"):
+        adapt_files([speech], Options(str(model), edges=False), tmp_path / "other", settings=settings)
+
+
 def test_align_adapts_once(
     speech: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

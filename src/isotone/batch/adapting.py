@@ -44,12 +44,15 @@ class Outcome:
     Attributes:
         adapted: The measure before and after: the mean agreement of recordings and texts that were held out.
         trained, held_out: Numbers of recordings.
+        unwritten: Number of recordings that were not trained on, for some of their speech has no phones: stars, and
+            words without a pronunciation.
         errors: ``{"file", "error"}`` of recordings that were left out.
     """
 
     adapted: Adapted
     trained: int
     held_out: int
+    unwritten: int
     errors: list[dict[str, str]]
 
 
@@ -104,6 +107,12 @@ def adapt_files(
     _check_run(run, claim)
     found, errors = _aligned(audio, pipeline, text_dir)
     held_out, train = _split(found, errors)
+    rows = [_row(one, pipeline.model) for one in train if _is_written(one.alignment)]
+    if not rows:
+        raise ValueError(
+            f"None of the {len(train)} recordings to train on has a pronunciation for all of its words: give them by "
+            "--dictionary."
+        )
     with atomic_write(run / _CLAIM) as file:
         file.write(claim)
 
@@ -111,12 +120,11 @@ def adapt_files(
         here = replace(options, device=str(next(model.parameters()).device))
         return _mean_agreement(here.pipeline(model), held_out)
 
-    rows = [_row(one, pipeline.model) for one in train]
     adapted = adapt(pipeline.model, rows, measure, run / "training", settings)
     if adapted.better:
         pipeline.model.save(out)
     shutil.rmtree(run)
-    return Outcome(adapted, len(train), len(held_out), errors)
+    return Outcome(adapted, len(rows), len(held_out), len(train) - len(rows), errors)
 
 
 def adapted_for(
@@ -208,6 +216,13 @@ def _split(
 
 def _draw(id: str) -> bytes:
     return hashlib.blake2b(id.encode("utf-8", "surrogateescape"), digest_size=8).digest()
+
+
+def _is_written(alignment: Alignment) -> bool:
+    """Tell if every word has a phone or letter: the gap of one that has none would be learned as silence."""
+    words, *others = alignment.tiers
+    middles = [(part.start + part.end) / 2 for tier in others for part in tier]
+    return not others or all(any(word.start <= t < word.end for t in middles) for word in words)
 
 
 def _row(one: _Recording, model: Model) -> dict[str, Any]:

@@ -56,6 +56,8 @@ def adapt(
     found = outcome.adapted
     typer.echo(f"{outcome.trained} recordings to train on, {outcome.held_out} held out.")
     typer.echo(f"Agreement of the held-out recordings: {found.before:.4f} before, {found.after:.4f} after.")
+    if outcome.unwritten:
+        typer.echo(f"{outcome.unwritten} not trained on: words without a pronunciation, or stars.", err=True)
     for row in outcome.errors:
         typer.echo(f"left out: {row['file']}: {row['error']}", err=True)
     if not found.better:
