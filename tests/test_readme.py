@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from isotone.registries import ALL
 from isotone.testing import check_aligner, check_loss, check_pack
 from tests.paths import ROOT
 from tests.tiny_models import save_character_model
@@ -18,7 +19,11 @@ def example(name: str) -> Any:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
     (block,) = (b for b in blocks if f"class {name}(" in b)
     names: dict[str, Any] = {}
+    before = {registry: set(registry.names()) for registry in ALL}
     exec(block, names)
+    for registry, known in before.items():  # other tests run over all names
+        for new in set(registry.names()) - known:
+            registry.unregister(new)
     return names[name]
 
 

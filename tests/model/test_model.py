@@ -77,6 +77,20 @@ def test_round_trip(kind: str, folders: dict[str, Path], tmp_path: Path) -> None
     assert not list(tmp_path.glob(".*"))  # nothing temporary is left
 
 
+def test_half_precision_halves_the_file_and_is_loaded_in_full(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
+    model = Model.load(folders["phones"])
+    model.save(tmp_path / "half", half=True)
+    loaded = Model.load(tmp_path / "half")
+    sizes = [(folder / WEIGHTS).stat().st_size for folder in (tmp_path / "half", folders["phones"])]
+    assert sizes[0] < 0.6 * sizes[1]
+    for name, value in model.state_dict().items():
+        found = loaded.state_dict()[name]
+        assert found.dtype == value.dtype
+        assert torch.allclose(found, value, rtol=1e-3, atol=1e-6)
+
+
 def test_saving_over_a_model_replaces_it(folders: dict[str, Path], tmp_path: Path) -> None:
     folder = damaged(folders["phones"], tmp_path / "model")
     (folder / "README.md").write_text("its card")

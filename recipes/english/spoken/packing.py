@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from isotone.training.data import Utterances
 from isotone.training.threshold import measure
 from spoken.real import HELD_OUT
 
+LICENCE = Path(__file__).parents[1] / "pronunciations" / "built" / "LICENSE.cmudict"
 SPLIT = "three speakers of LibriSpeech's dev-clean"
 
 
@@ -36,6 +38,8 @@ def write_pack(run: Path, package: Path, speech: Sequence[Path], facts: dict[str
             data = Utterances(rows, model.tokenizer, model.encoder.sample_rate, 0.0, model.encoder.frames)
             model.check = measure(model, data, SPLIT)
     model.save(package / "model", half=True)
+    # the lexicon's licence travels with it
+    shutil.copyfile(LICENCE, package / LICENCE.name)
     made = {"isotone": __version__, **facts, "speech": {root.name: fingerprint(root) for root in speech}}
     with atomic_write(package / "training.json") as file:
         file.write(json.dumps(made, indent=1) + "\n")

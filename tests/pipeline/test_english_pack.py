@@ -1,0 +1,76 @@
+"""The English pack on speech with known times: espeak-ng's, and where they are to be had hand-labelled recordings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+import isotone
+from isotone.alignment import SILENCE
+from isotone.corpus.voices import SAMPLE_RATE, record, speakers
+from isotone.model import Model
+from isotone.pipeline import Pipeline
+from isotone.text.espeak import Engine
+from tests.paths import DATA, ROOT
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "plugins/isotone_english/model").is_dir(), reason="the pack's weights are not built"
+)
+TEXTS = "She had your dark suit in greasy wash water all year", "Nobody heard the small bell ring at dawn"
+
+
+@pytest.fixture(scope="module")
+def pipeline() -> Pipeline:
+    return Pipeline(Model.load("english"))
+
+
+def errors_ms(found: list[tuple[float, float]], expected: list[tuple[float, float]]) -> np.ndarray:
+    assert len(found) == len(expected)
+    return 1000 * np.abs(np.array(found) - np.array(expected)).ravel()
+
+
+def words_of(pipeline: Pipeline, samples: np.ndarray, text: str) -> list[tuple[float, float]]:
+    tier = pipeline.align("", samples, pipeline.encode(text)).alignment.tier("words")
+    return [(word.start, word.end) for word in tier if word.label not in SILENCE]
+
+
+def test_words_are_where_the_synthesiser_put_them(pipeline: Pipeline) -> None:
+    pytest.importorskip("espeakng_loader", reason="espeak-ng is an extra")
+    engine = Engine(5)
+    errors = []
+    for person in speakers(4, 4, 77)[1]:
+        for number, text in enumerate(TEXTS):
+            said = record(engine, person, number, text, np.random.default_rng(number))
+            found = words_of(pipeline, said.samples.astype(np.float32) / 32768, text)
+            expected = [(word.start / SAMPLE_RATE, word.end / SAMPLE_RATE) for word in said.words]
+            errors.append(errors_ms(found, expected))
+    assert np.mean(np.concatenate(errors)) < 25
+
+
+def test_words_are_where_a_phonetician_put_them(pipeline: Pipeline) -> None:
+    root = DATA / "timit_sample"
+    if not root.is_dir():
+        pytest.skip("needs the public sample of TIMIT")
+    errors = []
+    for path in sorted(root.glob("dr*/sx*.wav"))[::4]:
+        rows = [line.split() for line in path.with_suffix(".wrd").read_text().splitlines()]
+        samples = soundfile.read(path, dtype="float32")[0]
+        found = words_of(pipeline, samples, " ".join(row[2] for row in rows))
+        errors.append(errors_ms(found, [(int(a) / 16_000, int(b) / 16_000) for a, b, _ in rows]))
+    assert np.mean(np.concatenate(errors)) < 30
+
+
+def test_a_line_of_python_aligns_without_a_model(tmp_path: Path) -> None:
+    """Words that are in no dictionary as well, and no espeak-ng."""
+    rng = np.random.default_rng(0)
+    soundfile.write(tmp_path / "talk.wav", 0.1 * rng.standard_normal(32_000), 16_000)
+    found = isotone.align(tmp_path / "talk.wav", "Frobnicate the gloxinator")
+    assert [word.label for word in found.words if word.label not in SILENCE] == [
+        "Frobnicate",
+        "the",
+        "gloxinator",
+    ]
+    assert len(found.phones) > 12
