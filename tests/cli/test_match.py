@@ -139,7 +139,7 @@ def test_the_features_of_a_model(piece: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--features", "phones"], "give one (--model)"),
+        (["--features", "layer:1"], "give one (--model)"),
         (["--features", "mel"], "there are log-mel, phones"),
         (["--warper", "no"], "No warper named 'no'"),
         (["--warper", "{name: opas, step: 0}"], "step >= 1"),
