@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -52,7 +53,7 @@ class EnglishPronouncer(Pronouncer):
         return ranked(
             (to_phone_set(one.phones, self.phones, self.closures), weight)
             for one in found
-            if (weight := 2.718281828459045**one.log_prob) >= LEAST * 2.718281828459045 ** found[0].log_prob
+            if (weight := math.exp(one.log_prob)) >= LEAST * math.exp(found[0].log_prob)
         )
 
 
