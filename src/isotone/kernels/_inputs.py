@@ -123,9 +123,9 @@ def optional_tokens(optional: Any, labels: np.ndarray) -> np.ndarray:
 
 
 def near_tokens(near: Any, far_cost: float, shape: tuple[int, ...]) -> tuple[np.ndarray, float]:
-    """Return the first and last token that each frame may have at no cost, and the cost of others.
+    """Return the ranges that cost nothing, of tokens per frame or of frames per token, and the cost of others.
 
-    Where every frame may have every token at no cost, the ranges are of no frames.
+    Where nothing costs anything, the ranges are of no frames (or tokens).
     """
     if near is None:
         return np.empty((shape[0], 0, 2), np.int64), 0.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from isotone.files import atomic_write
 from isotone.text.folding import bare
@@ -16,6 +16,8 @@ from isotone.text.phones import Closures, PhoneSet, to_phone_set
 from isotone.text.pronouncer import Pronouncer, Pronunciation, ranked
 from isotone.text.variants import variants
 from isotone.text.word_forms import formed, lettered
+
+Parsed = TypeVar("Parsed")
 
 #: Pronunciations of one word, at most.
 MOST = 6
@@ -57,6 +59,22 @@ class EnglishPronouncer(Pronouncer):
         )
 
 
+def read(path: str | Path, what: str, parse: Callable[[bytes], Parsed]) -> tuple[bytes, Parsed]:
+    """Read and parse a file of pronunciations.
+
+    Raises:
+        FileNotFoundError: no such file; the message says ``what`` is missing.
+        ValueError: it is another file, or damaged.
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"No {what} {path}.")
+    content = Path(path).read_bytes()
+    try:
+        return content, parse(content)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}.") from None
+
+
 class EnglishLexicon(EnglishPronouncer):
     """A packed lexicon of English, and forms of its words that it does not list.
 
@@ -79,13 +97,7 @@ class EnglishLexicon(EnglishPronouncer):
 
     def __init__(self, path: str | Path, phones: PhoneSet = 48, closures: Closures = "merge") -> None:
         super().__init__(phones, closures)
-        if not Path(path).is_file():
-            raise FileNotFoundError(f"No lexicon {path}.")
-        self._content = Path(path).read_bytes()
-        try:
-            self.words = unpack(self._content)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}.") from None
+        self._content, self.words = read(path, "lexicon", unpack)
         self._reductions: dict[str, dict[str, float]] = self.words.header.get("reductions", {})
 
     def __len__(self) -> int:

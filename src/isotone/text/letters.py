@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from isotone.files import atomic_write
-from isotone.text.english import EnglishPronouncer
+from isotone.text.english import EnglishPronouncer, read
 from isotone.text.folding import bare
 from isotone.text.letter_network import LetterNetwork, parse
 from isotone.text.packed import Symbols
@@ -42,13 +42,7 @@ class LetterToSound(EnglishPronouncer):
 
     def __init__(self, path: str | Path, phones: PhoneSet = 48, closures: Closures = "merge") -> None:
         super().__init__(phones, closures)
-        if not Path(path).is_file():
-            raise FileNotFoundError(f"No letter-to-sound model {path}.")
-        self._content = Path(path).read_bytes()
-        try:
-            self.network = parse(self._content)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}.") from None
+        self._content, self.network = read(path, "letter-to-sound model", parse)
         self._remembered: dict[str, list[Pronunciation]] = {}
 
     def alternatives(self, words: Sequence[str]) -> list[list[Pronunciation]]:

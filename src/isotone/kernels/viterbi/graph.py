@@ -7,7 +7,16 @@ from typing import Any, Generic, NamedTuple
 import numpy as np
 
 from isotone.alignment import AlignmentError
-from isotone.kernels._inputs import Array, as_arrays, check_labels, check_scores, each_row, like, to_numpy
+from isotone.kernels._inputs import (
+    Array,
+    as_arrays,
+    check_labels,
+    check_scores,
+    each_row,
+    like,
+    near_tokens,
+    to_numpy,
+)
 from isotone.kernels._lattice import PADDING
 from isotone.kernels.native import compiled
 from isotone.kernels.viterbi._graph import MOST_WAYS, graph_row
@@ -79,7 +88,7 @@ def graph_path(
     longest = _frames("most", most, 0, labels_in.shape, tokens)
     if ((longest > 0) & (longest < shortest)).any():
         raise ValueError("graph_path expects most to be 0, or no fewer frames than least.")
-    within, cost = _within(near, far_cost, labels_in.shape)
+    within, cost = near_tokens(near if far_cost else None, far_cost, labels_in.shape)
     needed = _fewest(ways, tokens, shortest)
     short = np.flatnonzero((frames < needed) & (tokens > 0))
     if len(short):
@@ -152,18 +161,6 @@ def _frames(name: str, given: Any, default: int, shape: tuple[int, ...], tokens:
     if frames.shape != shape or ((frames < default) & (np.arange(shape[1]) < tokens[:, None])).any():
         raise ValueError(f"Expected {name} of shape {shape}, {default} or more; got {frames.shape}.")
     return frames
-
-
-def _within(near: Any, far_cost: float, shape: tuple[int, ...]) -> tuple[np.ndarray, float]:
-    if near is None or far_cost == 0:
-        return np.empty((shape[0], 0, 2), np.int64), 0.0
-    ranges = np.ascontiguousarray(to_numpy(near), np.int64)
-    if ranges.shape != (*shape, 2) or not 0 <= far_cost < np.inf:
-        raise ValueError(
-            f"Expected near of shape {(*shape, 2)} and a finite far_cost of 0 nats or more; "
-            f"got {ranges.shape} and {far_cost}."
-        )
-    return ranges, float(far_cost)
 
 
 def _fewest(ways: Arcs[np.ndarray], tokens: np.ndarray, least: np.ndarray) -> np.ndarray:
