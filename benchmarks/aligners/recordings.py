@@ -54,5 +54,6 @@ def labelled(folder: Path) -> Iterator[Labelled]:
 
 
 def _timit(path: Path) -> tuple[Segment, ...]:
+    # as labelled: words of TIMIT may overlap, and the reader of corpora cuts them
     rows = [line.split() for line in path.read_text("utf-8").splitlines()]
     return tuple(Segment(label, int(start) / RATE, int(end) / RATE) for start, end, label in rows)
