@@ -226,6 +226,26 @@ def test_describe_lists_all_and_why_some_do_not_import(install, losses):
     assert rows["mine"].error is None
 
 
+def test_describe_reads_sources_without_importing(install, losses):
+    install(
+        "careful",
+        'raise RuntimeError("imported")\n\nclass Loss:\n    """Counts errors.\n\n    More."""\n',
+        a="Loss",
+    )
+    install("indirect", "from functools import partial as Loss\n", b="Loss")
+    install("two", GOOD, twice="Loss")
+    install("three", GOOD, twice="Loss")
+    rows = {row.name: row for row in losses.describe(check=False)}
+    assert (rows["a"].summary, rows["a"].target, rows["a"].error) == (
+        "Counts errors.",
+        "careful_plugin:Loss",
+        None,
+    )
+    assert rows["b"].summary.startswith("partial(")  # where the source does not tell, the import does
+    assert "claimed by" in rows["twice"].error
+    assert "RuntimeError: imported" in next(r for r in losses.describe() if r.name == "a").error
+
+
 def test_nearest_suggests_only_what_is_near():
     assert nearest("tetxgrid", ["textgrid", "ctm"]) == " Did you mean 'textgrid'?"
     assert nearest("zzz", ["textgrid", "ctm"]) == ""

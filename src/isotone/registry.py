@@ -1,16 +1,19 @@
 """Registries of plugins by name: isotone's own, those of other distributions, and those of notebooks.
 
-Listing names reads package metadata only. A plugin's module is imported when it is first built, so a broken plugin
-affects only those who use it.
+Listing names reads package metadata only, and describing them their sources. A plugin's module is imported when it is
+first built, so a broken plugin affects only those who use it.
 """
 
 from __future__ import annotations
 
+import ast
 import difflib
 import importlib
+import importlib.util
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib.machinery import PathFinder
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
@@ -220,13 +223,23 @@ class Registry(Generic[T]):
             )
         return self.build(settings.pop("name"), *args, **settings, **options)
 
-    def describe(self) -> list[PluginInfo]:
-        """Describe every plugin and its origin; all are imported, and failures are reported."""
-        rows = []
-        for name in self.names():
-            entries = self._entries(name)
-            target, error, summary = _claims(entries), None, ""
-            facts: dict[str, Any] = {}
+    def describe(self, check: bool = True) -> list[PluginInfo]:
+        """Describe every plugin and its origin.
+
+        Args:
+            check: Import all, and report those that fail. Otherwise descriptions are read from the sources, where
+                that is possible: imports of all plugins take seconds, and hundreds of megabytes.
+        """
+        installed = entry_points(group=self.group)  # once: it reads the files of every installed distribution
+        names = sorted({*self._registered, *installed.names})
+        return [self._info(name, _distinct(installed.select(name=name)), check) for name in names]
+
+    def _info(self, name: str, entries: list[EntryPoint], check: bool) -> PluginInfo:
+        target, error, summary = _claims(entries), None, None
+        facts: dict[str, Any] = {}
+        if not (check or self.facts or name in self._registered) and len(entries) == 1:
+            target, summary = entries[0].value, _summary(entries[0])
+        if summary is None:
             try:
                 found = self.get(name)
                 target = _path(found)
@@ -234,29 +247,39 @@ class Registry(Generic[T]):
                 facts = {fact: getattr(found, fact, None) for fact in self.facts}
             except (BrokenPlugin, DuplicatePlugin) as problem:
                 error = str(problem)
-            dist = entries[0].dist if entries else None
-            rows.append(
-                PluginInfo(
-                    name,
-                    self.kind,
-                    target,
-                    dist.name if dist else "(this process)",
-                    dist.version if dist else "",
-                    summary,
-                    error,
-                    facts,
-                )
-            )
-        return rows
+        dist = entries[0].dist if entries else None
+        origin = (dist.name, dist.version) if dist else ("(this process)", "")
+        return PluginInfo(name, self.kind, target, *origin, summary or "", error, facts)
 
     def _entries(self, name: str) -> list[EntryPoint]:
-        found = entry_points(group=self.group, name=name)
-        # one distribution can be found twice (an editable install and its build folder)
-        return list({(e.dist.name if e.dist else "", e.value): e for e in found}.values())
+        return _distinct(entry_points(group=self.group, name=name))
+
+
+def _distinct(entries: Iterable[EntryPoint]) -> list[EntryPoint]:
+    # one distribution can be found twice (an editable install and its build folder)
+    return list({(e.dist.name if e.dist else "", e.value): e for e in entries}.values())
 
 
 def _path(target: Any) -> str:
     return f"{getattr(target, '__module__', '?')}:{getattr(target, '__qualname__', target)}"
+
+
+def _summary(entry: EntryPoint) -> str | None:
+    """Return the first line of a class's description from its source; None where only an import can tell."""
+    first, *rest = entry.module.split(".")
+    try:
+        spec = importlib.util.find_spec(first)
+        for part in rest:  # not by the module's whole name, which would import the packages above it
+            spec = (
+                PathFinder.find_spec(f"{spec.name}.{part}", spec.submodule_search_locations) if spec else None
+            )
+        body = ast.parse(spec.loader.get_source(spec.name)).body  # type: ignore[union-attr]
+    except Exception:  # there is no such module, or no source
+        return None
+    for node in body:
+        if isinstance(node, ast.ClassDef) and node.name == entry.attr:
+            return (ast.get_docstring(node) or "").split("\n", 1)[0] or None
+    return None
 
 
 def _same_definition(a: Any, b: Any) -> bool:

@@ -231,7 +231,7 @@ def test_folders_named_like_markup_are_named_right(characters: Path, tmp_path: P
 
 
 def test_plugins_lists_everything() -> None:
-    rows = json.loads(isotone("plugins", "--json").stdout)
+    rows = json.loads(isotone("plugins", "--check", "--json").stdout)
     expected = {(registry.kind, name) for registry in ALL for name in registry.names()}
     assert {(row["kind"], row["name"]) for row in rows} == expected
     assert [row["name"] for row in rows if row["error"]] == []

@@ -205,8 +205,11 @@ def plugins(
     kind: Annotated[
         str | None, typer.Option(help="One kind only: loss, aligner, head, decoder, format, pack ...")
     ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Import every plugin, and say why one fails: takes seconds.")
+    ] = False,
 ) -> None:
-    """List all plugins: name, kind, distribution, version; for those that do not import, the reason.
+    """List all plugins: name, kind, distribution, version.
 
     Model packs are listed with their languages, licence, size and training data.
 
@@ -220,7 +223,7 @@ def plugins(
     kinds = [registry.kind for registry in ALL]
     if kind is not None and kind not in kinds:
         fail(f"No kind {kind!r}.{nearest(kind, kinds)} There are: {', '.join(kinds)}.")
-    rows = [row for registry in ALL if kind in (None, registry.kind) for row in registry.describe()]
+    rows = [row for registry in ALL if kind in (None, registry.kind) for row in registry.describe(check)]
     if as_json:
         sys.stdout.write(json.dumps([asdict(r) for r in rows], indent=2, ensure_ascii=False) + "\n")
         return
