@@ -15,7 +15,7 @@ from isotone.text.tokenizer import PhoneTokenizer, build_tokenizer, load
 from isotone.text.word_graph import WordGraph
 
 LABELS = ["<pad>", "sil", "cl", "vcl", "t", "d", "k", "ch", "ae", "iy", "s", "m"]
-RULES = ClosureRules(longest_s=0.1, pause_s=0.2, paused=1.0, unreleased=2.0, joined=4.0, tapped=8.0)
+RULES = ClosureRules(longest_s=0.1, pause_s=0.2, paused=1.0, released=1.0, unreleased=2.0, joined=4.0, tapped=8.0)
 
 
 class Said(Pronouncer):
@@ -70,7 +70,7 @@ def test_a_stop_that_begins_a_word_has_no_closure_after_a_pause() -> None:
 
 
 def test_a_stop_that_ends_a_word_may_have_no_release() -> None:
-    assert ways(spread("ae cl k"), "sp") == {"ae cl k": 0.0, "ae cl": 2.0}
+    assert ways(spread("ae cl k"), "sp") == {"ae cl k": 1.0, "ae cl": 2.0}
     assert ways(spread("ae cl k"), "ss") == {"ae cl k": 0.0, "ae cl": 4.0}
     assert ways(spread("ae cl ch"), "sp") == {"ae cl ch": 0.0}, "an affricate is released"
 

@@ -26,6 +26,8 @@ class ClosureRules:
         longest_s: Seconds that a closure may last.
         pause_s, paused: Least seconds, and cost in nats, of a pause between words before a stop without closure: a
             shorter or doubtful silence is the closure.
+        released: Cost in nats of a stop with release before a pause or at the end: a silence may be the next closure, or
+            that of a stop that is not released.
         unreleased: Cost in nats of a stop without release, before a pause or at the end.
         joined: Cost in nats of a stop without release before other speech: at the end of a word, or before a closure.
         tapped: Cost in nats of a t or d between vowels that has no closure.
@@ -37,12 +39,13 @@ class ClosureRules:
     longest_s: float = 0.15
     pause_s: float = 0.15
     paused: float = 4.0
+    released: float = 3.0
     unreleased: float = 8.0
     joined: float = 1.0
     tapped: float = 5.0
 
     def __post_init__(self) -> None:
-        costs = self.pause_s, self.paused, self.unreleased, self.joined, self.tapped
+        costs = self.pause_s, self.paused, self.released, self.unreleased, self.joined, self.tapped
         if not 0 < self.longest_s < math.inf or not all(0 <= cost < math.inf for cost in costs):
             raise ValueError(
                 "Closures last at most longest_s > 0 seconds, and pause_s and all costs are 0 or more; "
@@ -74,10 +77,11 @@ class ClosureRules:
         return tuple(parts)
 
     def _unreleased(self, parts: list[Part], closure: int, closes_again: bool) -> None:
-        """Let a word end, or another closure begin, after a closure."""
+        """Let a word end, or another closure begin, after a stop's closure."""
         after = closure + 2
         if after == len(parts):
             parts[closure] = replace(parts[closure], to_speech=self.joined, to_pause=self.unreleased)
+            parts[closure + 1] = replace(parts[closure + 1], to_pause=self.released)
         elif closes_again:
             ways = (*parts[after].before, (closure, self.joined))
             parts[after] = replace(parts[after], before=tuple(sorted(ways)))
