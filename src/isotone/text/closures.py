@@ -26,8 +26,8 @@ class ClosureRules:
         longest_s: Seconds that a closure may last.
         pause_s, paused: Least seconds, and cost in nats, of a pause between words before a stop without closure: a
             shorter or doubtful silence is the closure.
-        released: Cost in nats of a stop with release before a pause or at the end: a silence may be the next closure, or
-            that of a stop that is not released.
+        released: Cost in nats of a stop with release before a pause or at the end: a short silence there is rather the
+            closure of a stop without release, or of the next stop.
         unreleased: Cost in nats of a stop without release, before a pause or at the end.
         joined: Cost in nats of a stop without release before other speech: at the end of a word, or before a closure.
         tapped: Cost in nats of a t or d between vowels that has no closure.
