@@ -31,7 +31,9 @@ SAID = Said(
     cat=[("cl k ae cl t", 0.0)],
     dad=[("vcl d ae vcl d", 0.0)],
 )
-RULES = ClosureRules(longest_s=0.06, pause_s=0.1, paused=0.5, released=0.25, unreleased=2.0, joined=4.0, tapped=8.0)
+RULES = ClosureRules(
+    longest_s=0.06, pause_s=0.1, paused=0.5, released=0.25, unreleased=2.0, joined=4.0, tapped=8.0
+)
 TOKENIZER = PhoneTokenizer(LABELS, SAID, "sil", closures=RULES)
 SEGMENTAL = aligners.build("segmental")
 

@@ -15,7 +15,9 @@ from isotone.text.tokenizer import PhoneTokenizer, build_tokenizer, load
 from isotone.text.word_graph import WordGraph
 
 LABELS = ["<pad>", "sil", "cl", "vcl", "t", "d", "k", "ch", "ae", "iy", "s", "m"]
-RULES = ClosureRules(longest_s=0.1, pause_s=0.2, paused=1.0, released=1.0, unreleased=2.0, joined=4.0, tapped=8.0)
+RULES = ClosureRules(
+    longest_s=0.1, pause_s=0.2, paused=1.0, released=1.0, unreleased=2.0, joined=4.0, tapped=8.0
+)
 
 
 class Said(Pronouncer):

@@ -6,7 +6,7 @@ import torch
 
 from isotone.model import Model
 
-#: Nats per frame by which silence scores less than it was trained to. Synthetic voices fade out faster than people do, and
+#: Nats per frame by which silence scores less than it was trained to. Synthetic voices fade out faster than people, and
 #: what remains of a breath or a release would count as silence.
 LESS = 1.0
 
