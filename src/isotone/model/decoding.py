@@ -24,6 +24,9 @@ class DecodingConfig:
             recording differ, a head with a narrow receptive field fails more often than one that sees the whole
             recording. Empty: none.
         guide_aligner: Aligner of the guide: name and options.
+        beside: Name of a head whose scores are mixed into those of the timing head: one that sees more, and is wrong
+            less often by 50 ms. Empty: none.
+        share: Weight of ``beside`` in the mixture of log-probabilities, 0 to 1; the timing head has the rest.
         rescore: Weight of the timing head in the choice among the decoder's hypotheses, see
             :func:`isotone.pipeline.rescoring.rescored`. 0: the decoder alone.
         hypotheses: Most hypotheses to choose from.
@@ -35,12 +38,14 @@ class DecodingConfig:
     aligner: dict[str, Any] = field(default_factory=dict)
     guide: str = ""
     guide_aligner: dict[str, Any] = field(default_factory=dict)
+    beside: str = ""
+    share: float = 0.2
     rescore: float = 0.0
     hypotheses: int = 32
 
     def check_heads(self, heads: Sequence[str]) -> None:
         """Raise ModelError unless the configuration fits a model with these heads."""
-        for name in (self.text, self.times, self.guide):
+        for name in (self.text, self.times, self.guide, self.beside):
             if name and name not in heads:
                 raise ModelError(f"Text or times are read from a head {name!r}; the model has {list(heads)}.")
         if self.rescore < 0 or self.hypotheses < 1:
@@ -50,5 +55,10 @@ class DecodingConfig:
             )
         if self.rescore and not self.times:
             raise ModelError("reading.rescore is the weight of another head, and reading.times names none.")
+        if self.beside and not (self.times and self.beside != self.times and 0 <= self.share <= 1):
+            raise ModelError(
+                "reading.beside names a head to mix with another one, reading.times, and reading.share is its weight "
+                f"from 0 to 1; got {self.beside!r}, {self.times!r} and {self.share}."
+            )
         if self.guide and not self.guide_aligner:
             raise ModelError(f"The guide {self.guide!r} needs an aligner: guide_aligner: {{name: ctc}}.")

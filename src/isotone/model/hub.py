@@ -226,6 +226,8 @@ def _reading(reading: Mapping[str, Any], heads: Mapping[str, Any]) -> str:
     }
     if reading.get("rescore"):
         sources["text"] += ", both heads choosing among its hypotheses,"
+    if beside := reading.get("beside"):
+        sources["times"] += f", with {reading['share']:.0%} of `{beside}`"
     guided = f", tokens near where `{guide}` hears them" if (guide := reading.get("guide")) else ""
     return f"It reads {' and '.join(sources.values())}{guided}."
 

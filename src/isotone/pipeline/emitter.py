@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,6 +15,20 @@ from isotone.pipeline.windows import Windows, emit
 from isotone.types import Emissions
 
 
+class Mixture(NamedTuple):
+    """A head whose scores are mixed into those of another (:meth:`isotone.types.Emissions.mixed`).
+
+    Attributes:
+        head: The head that gets them.
+        beside: The head that they come from.
+        share: Their weight, 0 to 1.
+    """
+
+    head: str
+    beside: str
+    share: float
+
+
 @dataclass(frozen=True)
 class Emitter:
     """A model that makes emissions of audio.
@@ -21,10 +36,12 @@ class Emitter:
     Attributes:
         model: The model, on its device.
         windows: Windows into which long audio is cut.
+        mixture: Heads that are mixed. Default: none.
     """
 
     model: Model
     windows: Windows
+    mixture: Mixture | None = None
 
     def cuts(self, audio: Sequence[np.ndarray]) -> bool:
         """Tell if any of the audio is so long that it is encoded in windows, and so by itself."""
@@ -36,7 +53,7 @@ class Emitter:
 
     def in_windows(self, audio: np.ndarray, heads: set[str], windows: Windows) -> dict[str, Emissions]:
         """Compute emissions of one utterance ``(N,)`` by other windows, whatever its length."""
-        return emit(self.model, audio, heads, windows)
+        return self._mixed(emit(self.model, audio, self._needed(heads), windows), heads)
 
     def __call__(
         self,
@@ -61,12 +78,24 @@ class Emitter:
                 seconds = self.seconds(samples)
                 raise AlignmentError(f"{name}: {seconds:.3f} s of audio is too short for a single frame.")
         if self.cuts(audio):
-            return emit(self.model, audio[0], heads, self.windows, on_window)
+            found = emit(self.model, audio[0], self._needed(heads), self.windows, on_window)
+            return self._mixed(found, heads)
         lengths = torch.tensor([len(a) for a in audio])
         batch = torch.zeros(len(audio), int(lengths.max()))
         for row, samples in zip(batch, audio):
             row[: len(samples)] = torch.from_numpy(samples)
         device = next(self.model.parameters()).device
         with torch.inference_mode():
-            out = self.model(batch.to(device), lengths.to(device), heads)
-        return {name: emissions.to("cpu") for name, emissions in out.items()}
+            out = self.model(batch.to(device), lengths.to(device), self._needed(heads))
+        return self._mixed({name: emissions.to("cpu") for name, emissions in out.items()}, heads)
+
+    def _needed(self, heads: set[str]) -> set[str]:
+        """Return the heads that have to be computed for some."""
+        return heads | {self.mixture.beside} if self.mixture and self.mixture.head in heads else heads
+
+    def _mixed(self, emissions: dict[str, Emissions], heads: set[str]) -> dict[str, Emissions]:
+        """Mix what is to be mixed; return the emissions of the given heads."""
+        if self.mixture and self.mixture.head in heads:
+            head, beside, share = self.mixture
+            emissions = {**emissions, head: emissions[head].mixed(emissions[beside], share)}
+        return {name: emissions[name] for name in heads}

@@ -13,7 +13,7 @@ from isotone.model import Model
 from isotone.pipeline import stars
 from isotone.pipeline.doubt import agreements
 from isotone.pipeline.edges import EDGE_COST, SECOND_PASS, SECOND_PASS_SHARE, edge_share, edges_left_out
-from isotone.pipeline.emitter import Emitter
+from isotone.pipeline.emitter import Emitter, Mixture
 from isotone.pipeline.lattices import chosen
 from isotone.pipeline.placing import Placer
 from isotone.pipeline.recognition import Recogniser
@@ -43,8 +43,9 @@ class Pipeline:
             stars, labelled ``*`` in the tier of words. The aligner must be able to skip tokens.
         star_cost: Nats per frame by which a star scores less than the best label: with a higher cost, less is taken for
             speech that is not in the text.
-        guided: Use the guide, if the model has one and the aligner takes it. Times are better where text or recording
-            are difficult; forced alignment then needs the whole encoder, which the timing head alone may not.
+        guided: Use the guide, if the model has one and the aligner takes it, and the head beside the timing head. Times
+            are better where text or recording are difficult; forced alignment then needs the whole encoder, which the
+            timing head alone may not.
         edges: Allow other sounds before and after a given text, see :mod:`isotone.pipeline.edges`.
         text: Options of given texts.
         on_window: Called while long audio is encoded, with the share of it that is done.
@@ -102,7 +103,9 @@ class Pipeline:
         self.recogniser = Recogniser(
             model, self.decoder, rescorer, self.placer if realigns else None, star_cost
         )
-        self.emitter = Emitter(self.model, windows)
+        mixes = guided and decoding.beside and self.times == decoding.times
+        mixture = Mixture(self.times, decoding.beside, decoding.share) if mixes else None
+        self.emitter = Emitter(self.model, windows, mixture)
         self.on_window = on_window
         self.star_cost = star_cost
         self.extra_speech = extra_speech

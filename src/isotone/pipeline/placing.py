@@ -136,9 +136,5 @@ class Placer:
 
 def on_grid(path: FramePath, emissions: Emissions, timing: Emissions) -> FramePath:
     """Move a path from one head's frames to those of another that overlap them most."""
-    grid = emissions.grid
-    times = timing.grid.offset_s + (torch.arange(timing.logits.shape[1]) + 0.5) * timing.grid.hop_s
-    # the source frame at the middle of each timing frame; beyond the row's end its last one
-    frames = ((times - grid.offset_s) / grid.hop_s).floor().long().expand(len(path.tokens), -1)
-    moved = path.tokens.gather(1, frames.clamp(min=0).minimum(emissions.lengths[:, None] - 1).clamp(min=0))
+    moved = path.tokens.gather(1, emissions.frames_at(timing.grid, timing.logits.shape[1]))
     return FramePath(torch.where(length_mask(timing.lengths, moved.shape[1]), moved, PAST_END))

@@ -108,6 +108,40 @@ class Emissions(Batch):
             )
         return replace(self, logits=widened(self.logits) - weight * self.log_prior)
 
+    def frames_at(self, grid: Grid, size: int) -> Tensor:
+        """Return the frame at the middle of each frame of another grid, ``(B, size)``; after a row's end its last."""
+        times = grid.offset_s + (torch.arange(size, device=self.lengths.device) + 0.5) * grid.hop_s
+        frames = ((times - self.grid.offset_s) / self.grid.hop_s).floor().long()
+        return (
+            frames.clamp(min=0).expand(len(self.lengths), -1).minimum(self.lengths[:, None] - 1).clamp(min=0)
+        )
+
+    def mixed(self, other: Emissions, share: float) -> Emissions:
+        """Mix another head's scores into these, on these frames: ``(1 - share) log p + share log q``.
+
+        Priors are mixed alike, so that :meth:`without_prior` divides every head by its own.
+
+        Args:
+            other: Emissions of the same utterances and labels, on any grid.
+            share: Weight of the other head, 0 to 1.
+
+        Raises:
+            ValueError: the heads have different numbers of labels.
+        """
+        if other.logits.shape[2] != self.logits.shape[2]:
+            raise ValueError(
+                "Heads can be mixed where they have the same labels; "
+                f"got {self.logits.shape[2]} and {other.logits.shape[2]}."
+            )
+        places = other.frames_at(self.grid, self.logits.shape[1])[..., None]
+        theirs = other.log_probs().gather(1, places.expand(-1, -1, other.logits.shape[2]))
+        prior = None
+        if self.log_prior is not None:
+            prior = (1 - share) * self.log_prior
+            if other.log_prior is not None:
+                prior = prior + share * other.log_prior
+        return replace(self, logits=(1 - share) * self.log_probs() + share * theirs, log_prior=prior)
+
     def log_probs(self) -> Tensor:
         """Log-probabilities ``(B, T, V)``, float32 at least."""
         return torch.log_softmax(widened(self.logits), dim=-1)
