@@ -103,9 +103,7 @@ class Pipeline:
         self.recogniser = Recogniser(
             model, self.decoder, rescorer, self.placer if realigns else None, star_cost
         )
-        mixes = guided and decoding.beside and self.times == decoding.times
-        mixture = Mixture(self.times, decoding.beside, decoding.share) if mixes else None
-        self.emitter = Emitter(self.model, windows, mixture)
+        self.emitter = Emitter(self.model, windows, _mixture(model, self.times) if guided else None)
         self.on_window = on_window
         self.star_cost = star_cost
         self.extra_speech = extra_speech
@@ -243,6 +241,13 @@ def _decoder(model: Model, given: str | dict | None) -> Decoder:
             "ctc-beam, or reading.rescore=0."
         )
     return decoder
+
+
+def _mixture(model: Model, times: str) -> Mixture | None:
+    """Return what is mixed into the timing head, if it is the model's own."""
+    decoding = model.decoding
+    mixes = decoding.beside and times == decoding.times
+    return Mixture(times, decoding.beside, decoding.share) if mixes else None
 
 
 def _timing_head(model: Model, given: str | None) -> str:
