@@ -65,7 +65,7 @@ def main() -> None:
         corpus = given.out / f"corpus{number}"
         if not corpus.is_dir():
             _label(corpus, scenes, model, speech)
-        again = [f"init={model}", "train.steps=800", "train.lr=5e-4", "objective.ottc.loss.path_after=0.3"]
+        again = [f"init={model}", "train.steps=800", "train.lr=5e-4", "objective.ottc.loss.path_after=0.7"]
         model = _train(given.out / f"round{number}", corpus, [*again, *settings])
     print(f"The aligner is in {model}.")
     if given.package:

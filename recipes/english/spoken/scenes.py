@@ -66,7 +66,7 @@ def room(rng: np.random.Generator) -> Samples:
     tail = rng.standard_normal(len(times)) * 10 ** (-3 * times / decay)
     tail = lfilter([1.0], [1.0, -rng.uniform(0.2, 0.8)], tail)  # rooms swallow high frequencies
     tail[: round(0.002 * SAMPLE_RATE)] = 0.0
-    ratio_db = rng.uniform(0, 15)  # direct to reverberant energy
+    ratio_db = rng.uniform(-3, 15)  # direct to reverberant energy
     return np.concatenate([[1.0], tail / np.sqrt(np.sum(tail**2)) * 10 ** (-ratio_db / 20)])
 
 
