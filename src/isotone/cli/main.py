@@ -16,6 +16,7 @@ from rich.table import Table
 from isotone import __version__
 from isotone.cli.adapt import adapt
 from isotone.cli.console import OutOption, command, err, explained, fail, out
+from isotone.cli.doctor import doctor
 from isotone.cli.evaluate import evaluate
 from isotone.cli.lm import lm
 from isotone.cli.match import match
@@ -41,6 +42,7 @@ command(app, "score-check")(score_check)
 app.add_typer(search_app, name="search")
 command(app)(lm)
 command(app)(evaluate)
+command(app)(doctor)
 
 
 def _print_version(requested: bool) -> None:
