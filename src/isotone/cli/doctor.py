@@ -77,13 +77,9 @@ def _told(check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
 
 
 def _print(finding: Finding) -> None:
-    out.print(
-        f"{_MARKS[finding.state]:<22} {escape(finding.what)}: {escape(finding.found)}",
-        highlight=False,
-        soft_wrap=True,
-    )
-    if finding.advice:
-        out.print(f"        {escape(finding.advice)}", highlight=False, soft_wrap=True)
+    lines = [f"{_MARKS[finding.state]:<22} {escape(finding.what)}: {escape(finding.found)}"]
+    lines += [f"        {escape(finding.advice)}"] if finding.advice else []
+    out.print("\n".join(lines), highlight=False, soft_wrap=True)
 
 
 def _versions() -> Iterator[Finding]:
