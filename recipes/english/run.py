@@ -17,7 +17,6 @@ from pathlib import Path
 from spoken.corpus import write_scenes
 from spoken.packing import write_pack
 from spoken.real import HELD_OUT, recordings, write_labelled
-from spoken.silence import quieter
 
 from isotone.files import atomic_folder
 from isotone.model import Model
@@ -90,7 +89,7 @@ def _train(output: Path, corpus: Path, settings: list[str]) -> Path:
 
 def _label(corpus: Path, scenes: Path, model: Path, speech: list[Path]) -> None:
     """Write a corpus of the scenes and of real speech with the model's labels."""
-    pipeline = Pipeline(quieter(Model.load(model)), closures=True)
+    pipeline = Pipeline(Model.load(model), closures=True)
     with atomic_folder(corpus) as folder:
         shutil.copytree(scenes, folder, copy_function=os.link, dirs_exist_ok=True)
         sources = [r for root in speech for r in recordings(root) if r.speaker not in HELD_OUT]
