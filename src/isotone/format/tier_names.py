@@ -34,18 +34,29 @@ class TierName(NamedTuple):
 
 def parse_name(name: str) -> TierName:
     """Parse the name of a tier, ignoring case: ``A - words``, ``A/word`` and ``words@A`` have a speaker."""
-    plain = " ".join(name.split()).casefold()
-    if plain in SYNONYMS:
-        return TierName(SYNONYMS[plain], "")
+    kind, speaker = _parts(" ".join(name.split()))
+    kind = kind.casefold()
+    return TierName(SYNONYMS.get(kind, kind.removesuffix("s")), speaker.casefold())
+
+
+def speaker_of(name: str) -> str:
+    """Return the speaker in a tier's name as written; empty if it has none."""
+    return _parts(" ".join(name.split()))[1]
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Split the name of a tier into kind and speaker, which may be empty."""
+    if name.casefold() in SYNONYMS:
+        return name, ""
     for separator in (" - ", "/"):
-        speaker, _, kind = plain.rpartition(separator)
-        if speaker and kind in SYNONYMS:
-            return TierName(SYNONYMS[kind], speaker)
-    kind, _, speaker = plain.partition("@")
-    if speaker and kind in SYNONYMS:
-        return TierName(SYNONYMS[kind], speaker)
-    speaker, _, kind = plain.rpartition(" - ")
-    return TierName(kind.removesuffix("s"), speaker)
+        speaker, _, kind = name.rpartition(separator)
+        if speaker and kind.casefold() in SYNONYMS:
+            return kind, speaker
+    kind, _, speaker = name.partition("@")
+    if speaker and kind.casefold() in SYNONYMS:
+        return kind, speaker
+    speaker, _, kind = name.rpartition(" - ")
+    return kind, speaker
 
 
 def standard_name(name: str) -> str:

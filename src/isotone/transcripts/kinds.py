@@ -1,4 +1,4 @@
-"""Detection of files that hold a transcript but are not plain text, by their names and their first characters."""
+"""Kinds of files that hold a transcript but are not plain text, by their names and their first characters."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ KINDS = {
     ".docx": f"Word's (DOCX), {_DOCUMENT}", ".odt": f"ODT, {_DOCUMENT}", ".pdf": "PDF", ".html": "HTML", ".htm": "HTML",
 }  # fmt: skip
 
+#: The kind of Audacity's labels, whose suffix is that of plain text.
+LABELS = "labels of Audacity, with times"
+
 _CLOCK = r"(?:\d+:)?\d{1,2}:\d\d[.,]\d{1,3}"
 _BEGINNINGS = (
     (re.compile(r"WEBVTT\b"), KINDS[".vtt"]),
@@ -39,7 +42,7 @@ _NUMBER = r"\d+\.\d+"
 _LINES = (
     (re.compile(rf"\S+\s+\w\s+{_NUMBER}\s+{_NUMBER}\s+\S+(?:\s+[\d.]+)?"), KINDS[".ctm"]),
     (re.compile(rf"\S+\s+\w\s+\S+\s+{_NUMBER}\s+{_NUMBER}\s+(?:<\S*>\s+)?\S.*"), KINDS[".stm"]),
-    (re.compile(r"\d+\.\d+\t\d+\.\d+\t.*"), "labels of Audacity, with times"),
+    (re.compile(r"\d+\.\d+\t\d+\.\d+\t.*"), LABELS),
 )
 _SAMPLES = re.compile(r"\d+ +\d+ +\S+")
 _BYTES = (
