@@ -59,7 +59,7 @@ class ELANFormat(Format):
         root = ElementTree.Element(
             "ANNOTATION_DOCUMENT",
             {
-                "AUTHOR": _xml(self.author),
+                "AUTHOR": xml_text(self.author),
                 "DATE": self.date,
                 "FORMAT": "3.0",
                 "VERSION": "3.0",
@@ -74,7 +74,9 @@ class ELANFormat(Format):
         order = ElementTree.SubElement(root, "TIME_ORDER")
         times: list[int] = []
         for tier in alignment.tiers:
-            element = ElementTree.SubElement(root, "TIER", TIER_ID=_xml(tier.name), LINGUISTIC_TYPE_REF=_TYPE)
+            element = ElementTree.SubElement(
+                root, "TIER", TIER_ID=xml_text(tier.name), LINGUISTIC_TYPE_REF=_TYPE
+            )
             if empty := describe_empty(tier.segments):
                 logger.warning("EAF of %r, tier %r: segments get 1 ms: %s.", alignment.id, tier.name, empty)
             segments = [s for s in tier if s.label]
@@ -117,13 +119,13 @@ class ELANFormat(Format):
     def _links(self, alignment: Alignment) -> dict[str, str]:
         """Return the URLs of the recording; empty if unknown."""
         if self.media is not None:
-            return {"MEDIA_URL": _xml(self.media.replace("{id}", quote(alignment.id, errors="replace")))}
+            return {"MEDIA_URL": xml_text(self.media.replace("{id}", quote(alignment.id, errors="replace")))}
         if alignment.audio is None:
             return {}
         path = alignment.audio.absolute().as_posix()
         # ELAN does not escape its URLs: "/c d.wav" is "file:///c d.wav"
         urls = {"MEDIA_URL": f"file:///{path.lstrip('/')}", "RELATIVE_MEDIA_URL": f"./{alignment.audio.name}"}
-        return {name: _xml(url) for name, url in urls.items()}
+        return {name: xml_text(url) for name, url in urls.items()}
 
 
 def _slots(root: ElementTree.Element) -> dict[str, float]:
@@ -168,10 +170,11 @@ def _annotation(tier: ElementTree.Element, label: str, number: int) -> None:
         TIME_SLOT_REF1=f"ts{2 * number - 1}",
         TIME_SLOT_REF2=f"ts{2 * number}",
     )
-    ElementTree.SubElement(alignable, "ANNOTATION_VALUE").text = _xml(label)
+    ElementTree.SubElement(alignable, "ANNOTATION_VALUE").text = xml_text(label)
 
 
-def _xml(text: str) -> str:
+def xml_text(text: str) -> str:
+    """Return text that XML can hold, with the line ends that it keeps."""
     return _NOT_XML.sub("\ufffd", text).replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -65,6 +65,31 @@ def standard_name(name: str) -> str:
     return kind if kind in SYNONYMS else name
 
 
+def voices(alignment: Alignment, name: str) -> dict[str, Tier]:
+    """Map every speaker to the tier of a kind; the key of a tier of exactly that name is empty.
+
+    Raises:
+        KeyError: there is no such tier; the message lists what there is.
+    """
+    if not alignment.has(name):
+        kind = parse_name(name).kind
+        found = {speaker_of(t.name): t for t in alignment.tiers if parse_name(t.name).kind == kind}
+        if found and "" not in found:
+            return found
+    return {"": alignment.tier(name)}
+
+
+def one_tier(alignment: Alignment, name: str) -> Tier:
+    """Return the tier of that name, or the merged tiers of the speakers.
+
+    Raises:
+        KeyError: there is no such tier; the message lists what there is.
+        AlignmentError: tiers to be merged overlap.
+    """
+    found = None if alignment.has(name) else find_tier(alignment, name)
+    return found or alignment.tier(name)
+
+
 def find_tier(alignment: Alignment, name: str) -> Tier | None:
     """Find a tier by name, and return it under its standard name; None if there is none.
 
