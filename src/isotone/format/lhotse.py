@@ -19,8 +19,9 @@ _KINDS = {name: kind for kind, name in _NAMES.items()}
 class LhotseFormat(Format):
     """JSON lines of lhotse: a ``SupervisionSegment`` per speaker, whose ``alignment`` has all tiers.
 
-    Tiers of words and phones are the alignments ``word`` and ``phone``. An item is ``[symbol, start, duration, score]``:
-    seconds from the start of the recording, and the confidence. The recording's id is the alignment's. Silence (empty labels) and the length of the audio are not kept.
+    Tiers of words and phones are the alignments ``word`` and ``phone``. An item is ``[symbol, start, duration,
+    score]``: seconds from the start of the recording, and the confidence. The recording's id is the alignment's.
+    Silence (empty labels) and the length of the audio are not kept.
 
     Args:
         language: Language of the supervisions, as lhotse names it, such as ``"English"``; None: not said.

@@ -222,7 +222,7 @@ def timed(passages: Sequence[Passage], seconds: float) -> list[Passage]:
         start = now if passage.start is None else passage.start
         end = passage.end if passage.end is not None else max(start, next(following, seconds))
         out.append(replace(passage, start=start, end=max(start, end)))
-        now = max(now, out[-1].end or 0.0) if passage.end is not None else now
+        now = max(now, _start(out[-1]) if passage.end is None else _end(out[-1]))
     return sorted(out, key=_start)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, combinations
+from itertools import accumulate, combinations, pairwise
 
 #: Most seconds of passages in a stretch, if there is more than one: what is encoded at once.
 LONGEST_S = 30.0
@@ -57,7 +57,7 @@ def stretches(spans: Sequence[Span], seconds: float, slack_s: float) -> Iterator
     """
     spans = [span for span in spans if span.start - slack_s < seconds]
     ends = list(accumulate((span.end for span in spans), max))
-    for first, last in _cut(spans, ends):
+    for first, last in _cut(spans, ends, slack_s):
         chosen = range(*_with_context(spans, ends, first, last, slack_s))
         own = frozenset(range(first, last))
         speakers = dict.fromkeys(spans[i].speaker for i in own)
@@ -82,12 +82,13 @@ def _stretch(
     return Stretch(tuple(chosen), own, start, max(start, end), apart)
 
 
-def _cut(spans: Sequence[Span], ends: Sequence[float]) -> Iterator[tuple[int, int]]:
-    """Cut passages into groups of at most :data:`LONGEST_S`, each at the largest gap in the middle half of its time."""
-    groups = [(0, len(spans))] if spans else []
+def _cut(spans: Sequence[Span], ends: Sequence[float], slack_s: float) -> Iterator[tuple[int, int]]:
+    """Cut passages at gaps that no word can cross, and longer groups than :data:`LONGEST_S` in the middle half."""
+    wide = [i for i in range(1, len(spans)) if spans[i].start - ends[i - 1] > 2 * slack_s]
+    groups = list(pairwise([0, *wide, len(spans)]))[::-1] if spans else []
     while groups:
         first, last = groups.pop()
-        start, end = spans[first].start, ends[last - 1]
+        start, end = spans[first].start, max(span.end for span in spans[first:last])
         if last - first < 2 or end - start <= LONGEST_S:
             yield first, last
             continue

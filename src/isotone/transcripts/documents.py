@@ -138,7 +138,7 @@ def _cut(cut: Mapping[str, Any], where: str) -> Iterator[Passage]:
 def _plus(start: Any, more: Any) -> Any:
     """Add two numbers; anything else is left to the check of times."""
     numbers = all(isinstance(x, int | float) for x in (start, more))
-    return start + more if numbers else None if more is None else start
+    return round(start + more, 9) if numbers else None if more is None else start
 
 
 def _mapping(row: Any, where: str) -> Mapping[str, Any]:
