@@ -17,7 +17,7 @@ import isotone
 from isotone import format as files
 from isotone.batch import Options, Target, align_files
 from isotone.model import Model
-from isotone.quick.calls import _kept
+from isotone.quick.calls import kept
 from isotone.quick.given import Recording, passages
 from isotone.registries import packs
 from tests.packs import pack_class
@@ -47,7 +47,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return load(source, *rest)
 
     monkeypatch.setattr(Model, "load", counted)
-    _kept.__init__()  # type: ignore[misc]
+    kept.__init__()  # type: ignore[misc]
     return found
 
 

@@ -20,8 +20,9 @@ Level = Literal["line", "word"]
 _SENTENCE = re.compile(r"[.!?\u2026\u3002\uff01\uff1f][\"'\u2019\u201d)\]]*$")
 _CLAUSE = re.compile(r"[,;:\u2013\u2014\u3001\uff0c][\"'\u2019\u201d)\]]*$")
 
-# Costs of a cue: that it is there, that it is short, a sentence that ends within it, and where it breaks off.
-_CUE, _SHORT, _WITHIN, _BREAK, _NO_CLAUSE = 1.0, 1.0, 1.0, 0.5, 0.3
+# Costs of a cue: that it is there; that it is short; every sentence that ends within it, where it ends with a sentence
+# as well and where it does not; an end within a sentence, and within a clause.
+_CUE, _SHORT, _WITHIN, _MIXED, _BREAK, _NO_CLAUSE = 1.0, 1.0, 0.3, 2.0, 0.5, 0.3
 
 
 @dataclass(frozen=True)
@@ -164,9 +165,10 @@ def _fits(part: Sequence[tuple[int, int, str]], layout: Layout) -> bool:
 def _cost(part: Sequence[tuple[int, int, str]], ends: bool, layout: Layout) -> float:
     filled = min(1.0, sum(len(word) + 1 for *_, word in part) / (layout.max_chars * layout.max_lines))
     cost = _CUE + _SHORT * (1 - filled) ** 2
-    cost += _WITHIN * sum(bool(_SENTENCE.search(word)) for *_, word in part[:-1])
     last = part[-1][2]
-    if not ends and not _SENTENCE.search(last):
+    whole = ends or bool(_SENTENCE.search(last))
+    cost += (_WITHIN if whole else _MIXED) * sum(bool(_SENTENCE.search(word)) for *_, word in part[:-1])
+    if not whole:
         cost += _BREAK + (0.0 if _CLAUSE.search(last) else _NO_CLAUSE)
     return cost
 

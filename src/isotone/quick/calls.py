@@ -20,7 +20,8 @@ from isotone.quick.aligned import Aligned
 from isotone.quick.kept import Kept
 from isotone.text.options import TextOptions
 
-_kept = Kept()
+#: The model and the pipeline of the last call.
+kept = Kept()
 
 
 def align(
@@ -70,13 +71,11 @@ def align(
     Example:
         >>> isotone.align("talk.wav", "She washed the dog.").save("talk.TextGrid")  # doctest: +SKIP
     """
-    name = str(model) if model is not None else pack_for(language).name
-    options = Options(
-        name, aligner=aligner, times=times, device=device, window_s=window_s, guided=guided, edges=edges,
-        extra_speech=extra_speech, star_cost=star_cost, closures=closures, slack_s=slack_s,
-        text=TextOptions(language, tuple(map(Path, dictionaries)), keep_markup),
+    options = options_of(
+        model, language, dictionaries, keep_markup, aligner=aligner, times=times, device=device, window_s=window_s,
+        guided=guided, edges=edges, extra_speech=extra_speech, star_cost=star_cost, closures=closures, slack_s=slack_s,
     )  # fmt: skip
-    pipeline = _kept.pipeline(options)
+    pipeline = kept.pipeline(options)
     sample_rate = pipeline.model.encoder.sample_rate
     recording = given.recording(audio, rate, sample_rate)
     passages = given.passages(text, recording, len(recording.samples) / sample_rate)
@@ -84,6 +83,19 @@ def align(
     doubt = doubtful(result.agreement, usable(pipeline.model.check))
     said = [*silence(recording.samples), *notes, *result.warnings, *((doubt,) if doubt else ())]
     return Aligned(
-        replace(result.alignment, audio=recording.path), result.text, name, tuple(said), result.agreement,
+        replace(result.alignment, audio=recording.path), result.text, options.model, tuple(said), result.agreement,
         recording.samples, sample_rate,
     )  # fmt: skip
+
+
+def options_of(
+    model: str | Path | None = None,
+    language: str | None = None,
+    dictionaries: Sequence[str | Path] = (),
+    keep_markup: bool = False,
+    **others: Any,
+) -> Options:
+    """Make the options of :func:`align`, with the pack of the language where no model is given."""
+    name = str(model) if model is not None else pack_for(language).name
+    text = TextOptions(language, tuple(map(Path, dictionaries)), keep_markup)
+    return Options(name, text=text, **others)

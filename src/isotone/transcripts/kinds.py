@@ -16,7 +16,8 @@ KINDS = {
     ".xml": "XML", ".json": "JSON", ".jsonl": "JSON lines", ".textgrid": "a Praat TextGrid", ".eaf": "an ELAN file",
     ".ctm": f"CTM, {_ANNOTATION}", ".stm": f"STM, {_ANNOTATION}", ".trs": f"Transcriber's, {_ANNOTATION}",
     ".phn": f"TIMIT's phones, {_ANNOTATION}", ".wrd": f"TIMIT's words, {_ANNOTATION}", ".cha": "a CHAT transcript",
-    ".rttm": "RTTM, turns of speakers without text", ".csv": "a table (CSV)", ".tsv": "a table (TSV)", ".rtf": f"RTF, {_DOCUMENT}", ".doc": f"Word's, {_DOCUMENT}",
+    ".rttm": "RTTM, turns of speakers without text",
+    ".csv": "a table (CSV)", ".tsv": "a table (TSV)", ".rtf": f"RTF, {_DOCUMENT}", ".doc": f"Word's, {_DOCUMENT}",
     ".docx": f"Word's (DOCX), {_DOCUMENT}", ".odt": f"ODT, {_DOCUMENT}", ".pdf": "PDF", ".html": "HTML", ".htm": "HTML",
 }  # fmt: skip
 
