@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from isotone.alignment import Alignment, AlignmentError, Segment, Tier, tier_from_spans
+from isotone.pipeline.edges import EDGE_COST
 from isotone.pipeline.passage_words import Found, joined, owners_of, share_out, within
 from isotone.pipeline.pipeline import Pipeline
 from isotone.pipeline.plausible import long_words
@@ -154,7 +155,10 @@ class _Run:
         transcript = self.pipeline.encode(text)
         rate = self.pipeline.model.encoder.sample_rate
         audio = self.audio[round(stretch.start * rate) : round(stretch.end * rate)]
-        result = self.pipeline.align(self.id, audio, transcript)
+        # other speakers are no extra speech that was left out by mistake: their stars cost as little as edges
+        result = self.pipeline.align(
+            self.id, audio, transcript, star_cost=EDGE_COST if stretch.apart else None
+        )
         *words, units = ([_later(s, stretch.start) for s in tier] for tier in result.alignment.tiers)
         own = {number: Found() for number in stretch.own}
         if not words:
