@@ -180,6 +180,7 @@ def test_what_is_written_is_read(name: str, tmp_path: Path) -> None:
         ("a.json", "1" * 5000, "cannot be read"),
         ("a.jsonl", '{"text": "so"}\n{"text": ', "line 2: expected JSON"),
         ("a.srt", "1\n00:00:01 -> 2\n1\n00:00:xx --> 00:00:02\nso", "line 4: expected times such as"),
+        ("a.srt", "hello", "no passages were found in it; expected SRT subtitles"),
         ("a.ctm", "u 1 0.5\n", "line 1: expected 'id channel start duration word"),
         ("a.stm", "u 1 Ann zero 2.0 so\n", "line 1: expected a time in seconds; got 'zero'"),
         ("a.tsv", "a\tb\n", "header of Whisper's TSV"),

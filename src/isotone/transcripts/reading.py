@@ -203,7 +203,10 @@ def _of_file(path: Path, data: bytes) -> Source:
         return Source(path, [Passage(text.strip(), where=path.name)], plain=True)
     if kind not in _READERS:
         raise _not_read(path, kind)
-    return Source(path, _READERS[kind](text))
+    source = Source(path, _READERS[kind](text))
+    if not source.passages and text.strip():
+        raise TranscriptError(f"{path}: no passages were found in it; expected {kind}.")
+    return source
 
 
 def _not_read(path: Path, kind: str) -> TranscriptError:
