@@ -167,3 +167,40 @@ def test_what_is_written_is_read(name: str, alignment: Alignment) -> None:
 def test_what_is_not_of_a_format_is_refused(name: str, text: str, message: str) -> None:
     with pytest.raises(FormatError, match=message):
         formats.build(name).loads(text, "u")
+
+
+READ = ["elan", "lhotse", "mfa-csv", "mfa-json", "nemo-ctm", "whisperx"]
+PIECES = [
+    "",
+    '"',
+    "[",
+    "{",
+    "null",
+    "-1",
+    "1e999",
+    "NaN",
+    "9" * 400,
+    ",",
+    "<",
+    "\n",
+    "\0",
+    "\ud800",
+    '"a"',
+    "[[[1]]]",
+]
+
+
+@pytest.mark.parametrize("name", READ)
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_damaged_files_are_read_or_refused(name: str, data: st.DataObject) -> None:
+    text = written(name, TWO)
+    for _ in range(data.draw(st.integers(1, 3))):
+        start, end = sorted(data.draw(st.integers(0, len(text))) for _ in range(2))
+        end = data.draw(st.sampled_from([end, start, min(len(text), start + 1)]))
+        text = text[:start] + data.draw(st.sampled_from([*PIECES, text[start:end] * 2])) + text[end:]
+    try:
+        found = formats.build(name).loads(text, "u")
+    except FormatError:
+        return
+    assert isinstance(found, Alignment)
