@@ -109,7 +109,7 @@ class Aligning(_Speech):
         """Align a recording."""
         source = self._transcript(path)
         seconds = len(samples) / self.sample_rate
-        passages = read_passages(source.path, seconds, path, self.text is not None and not self.several)
+        passages = read_passages(source.path, seconds, path, not (self.several or source.path.is_dir()))
         result, notes = align_text(self.pipeline, id, samples, passages, self.slack_s)
         return self._done(path, result, formats, [*silence(samples), *source.notes, *notes])
 
