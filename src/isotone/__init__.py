@@ -27,16 +27,16 @@ ensure_cache()
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from isotone.quick import align
+    from isotone.quick import align, align_dataset
     from isotone.warping import align_sequences
 
 __all__ = [
-    "align", "align_sequences", "aligners", "corpora", "decoders", "encoders", "formats", "heads", "indexes", "losses",
-    "packs", "relaxations", "searchers", "warpers",
+    "align", "align_dataset", "align_sequences", "aligners", "corpora", "decoders", "encoders", "formats", "heads",
+    "indexes", "losses", "packs", "relaxations", "searchers", "warpers",
 ]  # fmt: skip
 
 # Functions that are imported at their first use, for they import torch.
-_LATE = {"align": "isotone.quick", "align_sequences": "isotone.warping"}
+_LATE = {"align": "isotone.quick", "align_dataset": "isotone.quick", "align_sequences": "isotone.warping"}
 
 
 def __getattr__(name: str) -> Any:

@@ -70,11 +70,9 @@ def test_unknown_phones_are_named(phone_model: Path, tmp_path: Path) -> None:
         (b"\xef\xbb\xbf", "is empty: expected the transcript"),
         ("one\ncafé".encode("latin-1"), "is not text that can be read: line 2: expected UTF-8"),
         ("hello".encode("utf-16-le"), "it has zero bytes: save it as UTF-8"),
-        (
-            b"WEBVTT\n\n00:00.000 --> 00:01.000\nhello\n",
-            "is WebVTT subtitles; expected a transcript in plain text",
-        ),
-        (None, "no transcript: expected u.txt or .lab"),
+        (b"WEBVTT\n\n00:00.000 --> 00:01.000\n\n", "is empty: expected the transcript"),
+        (b"{\\rtf1 hello}", "is RTF, a document with formatting; expected a transcript"),
+        (None, "no transcript: expected u.txt, .lab or one with times"),
     ],
 )
 def test_transcripts_that_cannot_be_read(

@@ -29,9 +29,18 @@ def test_two_names_of_one_file_are_one_transcript(tmp_path: Path) -> None:
     assert find_transcript(tmp_path / "a.wav", None).notes == ()
 
 
-def test_what_there_is_in_place_of_a_transcript_is_named(tmp_path: Path) -> None:
+def test_a_transcript_with_times_is_found_after_plain_text(tmp_path: Path) -> None:
     (tmp_path / "a.srt").write_text(SRT)
-    message = r"expected a\.txt or \.lab in .*There is a\.srt \(SRT subtitles\): save the words alone"
+    for folder in (None, tmp_path):
+        assert find_transcript(tmp_path / "a.wav", folder).path == tmp_path / "a.srt"
+    (tmp_path / "a.lab").write_text("so")
+    found = find_transcript(tmp_path / "a.wav", None)
+    assert (found.path, found.notes) == (tmp_path / "a.lab", ())
+
+
+def test_what_there_is_in_place_of_a_transcript_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.docx").write_bytes(b"PK")
+    message = r"expected a\.txt, \.lab or one with times .*There is a\.docx \(Word's .*: save its words"
     for folder in (None, tmp_path):
         with pytest.raises(FileNotFoundError, match=message):
             find_transcript(tmp_path / "a.wav", folder)
@@ -40,26 +49,34 @@ def test_what_there_is_in_place_of_a_transcript_is_named(tmp_path: Path) -> None
     assert "There is" not in str(error.value)
 
 
+def test_a_data_folder_is_a_transcript_of_its_files(tmp_path: Path) -> None:
+    for name, content in (("text", "u1 so it\n"), ("wav.scp", "u1 a.wav\n")):
+        (tmp_path / name).write_text(content)
+    found = find_transcript(tmp_path / "a.wav", tmp_path)
+    assert found.files == {"text": tmp_path / "text", "wav.scp": tmp_path / "wav.scp"}
+    assert read_text(found.path, 1.0, tmp_path / "a.wav") == "so it"
+
+
+@pytest.mark.parametrize("name", ["a.srt", "a.txt"])
+def test_the_text_of_subtitles_is_their_lines(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(SRT)
+    assert read_text(tmp_path / name, 1.0) == "Hello."
+
+
 @pytest.mark.parametrize(
     ("name", "content", "kind"),
     [
-        ("a.srt", b"Hello.", "SRT subtitles"),
-        ("a.txt", SRT.encode(), "SRT subtitles"),
-        ("a.txt", ("\ufeff" + SRT).encode("utf-16-le"), "SRT subtitles"),
-        ("a.lab", b'{"text": "Hello", "segments": [{"start": 0.0}]}', "JSON"),
-        ("a.TextGrid", b"", "a Praat TextGrid"),
-        ("a.docx", b"PK\x03\x04\x14", "Word's (DOCX), a document with formatting"),
-        ("a.txt", b"PK\x03\x04\x14", "a zip file, as documents (DOCX, ODT) are"),
+        ("a.docx", b"PK\x03\x04\x14", "a zip file, as documents (DOCX, ODT) are"),
+        ("a.docx", b"no zip", "Word's (DOCX), a document with formatting"),
         ("a.txt", b"%PDF-1.7 \xff", "PDF"),
+        ("a.lrc", b"[00:12.00] so", "lyrics with times (LRC)"),
     ],
-)  # fmt: skip
-def test_files_with_times_or_formatting_are_refused_by_kind(
+)
+def test_files_of_other_kinds_are_refused_by_kind(
     tmp_path: Path, name: str, content: bytes, kind: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(
-        ValueError, match="expected a transcript in plain text: save the words alone"
-    ) as error:
+    with pytest.raises(ValueError, match="plain text or with times: save the words alone") as error:
         read_text(tmp_path / name, 1.0)
     assert f"{tmp_path / name} is {kind};" in str(error.value)
 

@@ -158,6 +158,57 @@ def test_a_label_without_duration_gets_a_millisecond_and_a_warning(caplog):
     assert "'a' at 1.0 s" in caplog.text
 
 
-def test_writes_only():
-    with pytest.raises(NotImplementedError, match="ELANFormat writes only"):
-        ELANFormat().loads("", "u")
+@given(alignments(silence=True))
+@settings(max_examples=60, deadline=None)
+def test_what_is_written_is_read(alignment):
+    text = ELANFormat().dumps(alignment)
+    back = ELANFormat().loads(text, "utt")
+    written = read(text)
+    assert [(tier.name, tier.labels) for tier in back.tiers] == [
+        (name, [label for _, _, label in rows]) for name, rows in written
+    ]
+    for tier, (_, rows) in zip(back.tiers, written):
+        assert [(round(s.start * 1000), round(s.end * 1000)) for s in tier] == [row[:2] for row in rows]
+
+
+def test_times_that_elan_leaves_open_are_spread_and_references_are_left_out():
+    slots = "".join(
+        f'<TIME_SLOT TIME_SLOT_ID="ts{i}"{value}/>'
+        for i, value in enumerate([' TIME_VALUE="0"', "", ' TIME_VALUE="900"'])
+    )
+    aligned = "".join(
+        f'<ANNOTATION><ALIGNABLE_ANNOTATION ANNOTATION_ID="a{i}" TIME_SLOT_REF1="ts{i}" TIME_SLOT_REF2="ts{i + 1}">'
+        f"<ANNOTATION_VALUE>{word}</ANNOTATION_VALUE></ALIGNABLE_ANNOTATION></ANNOTATION>"
+        for i, word in enumerate(["so", "it"])
+    )
+    reference = (
+        '<ANNOTATION><REF_ANNOTATION ANNOTATION_ID="r" ANNOTATION_REF="a0"><ANNOTATION_VALUE>x</ANNOTATION_VALUE>'
+        "</REF_ANNOTATION></ANNOTATION>"
+    )
+    found = ELANFormat().loads(
+        f"<ANNOTATION_DOCUMENT><TIME_ORDER>{slots}</TIME_ORDER><TIER TIER_ID='Ann'>{aligned}</TIER>"
+        f"<TIER TIER_ID='notes'>{reference}</TIER></ANNOTATION_DOCUMENT>",
+        "u",
+    )
+    assert found == Alignment("u", 0.9, (Tier("Ann", (Segment("so", 0, 0.45), Segment("it", 0.45, 0.9))),))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "expected XML"),
+        ("<tt/>", "got XML with <tt>"),
+        ("<!DOCTYPE x [<!ENTITY a 'b'>]><ANNOTATION_DOCUMENT/>", "without a document type"),
+        (
+            "<ANNOTATION_DOCUMENT><TIME_SLOT TIME_VALUE='x'/></ANNOTATION_DOCUMENT>",
+            "TIME_VALUE, milliseconds",
+        ),
+        (
+            "<ANNOTATION_DOCUMENT><TIER TIER_ID='A'><ALIGNABLE_ANNOTATION/></TIER></ANNOTATION_DOCUMENT>",
+            "tier 'A', annotation 1: expected two time slots",
+        ),
+    ],
+)
+def test_what_is_not_elans_is_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        ELANFormat().loads(text, "u")

@@ -40,7 +40,7 @@ def test_what_is_written_is_read_by_its_suffix(tmp_path, name, expected):
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
-@pytest.mark.parametrize("name", ["srt", "vtt", "elan"])
+@pytest.mark.parametrize("name", ["srt", "vtt"])
 def test_formats_that_only_write_say_so(tmp_path, name):
     path = write(BOTH, tmp_path, name)
     with pytest.raises(NotImplementedError, match="writes only"):
@@ -52,7 +52,7 @@ def test_every_installed_format_has_a_suffix_and_writes(tmp_path):
         format = isotone.formats.build(name)
         assert isinstance(format, Format)
         assert format.suffix.startswith(".")
-        assert write(BOTH, tmp_path, format).suffix == format.suffix
+        assert write(BOTH, tmp_path, format).name.endswith(format.suffix)
 
 
 def test_a_format_can_be_named_or_built(tmp_path):

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone.alignment import Alignment, Segment, Tier
+from isotone.format.cues import Layout, make_cues
 from isotone.format.subtitles import SRTFormat, VTTFormat
 from tests.format.strategies import alignments
 
@@ -30,7 +31,7 @@ SENTENCE = Alignment(
 
 
 def test_srt_golden():
-    assert SRTFormat().dumps(SENTENCE) == (
+    assert SRTFormat(reading_speed=0).dumps(SENTENCE) == (
         "1\n00:00:00,500 --> 00:00:01,000\nshe had\n\n"
         "2\n00:00:02,500 --> 00:00:03,000\nR&B\n\n"
         "3\n01:01:01,250 --> 01:01:02,000\nsuits\n"
@@ -38,7 +39,7 @@ def test_srt_golden():
 
 
 def test_vtt_golden():
-    assert VTTFormat(inline=True, max_gap_s=2.0).dumps(SENTENCE) == (
+    assert VTTFormat(inline=True, max_gap_s=2.0, reading_speed=0).dumps(SENTENCE) == (
         "WEBVTT\n\n"
         "00:00:00.500 --> 00:00:03.000\nshe <00:00:00.700>had <00:00:02.500>R&amp;B\n\n"
         "01:01:01.250 --> 01:01:02.000\nsuits\n"
@@ -55,9 +56,9 @@ def milliseconds(clock):
 def cues(blocks):
     """Read times and text of every cue, line by line."""
     for block in blocks:
-        times, text = block.removesuffix("\n").split("\n")
+        times, *lines = block.removesuffix("\n").split("\n")
         start, end = times.split(" --> ")
-        yield milliseconds(start), milliseconds(end), text
+        yield milliseconds(start), milliseconds(end), " ".join(lines)
 
 
 def check_times(found, duration):
@@ -74,12 +75,14 @@ def shown(alignment):
 OPTIONS = {
     "level": st.sampled_from(["line", "word"]),
     "max_chars": st.integers(1, 40),
+    "max_lines": st.integers(1, 3),
     "max_gap_s": st.floats(0, 0.5),
+    "reading_speed": st.sampled_from([0, 17]),
 }
 
 
 @given(alignments(names=("words",), silence=True), st.fixed_dictionaries(OPTIONS))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_srt_shows_every_word_once_in_order(alignment, options):
     text = SRTFormat(**options).dumps(alignment)
     blocks = text.split("\n\n") if text else []
@@ -90,7 +93,7 @@ def test_srt_shows_every_word_once_in_order(alignment, options):
 
 
 @given(alignments(names=("words",), silence=True), st.fixed_dictionaries(OPTIONS | {"inline": st.booleans()}))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_vtt_shows_every_word_once_in_order(alignment, options):
     header, *blocks = VTTFormat(**options).dumps(alignment).split("\n\n")
     assert header.strip() == "WEBVTT"
@@ -106,20 +109,67 @@ def test_vtt_shows_every_word_once_in_order(alignment, options):
             assert len(stamps) == 2
 
 
-@given(
-    alignments(names=("words",), labels=st.text("ab", min_size=1, max_size=6)),
-    st.integers(1, 20),
-    st.floats(0, 0.5),
-)
-@settings(max_examples=80, deadline=None)
-def test_lines_are_as_long_as_they_may_be(alignment, max_chars, max_gap_s):
-    blocks = VTTFormat(max_chars=max_chars, max_gap_s=max_gap_s).dumps(alignment).split("\n\n")[1:]
-    found = list(cues(blocks))
-    for _, _, text in found:
-        assert len(text) <= max_chars or " " not in text
-    for (_, end, one), (start, _, two) in pairwise(found):
-        joined = f"{one} {two.split()[0]}"
-        assert start - end > max_gap_s * 1000 or len(joined) > max_chars
+LAYOUTS = st.builds(
+    Layout, max_chars=st.integers(1, 20), max_lines=st.integers(1, 3), max_gap_s=st.floats(0, 0.5),
+    max_s=st.floats(0.5, 3), reading_speed=st.sampled_from([0.0, 5.0, 17.0]),
+)  # fmt: skip
+
+
+@given(alignments(names=("words",), labels=st.text("ab.,", min_size=1, max_size=6)), LAYOUTS)
+@settings(max_examples=60, deadline=None)
+def test_cues_can_be_read(alignment, layout):
+    found = make_cues(alignment, "words", layout)
+    for cue, following in zip(found, [*found[1:], None]):
+        lines = cue.text.split("\n")
+        alone = len(cue.words) == 1
+        assert len(lines) <= layout.max_lines or alone
+        assert all(len(line) <= layout.max_chars or " " not in line for line in lines)
+        assert cue.words[-1][1] - cue.start <= layout.max_s * 1000 or alone
+        assert all(b[0] - a[1] <= layout.max_gap_s * 1000 for a, b in pairwise(cue.words))
+        assert cue.end >= cue.words[-1][1]
+        if layout.reading_speed:
+            limit = following.start if following else int(alignment.duration * 1000 + 1e-6)
+            assert cue.end in (limit, max(cue.words[-1][1], cue.end))
+            assert (
+                cue.end == limit
+                or (cue.end - cue.start) / 1000 >= len(cue.text) / layout.reading_speed - 0.001
+            )
+        else:
+            assert cue.end == cue.words[-1][1]
+
+
+def spoken(text):
+    """Words of 0.25 s, one after the other."""
+    words = [Segment(w, i / 4, (i + 1) / 4) for i, w in enumerate(text.split())]
+    return Alignment("u", 60.0, (Tier("words", tuple(words)),))
+
+
+def test_cues_end_with_sentences_and_lines_are_balanced():
+    alignment = spoken(
+        "It rained all night, and nobody had thought of closing the windows. So we were wet. Nobody was surprised by "
+        "that, least of all the man who had come to mend the roof yesterday. Yes. No. Well, I never said that."
+    )
+    found = make_cues(alignment, "words", Layout())
+    assert [cue.text for cue in found] == [
+        "It rained all night, and nobody\nhad thought of closing the windows.",
+        "So we were wet.",
+        "Nobody was surprised by that,\nleast of all the man who had come",
+        "to mend the roof yesterday. Yes.\nNo. Well, I never said that.",
+    ]
+    assert found[0].end == found[1].start, "shown until the next one"
+    assert found[-1].end == found[-1].start + round(1000 * len(found[-1].text) / 17), "shown until it is read"
+
+
+def test_speakers_have_cues_of_their_own():
+    tiers = (
+        Tier("Ann - words", (Segment("so", 0.0, 1.0), Segment("it", 1.0, 2.0))),
+        Tier("Bob - words", (Segment("is", 0.5, 1.5),)),
+    )
+    text = VTTFormat(reading_speed=0).dumps(Alignment("u", 3.0, tiers))
+    assert text.split("\n\n")[1:] == [
+        "00:00:00.000 --> 00:00:02.000\n<v Ann>so it",
+        "00:00:00.500 --> 00:00:01.500\n<v Bob>is\n",
+    ]
 
 
 def test_what_players_take_for_syntax_is_escaped():
@@ -131,7 +181,7 @@ def test_what_players_take_for_syntax_is_escaped():
 def test_a_word_without_duration_is_shown_with_a_warning(caplog):
     alignment = Alignment("u", 1.0, (Tier("words", (Segment("a", 0.5, 0.5),)),))
     with caplog.at_level(logging.WARNING):
-        assert "00:00:00,500 --> 00:00:00,501\na\n" in SRTFormat().dumps(alignment)
+        assert "00:00:00,500 --> 00:00:00,501\na\n" in SRTFormat(reading_speed=0).dumps(alignment)
     assert "'a' at 0.5 s" in caplog.text
 
 
@@ -139,7 +189,7 @@ def test_a_word_without_duration_is_shown_with_a_warning(caplog):
 def test_refuses_options_that_make_no_sense_and_reading(kind):
     with pytest.raises(ValueError, match="'line' or 'word'; got 'phone'"):
         kind(level="phone")
-    with pytest.raises(ValueError, match="max_chars >= 1"):
+    with pytest.raises(ValueError, match="max_chars and max_lines >= 1"):
         kind(max_chars=0)
     with pytest.raises(NotImplementedError, match="writes only"):
         kind().loads("", "u")

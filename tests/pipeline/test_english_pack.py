@@ -13,7 +13,9 @@ from isotone.alignment import SILENCE
 from isotone.corpus.voices import SAMPLE_RATE, record, speakers
 from isotone.model import Model
 from isotone.pipeline import Pipeline
+from isotone.pipeline.passages import align_passages
 from isotone.text.espeak import Engine
+from isotone.transcripts import Passage
 from tests.paths import DATA, ROOT
 
 pytestmark = pytest.mark.skipif(
@@ -74,3 +76,29 @@ def test_a_line_of_python_aligns_without_a_model(tmp_path: Path) -> None:
         "gloxinator",
     ]
     assert len(found.phones) > 12
+
+
+def test_subtitles_off_by_half_a_second_do_as_well_as_plain_text(pipeline: Pipeline) -> None:
+    """Six sentences in a row: the words are found in both ways, and their ends are as good."""
+    root = DATA / "timit_sample" / "dr1-fvmh0"
+    if not root.is_dir():
+        pytest.skip("needs the public sample of TIMIT")
+    rng = np.random.default_rng(0)
+    parts, passages, expected, now = [], [], [], 0.0
+    for path in sorted(root.glob("*.wav"))[:6]:
+        samples = soundfile.read(path, dtype="float32")[0]
+        rows = [line.split() for line in path.with_suffix(".wrd").read_text().splitlines()]
+        times = [(now + int(start) / 16_000, now + int(end) / 16_000) for start, end, _ in rows]
+        text = path.with_suffix(".txt").read_text().split(maxsplit=2)[2].strip()
+        start, end = (max(0.0, time + rng.uniform(-0.5, 0.5)) for time in (times[0][0], times[-1][1]))
+        passages.append(Passage(text, start, max(start, end), None, f"cue {len(passages) + 1}"))
+        expected += times
+        parts += [samples, rng.normal(0, 1e-4, 6_400).astype(np.float32)]
+        now += len(samples) / 16_000 + 0.4
+    audio = np.concatenate(parts)
+    found = align_passages(pipeline, "u", audio, passages)
+    assert found.warnings == ()
+    rough = errors_ms([(s.start, s.end) for s in found.alignment.tier("words")], expected)
+    plain = errors_ms(words_of(pipeline, audio, "\n".join(p.text for p in passages)), expected)
+    assert rough.mean() < plain.mean() + 1.5
+    assert (rough < 100).mean() > (plain < 100).mean() - 0.01

@@ -17,8 +17,8 @@ import isotone
 from isotone import format as files
 from isotone.batch import Options, Target, align_files
 from isotone.model import Model
-from isotone.quick.calls import _kept
-from isotone.quick.given import words
+from isotone.quick.calls import kept
+from isotone.quick.given import Recording, passages
 from isotone.registries import packs
 from tests.packs import pack_class
 from tests.tiny_models import save_character_model, save_noise, save_phone_model
@@ -47,7 +47,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return load(source, *rest)
 
     monkeypatch.setattr(Model, "load", counted)
-    _kept.__init__()  # type: ignore[misc]
+    kept.__init__()  # type: ignore[misc]
     return found
 
 
@@ -105,7 +105,8 @@ def test_the_type_of_a_text_decides(speech: Path, model: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("text", ["word " * 120, "\0", "a/b\n", "\ud800", ""])
 def test_any_string_is_a_text(text: str) -> None:
-    assert words(text, 1.0) == text
+    none = Recording("u", np.zeros(0, np.float32), None)
+    assert [p.text for p in passages(text, none, 1.0)] == [text]
 
 
 def test_the_model_of_the_last_call_is_kept(

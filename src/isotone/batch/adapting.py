@@ -178,7 +178,7 @@ def _aligned(
     recordings = [(recording.path, recording.id) for recording in find_recordings(audio)]
     for path, id in progress_of(recordings, pipeline.watch):
         try:
-            text = read_text(find_transcript(path, text_dir).path, sound.info(path).seconds)
+            text = read_text(find_transcript(path, text_dir).path, sound.info(path).seconds, path)
             found.append(_align(pipeline, id, path, text))
         except Exception as error:  # of any kind: the other files go on
             log.debug("%s", path, exc_info=True)
@@ -259,8 +259,8 @@ def _claim(
     files: list[list[str]] = []
     for recording in find_recordings(audio):
         try:
-            text = find_transcript(recording.path, text_dir).path
-            files.append([recording.id, digest_of(recording.path), digest_of(text)])
+            texts = find_transcript(recording.path, text_dir).files.values()
+            files.append([recording.id, digest_of(recording.path), *map(digest_of, texts)])
         except OSError as error:
             files.append([recording.id, explain(error, recording.path)])
     whole = [model, options.values(), asdict(settings), files, __version__]

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from isotone.audio import AUDIO_SUFFIXES, DECODED_SUFFIXES, is_audio, without_copies
-from isotone.format.reading import FormatError, decode
-from isotone.text.kinds import KINDS, kind_of_bytes, kind_of_name, kind_of_text
+from isotone.transcripts import Passage, TranscriptError, open_source, sources_of
+from isotone.transcripts.kaldi import is_data_folder
+from isotone.transcripts.kinds import KINDS
+from isotone.transcripts.reading import TIMED
 
 TEXT_SUFFIXES = (".txt", ".lab", ".TXT", ".LAB")
-
-_CONVERT = "save the words alone, without times and formatting, as a .txt file in UTF-8."
 
 # TIMIT's prompts begin with the numbers of the first and the last sample
 _PROMPT = re.compile(r"0\s+(\d+)\s+(?=\S)")
@@ -127,6 +127,11 @@ class TranscriptFile:
     others: tuple[Path, ...] = ()
 
     @property
+    def files(self) -> dict[str, Path]:
+        """The files that it consists of, by their roles."""
+        return sources_of(self.path)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Warnings about the choice, for people."""
         others = " or ".join(path.name for path in self.others)
@@ -136,11 +141,15 @@ class TranscriptFile:
 def find_transcript(audio: Path, folder: Path | None) -> TranscriptFile:
     """Find the transcript of an audio file, in a folder or beside the audio.
 
+    Plain text comes before transcripts with times. A data folder of Kaldi holds the transcripts itself.
+
     Raises:
         FileNotFoundError: there is no transcript of that name.
     """
     if folder is None:
         folders = [audio.parent]
+    elif is_data_folder(folder):
+        return TranscriptFile(folder)
     else:
         # in subfolders like those of the audio, the longest common path first, or in the folder itself
         parents = absolute(audio).parent.parts[1:]
@@ -148,8 +157,12 @@ def find_transcript(audio: Path, folder: Path | None) -> TranscriptFile:
     for one in folders:
         if path := sibling(one, audio.stem):
             return TranscriptFile(path, tuple(p for p in _siblings(one, audio.stem) if not p.samefile(path)))
+    for path in (one / f"{audio.stem}{suffix}" for one in folders for suffix in TIMED):
+        if path.is_file():
+            return TranscriptFile(path)
     raise FileNotFoundError(
-        f"no transcript: expected {audio.stem}.txt or .lab in {folder or audio.parent}{_unread(folders, audio)}"
+        f"no transcript: expected {audio.stem}.txt, .lab or one with times ({', '.join(TIMED[:4])} ...) in "
+        f"{folder or audio.parent}{_unread(folders, audio)}"
     )
 
 
@@ -164,40 +177,40 @@ def _siblings(folder: Path, stem: str) -> Iterator[Path]:
 
 
 def _unread(folders: Sequence[Path], audio: Path) -> str:
-    """Name a file that could be the transcript but is of another kind."""
+    """Name a file that could be the transcript but is of a kind that is not read."""
     for path in (one / f"{audio.stem}{suffix}" for one in folders for suffix in KINDS):
         if path.is_file():
-            return f". There is {path.name} ({KINDS[path.suffix]}): {_CONVERT}"
+            return f". There is {path.name} ({KINDS[path.suffix]}): save its words as a .txt file in UTF-8."
     return ""
 
 
-def read_text(path: Path, seconds: float) -> str:
-    """Read a transcript, without the sample numbers that begin TIMIT's prompts.
+def read_passages(
+    path: Path, seconds: float, recording: Path | None = None, only: bool = True
+) -> list[Passage]:
+    """Read a transcript, in plain text without the sample numbers that begin TIMIT's prompts.
 
     Args:
-        path: A file of plain text, UTF-8, or UTF-16 with a byte order mark.
+        path: A transcript of any kind that :mod:`isotone.transcripts` reads.
         seconds: Duration of the audio, which such a prompt must match.
+        recording: The audio, which a transcript of several recordings must name.
+        only: See :meth:`isotone.transcripts.Source.of`.
 
     Raises:
-        ValueError: the file is empty, in another encoding, or of another kind, such as subtitles.
+        TranscriptError: the transcript cannot be read, is empty, or is not of this recording.
     """
-    data = path.read_bytes()
-    if kind := kind_of_name(path) or kind_of_bytes(data):
-        raise _not_plain(path, kind)
-    try:
-        text = re.sub(r"\r\n?", "\n", decode(data)).strip()
-    except FormatError as error:
-        raise ValueError(f"{path} is not text that can be read: {error}") from error
-    if kind := kind_of_text(text):
-        raise _not_plain(path, kind)
-    if "\0" in text:
-        raise ValueError(f"{path} is not text that can be read, it has zero bytes: save it as UTF-8.")
-    if (prompt := _PROMPT.match(text)) and abs(int(prompt[1]) / 16_000 - seconds) < 0.1:
-        text = text[prompt.end() :]
-    if not text:
-        raise ValueError(f"{path} is empty: expected the transcript.")
-    return text
+    source = open_source(path)
+    found = source.of(recording, only) if recording else list(source.passages)
+    if (
+        source.plain
+        and (prompt := _PROMPT.match(found[0].text))
+        and abs(int(prompt[1]) / 16_000 - seconds) < 0.1
+    ):
+        found = [replace(found[0], text=found[0].text[prompt.end() :])]
+    if not any(passage.text.strip() for passage in found):
+        raise TranscriptError(f"{path} is empty: expected the transcript.")
+    return found
 
 
-def _not_plain(path: Path, kind: str) -> ValueError:
-    return ValueError(f"{path} is {kind}; expected a transcript in plain text: {_CONVERT}")
+def read_text(path: Path, seconds: float, recording: Path | None = None) -> str:
+    """Read the text of a transcript, a line for every passage; see :func:`read_passages`."""
+    return "\n".join(passage.text for passage in read_passages(path, seconds, recording))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,6 +14,7 @@ from isotone.files import check_folder, digest_of
 from isotone.model import Model
 from isotone.model.fetch import check_source
 from isotone.pipeline import Pipeline
+from isotone.pipeline.passages import SLACK_S
 from isotone.pipeline.stars import STAR_COST
 from isotone.pipeline.windows import Windows
 from isotone.registries import aligners, decoders, formats
@@ -34,6 +36,8 @@ class Options:
             :class:`isotone.pipeline.windows.Windows`.
         text: Options of given texts.
         closures: See :class:`isotone.pipeline.Pipeline`.
+        slack_s: Seconds by which the times of a transcript's passages may be wrong, see
+            :func:`isotone.pipeline.passages.align_passages`.
     """
 
     model: str
@@ -48,6 +52,7 @@ class Options:
     star_cost: float = STAR_COST
     text: TextOptions = field(default_factory=TextOptions)
     closures: bool = False
+    slack_s: float = SLACK_S
 
     def check(self) -> None:
         """Check the options before a model is loaded.
@@ -61,6 +66,8 @@ class Options:
             if part is not None:
                 registry.create(part)
         Windows(self.window_s)
+        if not 0 <= self.slack_s < math.inf:
+            raise ValueError(f"--slack expects seconds of 0 or more; got {self.slack_s}.")
         try:
             torch.empty(0, device=self.device)
         except (RuntimeError, AssertionError, NotImplementedError) as error:

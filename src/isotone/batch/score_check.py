@@ -180,7 +180,7 @@ def _texts(found: Sequence[Path], folder: Path | None) -> tuple[dict[Path, str],
     texts, errors = {}, []
     for path in found:
         try:
-            texts[path] = read_text(find_transcript(path, folder).path, sound.info(path).seconds)
+            texts[path] = read_text(find_transcript(path, folder).path, sound.info(path).seconds, path)
         except (OSError, ValueError) as error:
             errors.append({"file": readable(path), "error": explain(error, path)})
     return texts, errors

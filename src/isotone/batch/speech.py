@@ -8,19 +8,36 @@ from pathlib import Path
 
 import numpy as np
 
-from isotone.batch.inputs import TranscriptFile, find_transcript, read_text
+from isotone.batch.inputs import TranscriptFile, find_transcript, read_passages
 from isotone.batch.keys import model_key, result_key
 from isotone.batch.options import Options, Target
 from isotone.batch.work import Done, Work
 from isotone.batch.writers import writers_for
 from isotone.model.check import usable
+from isotone.pipeline import Pipeline
 from isotone.pipeline.doubt import doubtful
+from isotone.pipeline.passages import Passages, align_passages
 from isotone.pipeline.result import Result
+from isotone.transcripts import Passage
 
 
 def silence(samples: np.ndarray) -> tuple[str, ...]:
     """Return a warning if every sample is 0, else nothing."""
     return () if samples.any() else ("its audio is silent, every sample is 0: the times mean nothing",)
+
+
+def align_text(
+    pipeline: Pipeline, id: str, samples: np.ndarray, passages: Sequence[Passage], slack_s: float
+) -> tuple[Result | Passages, tuple[str, ...]]:
+    """Align the passages of a transcript: those with times by these, others as one text.
+
+    Returns:
+        The result, and notes on what is not aligned as written that its warnings do not have.
+    """
+    if any(p.start is not None or p.end is not None for p in passages):
+        return align_passages(pipeline, id, samples, passages, slack_s), ()
+    transcript = pipeline.encode("\n".join(p.text for p in passages))
+    return pipeline.align(id, samples, transcript), transcript.notes
 
 
 class _Speech(Work):
@@ -50,14 +67,20 @@ class _Speech(Work):
         """See :meth:`Work.watch`: it is told of every window."""
         self.pipeline.watch(on_part)
 
-    def _done(self, path: Path, result: Result, formats: Collection[str], warnings: Sequence[str]) -> Done:
+    def _done(
+        self, path: Path, result: Result | Passages, formats: Collection[str], warnings: Sequence[str]
+    ) -> Done:
         alignment = replace(result.alignment, audio=path)
         contents = {name: self.writers[name].dumps(alignment).encode() for name in formats}
         return Done(contents, (*warnings, *result.warnings), result.score, result.agreement, result.text)
 
 
 class Aligning(_Speech):
-    """Forced alignment; see :func:`isotone.batch.align_files`."""
+    """Forced alignment; see :func:`isotone.batch.align_files`.
+
+    Args:
+        several: True where ``text`` holds the transcripts of several recordings.
+    """
 
     command = "align"
 
@@ -69,8 +92,10 @@ class Aligning(_Speech):
         text_dir: Path | None = None,
         min_score: float | None = None,
         check: bool = True,
+        several: bool = False,
     ) -> None:
         super().__init__(options, target, given_text=True)
+        self.several, self.slack_s = several, options.slack_s
         self.text = text
         self.text_dir = text_dir
         self.min_score = min_score
@@ -78,15 +103,15 @@ class Aligning(_Speech):
 
     def inputs(self, recording: Path) -> Mapping[str, Path]:
         """Return the transcript."""
-        return {"text": self._transcript(recording).path}
+        return self._transcript(recording).files
 
     def run(self, path: Path, id: str, samples: np.ndarray, formats: Collection[str]) -> Done:
         """Align a recording."""
         source = self._transcript(path)
-        transcript = self.pipeline.encode(read_text(source.path, len(samples) / self.sample_rate))
-        result = self.pipeline.align(id, samples, transcript)
-        notes = [*silence(samples), *source.notes, *transcript.notes]
-        return self._done(path, result, formats, notes)
+        seconds = len(samples) / self.sample_rate
+        passages = read_passages(source.path, seconds, path, not (self.several or source.path.is_dir()))
+        result, notes = align_text(self.pipeline, id, samples, passages, self.slack_s)
+        return self._done(path, result, formats, [*silence(samples), *source.notes, *notes])
 
     def _transcript(self, recording: Path) -> TranscriptFile:
         return TranscriptFile(self.text) if self.text else find_transcript(recording, self.text_dir)

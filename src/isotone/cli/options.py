@@ -97,10 +97,24 @@ Prune = Annotated[
 TextDir = Annotated[
     Path | None,
     typer.Option(
-        help="Folder of transcripts named like the audio (.txt or .lab). Default: beside the audio."
+        help="Folder of transcripts named like the audio (.txt, .lab, .srt, .TextGrid ...), or a data folder of Kaldi. "
+        "Default: beside the audio."
     ),
 ]
-Text = Annotated[Path | None, typer.Option(help="Transcript of the one audio file.")]
+Text = Annotated[
+    Path | None,
+    typer.Option(
+        help="Transcript of the one audio file: text, subtitles, annotations, a recogniser's JSON; or a manifest, CTM, "
+        "STM or data folder of Kaldi that names several."
+    ),
+]
+Slack = Annotated[
+    float,
+    typer.Option(
+        help="Seconds by which the times of subtitles and other transcripts may be wrong. Words further off are placed "
+        "where they are heard, and reported."
+    ),
+]
 Dictionary = Annotated[
     list[Path] | None,
     typer.Option(

@@ -20,6 +20,7 @@ def align(
     model: opt.Model = None,
     text: opt.Text = None,
     text_dir: opt.TextDir = None,
+    slack: opt.Slack = 1.0,
     aligner: opt.Aligner = None,
     times: opt.Times = None,
     language: opt.Language = None,
@@ -70,6 +71,7 @@ def align(
             model, aligner=opt.plugin(aligner), times=times, device=device, window_s=window, guided=guide,
             edges=edges, extra_speech=extra_speech, star_cost=star_cost,
             text=TextOptions(language, tuple(dictionary or ()), keep_markup), closures=closures,
+            slack_s=slack,
         )  # fmt: skip
         target = Target(out_dir, tuple(format), overwrite, redo, prune)
         if adapt:

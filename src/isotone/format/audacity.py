@@ -14,6 +14,7 @@ from isotone.format.reading import (
     parse_seconds,
 )
 from isotone.format.ticks import to_ticks
+from isotone.format.tier_names import one_tier
 from isotone.interfaces import Format
 
 _RATE = 10**6
@@ -42,7 +43,7 @@ class AudacityFormat(Format):
         Raises:
             KeyError: the alignment does not have the tier.
         """
-        segments = alignment.tier(self.tier).segments
+        segments = one_tier(alignment, self.tier).segments
         ticks = to_ticks(segments, alignment.duration, _RATE)
         return "".join(
             f"{start / _RATE:.6f}\t{end / _RATE:.6f}\t{_BREAKS.sub(' ', segment.label)}\n"

@@ -9,6 +9,7 @@ from decimal import Decimal, InvalidOperation
 from isotone.alignment import Alignment, Segment
 from isotone.format.reading import FormatError, Row, build_tier, numbered_lines, parse_seconds
 from isotone.format.ticks import to_ticks
+from isotone.format.tier_names import voices
 from isotone.interfaces import Format
 
 _LEAST_CONFIDENCE = 1e-6
@@ -19,8 +20,8 @@ class CTMFormat(Format):
 
     The confidence is the segment's own, else ``exp(score)`` from 1e-6 to 1, else left out; when read, it is the
     segment's confidence. Fields have no white space: each such character of an id or label becomes ``_``. Silence
-    (empty labels) has no line. The length of the audio is not kept: when read, it ends with the last segment. A file of
-    several utterances is their texts, joined.
+    (empty labels) has no line. Words of several speakers are in order of time. The length of the audio is not kept:
+    when read, it ends with the last segment. A file of several utterances is their texts, joined.
 
     Args:
         tier: The tier to write, and the name of the tier that is read.
@@ -46,16 +47,24 @@ class CTMFormat(Format):
         Raises:
             KeyError: the alignment does not have the tier.
         """
-        rate = 10**self.decimals
-        segments = [s for s in alignment.tier(self.tier) if s.label]
-        lines = []
-        for segment, (start, end) in zip(segments, to_ticks(segments, alignment.duration, rate)):
-            times = f"{_fixed(start, self.decimals)} {_fixed(end - start, self.decimals)}"
-            line = f"{_id(alignment.id)} {self.channel} {times} {_word(segment.label)}"
-            if (confidence := _confidence(segment)) is not None:
-                line += f" {min(1.0, max(_LEAST_CONFIDENCE, confidence)):.6g}"
-            lines.append(line + "\n")
-        return "".join(lines)
+        rows = []
+        for tier in voices(alignment, self.tier).values():
+            segments = [s for s in tier if s.label]
+            ticks = to_ticks(segments, alignment.duration, 10**self.decimals)
+            rows += [(start, end, segment) for segment, (start, end) in zip(segments, ticks)]
+        rows.sort(key=lambda row: row[:2])
+        return "".join(self._line(_id(alignment.id), *row) for row in rows)
+
+    def label(self, segment: Segment) -> str:
+        """Return the last fields of a line: label and confidence."""
+        confidence = _confidence(segment)
+        if confidence is None:
+            return word_of(segment.label)
+        return f"{word_of(segment.label)} {min(1.0, max(_LEAST_CONFIDENCE, confidence)):.6g}"
+
+    def _line(self, id: str, start: int, end: int, segment: Segment) -> str:
+        times = f"{_fixed(start, self.decimals)} {_fixed(end - start, self.decimals)}"
+        return f"{id} {self.channel} {times} {self.label(segment)}\n"
 
     def loads(self, text: str, id: str) -> Alignment:
         """Read one utterance: ``id``, or the only one in the text.
@@ -139,10 +148,11 @@ def _fixed(ticks: int, decimals: int) -> str:
     return f"{whole}.{part:0{decimals}d}"
 
 
-def _word(text: str) -> str:
+def word_of(text: str) -> str:
+    """Return text without white space, as one field of a line."""
     return re.sub(r"\s", "_", text)
 
 
 def _id(id: str) -> str:
     # a line that starts with ;; is a comment
-    return re.sub(r"^;", "_", _word(id)) or "_"
+    return re.sub(r"^;", "_", word_of(id)) or "_"

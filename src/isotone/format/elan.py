@@ -5,11 +5,15 @@ from __future__ import annotations
 import logging
 import mimetypes
 import re
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-from isotone.alignment import Alignment
+import numpy as np
+
+from isotone.alignment import Alignment, AlignmentError, Tier
+from isotone.format.reading import FormatError, Row, build_tier, parse_xml
 from isotone.format.ticks import describe_empty, to_ticks
 from isotone.interfaces import Format
 
@@ -22,10 +26,14 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class ELANFormat(Format):
-    """ELAN annotation format (EAF) 3.0: an independent, time-aligned tier for every tier. Write-only.
+    """ELAN annotation format (EAF) 3.0: an independent, time-aligned tier for every tier.
 
     The resolution is 1 ms. ELAN's annotations need a duration, so a labelled segment without one gets 1 ms, with a
     warning. Silence (empty labels) is not annotated. Characters that XML forbids become U+FFFD.
+
+    When read, tiers of aligned annotations are kept; those that only refer to others are left out. Times that
+    ELAN leaves open are spread evenly between their neighbours. The length of the audio is not kept: it ends with the
+    last annotation.
 
     The recording is linked if the alignment has its file (:class:`isotone.alignment.Alignment`): by its absolute path,
     and by its name beside the annotation in case it moves.
@@ -51,7 +59,7 @@ class ELANFormat(Format):
         root = ElementTree.Element(
             "ANNOTATION_DOCUMENT",
             {
-                "AUTHOR": _xml(self.author),
+                "AUTHOR": xml_text(self.author),
                 "DATE": self.date,
                 "FORMAT": "3.0",
                 "VERSION": "3.0",
@@ -66,7 +74,9 @@ class ELANFormat(Format):
         order = ElementTree.SubElement(root, "TIME_ORDER")
         times: list[int] = []
         for tier in alignment.tiers:
-            element = ElementTree.SubElement(root, "TIER", TIER_ID=_xml(tier.name), LINGUISTIC_TYPE_REF=_TYPE)
+            element = ElementTree.SubElement(
+                root, "TIER", TIER_ID=xml_text(tier.name), LINGUISTIC_TYPE_REF=_TYPE
+            )
             if empty := describe_empty(tier.segments):
                 logger.warning("EAF of %r, tier %r: segments get 1 ms: %s.", alignment.id, tier.name, empty)
             segments = [s for s in tier if s.label]
@@ -88,16 +98,67 @@ class ELANFormat(Format):
         body = ElementTree.tostring(root, encoding="unicode")
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
 
+    def loads(self, text: str, id: str) -> Alignment:
+        """Read the text of a file.
+
+        Raises:
+            FormatError: not EAF, an annotation without its times, or annotations of a tier that overlap.
+        """
+        root = parse_xml(text)
+        if root.tag != "ANNOTATION_DOCUMENT":
+            raise FormatError(f"expected ELAN's ANNOTATION_DOCUMENT; got XML with <{root.tag}>.")
+        slots = _slots(root)
+        tiers = [tier for element in root.iter("TIER") if (tier := _tier(element, slots)) is not None]
+        try:
+            return Alignment(
+                id, max((t.segments[-1].end for t in tiers if t.segments), default=0.0), tuple(tiers)
+            )
+        except AlignmentError as error:
+            raise FormatError(str(error)) from None
+
     def _links(self, alignment: Alignment) -> dict[str, str]:
         """Return the URLs of the recording; empty if unknown."""
         if self.media is not None:
-            return {"MEDIA_URL": _xml(self.media.replace("{id}", quote(alignment.id, errors="replace")))}
+            return {"MEDIA_URL": xml_text(self.media.replace("{id}", quote(alignment.id, errors="replace")))}
         if alignment.audio is None:
             return {}
         path = alignment.audio.absolute().as_posix()
         # ELAN does not escape its URLs: "/c d.wav" is "file:///c d.wav"
         urls = {"MEDIA_URL": f"file:///{path.lstrip('/')}", "RELATIVE_MEDIA_URL": f"./{alignment.audio.name}"}
-        return {name: _xml(url) for name, url in urls.items()}
+        return {name: xml_text(url) for name, url in urls.items()}
+
+
+def _slots(root: ElementTree.Element) -> dict[str, float]:
+    """Return the seconds of every time slot; those without a value lie evenly between their neighbours."""
+    names, values = [], []
+    for slot in root.iter("TIME_SLOT"):
+        value = slot.get("TIME_VALUE")
+        if value is not None and not re.fullmatch(r"[0-9]{1,15}", value):
+            raise FormatError(f"expected TIME_VALUE, milliseconds; got {value[:40]!r}.")
+        names.append(slot.get("TIME_SLOT_ID", ""))
+        values.append(np.nan if value is None else int(value) / 1000)
+    known = np.flatnonzero(~np.isnan(values))
+    if len(known):
+        values = np.interp(np.arange(len(values)), known, np.array(values)[known]).tolist()
+    return dict(zip(names, values))
+
+
+def _tier(element: ElementTree.Element, slots: Mapping[str, float]) -> Tier | None:
+    """Read a tier; None for one that depends on others."""
+    name = element.get("TIER_ID", "")
+    rows = []
+    for number, found in enumerate(element.iter("ALIGNABLE_ANNOTATION"), 1):
+        start, end = (slots.get(found.get(f"TIME_SLOT_REF{i}", ""), np.nan) for i in (1, 2))
+        if np.isnan(start + end):
+            raise FormatError(f"tier {name!r}, annotation {number}: expected two time slots with values.")
+        if label := found.findtext("ANNOTATION_VALUE") or "":
+            rows.append(Row(number, label, start, end))
+    if not rows and next(element.iter("REF_ANNOTATION"), None) is not None:
+        return None
+    try:
+        return build_tier(name, sorted(rows, key=lambda row: (row.start, row.end)))
+    except FormatError as error:
+        raise FormatError(str(error).replace("line ", "annotation ", 1)) from None
 
 
 def _annotation(tier: ElementTree.Element, label: str, number: int) -> None:
@@ -109,10 +170,11 @@ def _annotation(tier: ElementTree.Element, label: str, number: int) -> None:
         TIME_SLOT_REF1=f"ts{2 * number - 1}",
         TIME_SLOT_REF2=f"ts{2 * number}",
     )
-    ElementTree.SubElement(alignable, "ANNOTATION_VALUE").text = _xml(label)
+    ElementTree.SubElement(alignable, "ANNOTATION_VALUE").text = xml_text(label)
 
 
-def _xml(text: str) -> str:
+def xml_text(text: str) -> str:
+    """Return text that XML can hold, with the line ends that it keeps."""
     return _NOT_XML.sub("\ufffd", text).replace("\r\n", "\n").replace("\r", "\n")
 
 

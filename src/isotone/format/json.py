@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from isotone.alignment import Alignment, AlignmentError, Segment, Tier
-from isotone.format.reading import ForeignFileError, FormatError
+from isotone.format.reading import ForeignFileError, FormatError, parse_json
 from isotone.interfaces import Format
 
 _FORMAT = "isotone-alignment"
@@ -58,12 +58,7 @@ class JSONFormat(Format):
             FormatError: not JSON, not this schema, another version, or segments that overlap; the message names the
                 line or the path in the document.
         """
-        try:
-            content = json.loads(text, parse_constant=_refuse, parse_int=_integer)
-        except json.JSONDecodeError as error:
-            raise FormatError(f"line {error.lineno}: expected JSON; {error.msg}.") from None
-        except RecursionError:
-            raise FormatError("expected an alignment; got JSON that is nested too deeply to read.") from None
+        content = parse_json(text)
         if not isinstance(content, dict) or "format" not in content:
             raise ForeignFileError(f'expected an object with "format": "{_FORMAT}"; got other JSON.')
         if _get(content, "format", str, "the document") != _FORMAT:
@@ -135,13 +130,3 @@ def _get_number(record: Any, key: str, where: str) -> float | None:
     if value is not None and value not in ("-inf", "inf", "nan"):
         value = _get(record, key, float, where)
     return None if value is None else float(value)
-
-
-def _integer(digits: str) -> int:
-    if len(digits) > 300:  # more digits than any float has
-        raise FormatError(f"expected finite numbers; got one of {len(digits)} digits.")
-    return int(digits)
-
-
-def _refuse(constant: str) -> float:
-    raise FormatError(f"expected finite numbers; got {constant}.")

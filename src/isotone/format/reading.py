@@ -1,12 +1,16 @@
-"""Parts that the readers share: bytes to text, numbered lines, and rows to tiers with errors that name a line."""
+"""Parts that the readers share: bytes to text, lines, JSON, XML, and rows to tiers with errors that name a line."""
 
 from __future__ import annotations
 
 import codecs
+import json
 import logging
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+from xml.etree import ElementTree
 
 from isotone.alignment import Segment, Tier
 
@@ -109,3 +113,42 @@ def build_tier(name: str, rows: Sequence[Row], slack_s: float = NOISE_S) -> Tier
             segments[-1] = replace(last, end=start)
         segments.append(Segment(row.label, start, max(start, row.end), row.score, row.confidence))
     return Tier(name, tuple(segments))
+
+
+def parse_xml(text: str) -> ElementTree.Element:
+    """Parse XML without document types, whose entities can grow without bounds.
+
+    Raises:
+        FormatError: the text is not XML, or declares a document type.
+    """
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise FormatError("expected XML without a document type: remove <!DOCTYPE ...>.")
+    try:
+        # a declared encoding is that of the bytes, not of this text
+        return ElementTree.fromstring(re.sub(r"\A\s*<\?xml[^>]*\?>", "", text))
+    except (ElementTree.ParseError, ValueError) as error:
+        raise FormatError(f"expected XML; {error}.") from None
+
+
+def parse_json(text: str) -> Any:
+    """Parse JSON of finite numbers.
+
+    Raises:
+        FormatError: the text is not such JSON, or is nested too deeply; the message names the line.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse, parse_int=_integer)
+    except json.JSONDecodeError as error:
+        raise FormatError(f"line {error.lineno}: expected JSON; {error.msg}.") from None
+    except RecursionError:
+        raise FormatError("expected JSON of a few levels; it is nested too deeply to read.") from None
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 300:  # more digits than any float has
+        raise FormatError(f"expected finite numbers; got one of {len(digits)} digits.")
+    return int(digits)
+
+
+def _refuse(constant: str) -> float:
+    raise FormatError(f"expected finite numbers; got {constant}.")

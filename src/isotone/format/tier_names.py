@@ -34,24 +34,60 @@ class TierName(NamedTuple):
 
 def parse_name(name: str) -> TierName:
     """Parse the name of a tier, ignoring case: ``A - words``, ``A/word`` and ``words@A`` have a speaker."""
-    plain = " ".join(name.split()).casefold()
-    if plain in SYNONYMS:
-        return TierName(SYNONYMS[plain], "")
+    kind, speaker = _parts(" ".join(name.split()))
+    kind = kind.casefold()
+    return TierName(SYNONYMS.get(kind, kind.removesuffix("s")), speaker.casefold())
+
+
+def speaker_of(name: str) -> str:
+    """Return the speaker in a tier's name as written; empty if it has none."""
+    return _parts(" ".join(name.split()))[1]
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Split the name of a tier into kind and speaker, which may be empty."""
+    if name.casefold() in SYNONYMS:
+        return name, ""
     for separator in (" - ", "/"):
-        speaker, _, kind = plain.rpartition(separator)
-        if speaker and kind in SYNONYMS:
-            return TierName(SYNONYMS[kind], speaker)
-    kind, _, speaker = plain.partition("@")
-    if speaker and kind in SYNONYMS:
-        return TierName(SYNONYMS[kind], speaker)
-    speaker, _, kind = plain.rpartition(" - ")
-    return TierName(kind.removesuffix("s"), speaker)
+        speaker, _, kind = name.rpartition(separator)
+        if speaker and kind.casefold() in SYNONYMS:
+            return kind, speaker
+    kind, _, speaker = name.partition("@")
+    if speaker and kind.casefold() in SYNONYMS:
+        return kind, speaker
+    speaker, _, kind = name.rpartition(" - ")
+    return kind, speaker
 
 
 def standard_name(name: str) -> str:
     """Return ``words`` or ``phones`` if a tier's name means them, for any speaker; else the name."""
     kind = parse_name(name).kind
     return kind if kind in SYNONYMS else name
+
+
+def voices(alignment: Alignment, name: str) -> dict[str, Tier]:
+    """Map every speaker to the tier of a kind; the key of a tier of exactly that name is empty.
+
+    Raises:
+        KeyError: there is no such tier; the message lists what there is.
+    """
+    if not alignment.has(name):
+        kind = parse_name(name).kind
+        found = {speaker_of(t.name): t for t in alignment.tiers if parse_name(t.name).kind == kind}
+        if found and "" not in found:
+            return found
+    return {"": alignment.tier(name)}
+
+
+def one_tier(alignment: Alignment, name: str) -> Tier:
+    """Return the tier of that name, or the merged tiers of the speakers.
+
+    Raises:
+        KeyError: there is no such tier; the message lists what there is.
+        AlignmentError: tiers to be merged overlap.
+    """
+    found = None if alignment.has(name) else find_tier(alignment, name)
+    return found or alignment.tier(name)
 
 
 def find_tier(alignment: Alignment, name: str) -> Tier | None:

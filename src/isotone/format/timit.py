@@ -10,6 +10,7 @@ from itertools import pairwise
 from isotone.alignment import Alignment
 from isotone.format.reading import FormatError, Row, build_tier, numbered_lines
 from isotone.format.ticks import to_ticks
+from isotone.format.tier_names import one_tier
 from isotone.interfaces import Format
 
 logger = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ class TIMITFormat(Format):
         Raises:
             KeyError: the alignment does not have the tier.
         """
-        tier = alignment.tier(self.tier)
+        tier = one_tier(alignment, self.tier)
         if self.tier == "phones":
             segments = [s for s in tier.filled(alignment.duration) if s.label or s.end > s.start]
         else:

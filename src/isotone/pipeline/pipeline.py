@@ -120,29 +120,38 @@ class Pipeline:
         """
         return stars.encode(self.tokenizer, text, keep_markup=self.text.keep_markup)
 
-    def align(self, id: str, audio: np.ndarray, transcript: Transcript) -> Result:
+    def align(
+        self, id: str, audio: np.ndarray, transcript: Transcript, *, star_cost: float | None = None
+    ) -> Result:
         """Align a given text.
 
         Args:
             id: Utterance id.
             audio: ``(N,)`` float32 samples at the model's sample rate.
             transcript: The text, by :meth:`encode` or by the model's tokenizer.
+            star_cost: In place of the pipeline's own.
 
         Raises:
             AlignmentError: the text needs more frames than the audio has, or the audio is too short for a frame.
         """
-        return self.align_batch([id], [audio], [transcript])[0]
+        return self.align_batch([id], [audio], [transcript], star_cost=star_cost)[0]
 
     def align_batch(
-        self, ids: Sequence[str], audio: Sequence[np.ndarray], transcripts: Sequence[Transcript]
+        self,
+        ids: Sequence[str],
+        audio: Sequence[np.ndarray],
+        transcripts: Sequence[Transcript],
+        *,
+        star_cost: float | None = None,
     ) -> list[Result]:
         """Align several utterances at once; see :meth:`align`."""
         if len(ids) > 1 and self.emitter.cuts(audio):
-            return [self.align(*one) for one in zip(ids, audio, transcripts)]
+            return [self.align(*one, star_cost=star_cost) for one in zip(ids, audio, transcripts)]
         emissions = self.emitter(ids, audio, self.placer.heads, self.on_window)
         texts = [self._with_pauses(t) for t in transcripts]
         strings = [" ".join(word.text for word in t.words) for t in transcripts]
-        out = self._given(ids, audio, emissions, texts, strings, self.star_cost)
+        cost = self.star_cost if star_cost is None else star_cost
+        out = self._given(ids, audio, emissions, texts, strings, cost)
         for i, name in enumerate(ids if self.finds_edges else ()):
             row = {head: e.rows([i]) for head, e in emissions.items()}
             out[i] = self._within_edges(out[i], name, audio[i], row, texts[i]) or out[i]

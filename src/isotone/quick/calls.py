@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from isotone.batch.options import Options, Part
-from isotone.batch.speech import silence
+from isotone.batch.speech import align_text, silence
 from isotone.model.check import usable
 from isotone.model.packs import pack_for
 from isotone.pipeline.doubt import doubtful
+from isotone.pipeline.passages import SLACK_S
 from isotone.pipeline.stars import STAR_COST
 from isotone.pipeline.windows import Windows
 from isotone.quick import given
@@ -19,12 +20,13 @@ from isotone.quick.aligned import Aligned
 from isotone.quick.kept import Kept
 from isotone.text.options import TextOptions
 
-_kept = Kept()
+#: The model and the pipeline of the last call.
+kept = Kept()
 
 
 def align(
     audio: Any,
-    text: str | Path,
+    text: given.Text,
     *,
     rate: float | None = None,
     model: str | Path | None = None,
@@ -40,6 +42,7 @@ def align(
     star_cost: float = STAR_COST,
     closures: bool = False,
     keep_markup: bool = False,
+    slack_s: float = SLACK_S,
 ) -> Aligned:
     """Find the time of each word and phone of a text in a recording.
 
@@ -47,7 +50,8 @@ def align(
 
     Args:
         audio: Path of a recording; an array ``(N,)``, ``(N, C)`` or ``(C, N)`` with its ``rate``; or the pair of both.
-        text: The text; a ``pathlib.Path`` is the file that holds it.
+        text: The text; a ``pathlib.Path`` is a transcript of any kind that ``isotone align`` reads; a mapping or list
+            is the result of Whisper, WhisperX or a pipeline of transformers. Passages with times are aligned near them.
         rate: Hz of an array.
         model: Name of a model pack, model or run folder, or hub id. Default: the pack of the language.
         language: ISO 639 code of the language. Default: English for the choice of the pack, then the model's own.
@@ -55,6 +59,7 @@ def align(
         aligner, times, device, window_s, guided, edges, extra_speech, star_cost, closures: See
             :class:`isotone.batch.options.Options`.
         keep_markup: Align markup such as ``[laughs]`` as if it were spoken.
+        slack_s: Seconds by which the times of passages may be wrong.
 
     Raises:
         LookupError: no pack has the language, or there is no such aligner or head.
@@ -66,20 +71,31 @@ def align(
     Example:
         >>> isotone.align("talk.wav", "She washed the dog.").save("talk.TextGrid")  # doctest: +SKIP
     """
-    name = str(model) if model is not None else pack_for(language).name
-    options = Options(
-        name, aligner=aligner, times=times, device=device, window_s=window_s, guided=guided, edges=edges,
-        extra_speech=extra_speech, star_cost=star_cost, closures=closures,
-        text=TextOptions(language, tuple(map(Path, dictionaries)), keep_markup),
+    options = options_of(
+        model, language, dictionaries, keep_markup, aligner=aligner, times=times, device=device, window_s=window_s,
+        guided=guided, edges=edges, extra_speech=extra_speech, star_cost=star_cost, closures=closures, slack_s=slack_s,
     )  # fmt: skip
-    pipeline = _kept.pipeline(options)
+    pipeline = kept.pipeline(options)
     sample_rate = pipeline.model.encoder.sample_rate
     recording = given.recording(audio, rate, sample_rate)
-    transcript = pipeline.encode(given.words(text, len(recording.samples) / sample_rate))
-    result = pipeline.align(recording.id, recording.samples, transcript)
+    passages = given.passages(text, recording, len(recording.samples) / sample_rate)
+    result, notes = align_text(pipeline, recording.id, recording.samples, passages, slack_s)
     doubt = doubtful(result.agreement, usable(pipeline.model.check))
-    notes = [*silence(recording.samples), *transcript.notes, *result.warnings, *((doubt,) if doubt else ())]
+    said = [*silence(recording.samples), *notes, *result.warnings, *((doubt,) if doubt else ())]
     return Aligned(
-        replace(result.alignment, audio=recording.path), result.text, name, tuple(notes), result.agreement,
+        replace(result.alignment, audio=recording.path), result.text, options.model, tuple(said), result.agreement,
         recording.samples, sample_rate,
     )  # fmt: skip
+
+
+def options_of(
+    model: str | Path | None = None,
+    language: str | None = None,
+    dictionaries: Sequence[str | Path] = (),
+    keep_markup: bool = False,
+    **others: Any,
+) -> Options:
+    """Make the options of :func:`align`, with the pack of the language where no model is given."""
+    name = str(model) if model is not None else pack_for(language).name
+    text = TextOptions(language, tuple(map(Path, dictionaries)), keep_markup)
+    return Options(name, text=text, **others)

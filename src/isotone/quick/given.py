@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone import audio as sound
-from isotone.batch.inputs import read_text, readable
+from isotone.batch.inputs import read_passages, readable
+from isotone.transcripts import Passage, documents
 
 
 class Recording(NamedTuple):
@@ -66,26 +68,36 @@ def _pair(pair: tuple[Any, ...]) -> tuple[Any, float]:
     return samples, float(rate)
 
 
-def words(text: str | Path, seconds: float) -> str:
-    """Return a text as it is given, or read it from a file.
+#: A text, the file of a transcript, or the result of a recogniser in memory.
+Text = str | Path | Mapping[str, Any] | list[Mapping[str, Any]]
+
+
+def passages(text: Text, recording: Recording, seconds: float) -> list[Passage]:
+    """Return the passages of a text as it is given, of a transcript file, or of a recogniser's result.
 
     Args:
-        text: The text, or the path of its file. Only a ``Path`` is a file; a name in a string is a text, with a
-            warning.
-        seconds: Duration of the recording.
+        text: The text; the path of a transcript; or what Whisper, WhisperX or a pipeline of transformers returned. Only
+            a ``Path`` is a file; a name in a string is a text, with a warning.
+        recording: The recording.
+        seconds: Its duration.
 
     Raises:
-        TypeError: neither a string nor a path.
-        OSError, ValueError: the file cannot be read.
+        TypeError: something else.
+        OSError, ValueError: the transcript cannot be read.
     """
     if isinstance(text, Path):
-        return read_text(text, seconds)
+        return read_passages(text, seconds, recording.path or Path(recording.id))
+    if isinstance(text, Mapping) or (isinstance(text, list) and all(isinstance(r, Mapping) for r in text)):
+        return list(documents.of(text))
     if not isinstance(text, str):
-        raise TypeError(f"A text is a string, or a pathlib.Path of its file; got {type(text).__name__}.")
+        raise TypeError(
+            "A text is a string, a pathlib.Path of a transcript, or the result of a recogniser; got "
+            f"{type(text).__name__}."
+        )
     # a longer text is no name: asking for such a file is an error
     if 0 < len(text.encode(errors="replace")) < 256 and Path(text).is_file():
         warnings.warn(
             f"The text {text!r} is aligned as it stands, and is the name of a file: its content is Path({text!r}).",
             stacklevel=3,
         )
-    return text
+    return [Passage(text)]

@@ -1,4 +1,4 @@
-"""Detection of files that hold a transcript but are not plain text, by their names and their first characters."""
+"""Kinds of files that hold a transcript but are not plain text, by their names and their first characters."""
 
 from __future__ import annotations
 
@@ -16,9 +16,13 @@ KINDS = {
     ".xml": "XML", ".json": "JSON", ".jsonl": "JSON lines", ".textgrid": "a Praat TextGrid", ".eaf": "an ELAN file",
     ".ctm": f"CTM, {_ANNOTATION}", ".stm": f"STM, {_ANNOTATION}", ".trs": f"Transcriber's, {_ANNOTATION}",
     ".phn": f"TIMIT's phones, {_ANNOTATION}", ".wrd": f"TIMIT's words, {_ANNOTATION}", ".cha": "a CHAT transcript",
+    ".rttm": "RTTM, turns of speakers without text",
     ".csv": "a table (CSV)", ".tsv": "a table (TSV)", ".rtf": f"RTF, {_DOCUMENT}", ".doc": f"Word's, {_DOCUMENT}",
     ".docx": f"Word's (DOCX), {_DOCUMENT}", ".odt": f"ODT, {_DOCUMENT}", ".pdf": "PDF", ".html": "HTML", ".htm": "HTML",
 }  # fmt: skip
+
+#: The kind of Audacity's labels, whose suffix is that of plain text.
+LABELS = "labels of Audacity, with times"
 
 _CLOCK = r"(?:\d+:)?\d{1,2}:\d\d[.,]\d{1,3}"
 _BEGINNINGS = (
@@ -37,9 +41,10 @@ _BEGINNINGS = (
 _NUMBER = r"\d+\.\d+"
 #: Files in which every line has one form.
 _LINES = (
+    (re.compile(rf"SPEAKER\s+\S+\s+\S+\s+{_NUMBER}\s+{_NUMBER}\s+<NA>\s.*"), KINDS[".rttm"]),
     (re.compile(rf"\S+\s+\w\s+{_NUMBER}\s+{_NUMBER}\s+\S+(?:\s+[\d.]+)?"), KINDS[".ctm"]),
     (re.compile(rf"\S+\s+\w\s+\S+\s+{_NUMBER}\s+{_NUMBER}\s+(?:<\S*>\s+)?\S.*"), KINDS[".stm"]),
-    (re.compile(r"\d+\.\d+\t\d+\.\d+\t.*"), "labels of Audacity, with times"),
+    (re.compile(r"\d+\.\d+\t\d+\.\d+\t.*"), LABELS),
 )
 _SAMPLES = re.compile(r"\d+ +\d+ +\S+")
 _BYTES = (

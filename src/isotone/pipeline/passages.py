@@ -1,0 +1,260 @@
+"""Alignment of passages with rough times: stretch by stretch, joined into the tiers of every speaker."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from isotone.alignment import Alignment, AlignmentError, Segment, Tier, tier_from_spans
+from isotone.pipeline.edges import EDGE_COST
+from isotone.pipeline.passage_words import Found, joined, owners_of, share_out, within
+from isotone.pipeline.pipeline import Pipeline
+from isotone.pipeline.plausible import long_words
+from isotone.pipeline.stretches import Span, Stretch, stretches
+from isotone.text.normalize import TextError
+from isotone.transcripts import Passage
+
+log = logging.getLogger(__name__)
+
+#: Seconds by which a word may be outside of the time of its passage before that is reported.
+SLACK_S = 1.0
+
+#: Name of the tiers of passages without a speaker, where others have one.
+UNKNOWN = "unknown"
+
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Passages:
+    """The alignment of the passages of a recording.
+
+    Attributes:
+        alignment: Tiers of words and of the model's tokens; with several speakers two of each, ``A - words``.
+        text: The passages' texts, a line each.
+        score, agreement: Means over the stretches, weighted by their words; see
+            :class:`isotone.pipeline.result.Result`.
+        warnings: Sentences on passages that could not be aligned, on words outside of the time of their passage, and on
+            words that are too long.
+    """
+
+    alignment: Alignment
+    text: str
+    score: float
+    agreement: float | None
+    warnings: tuple[str, ...]
+
+
+def align_passages(
+    pipeline: Pipeline, id: str, audio: np.ndarray, passages: Sequence[Passage], slack_s: float = SLACK_S
+) -> Passages:
+    """Align passages with rough times.
+
+    Args:
+        pipeline: The model and its use.
+        id: Utterance id.
+        audio: ``(N,)`` float32 samples at the model's sample rate.
+        passages: The passages. Those without times are somewhere between their neighbours.
+        slack_s: Seconds by which a passage's time may be wrong.
+
+    Raises:
+        TextError: there is nothing to align in any of the passages.
+        AlignmentError: none of the passages can be aligned.
+        ValueError: a slack below 0.
+    """
+    if not 0 <= slack_s < np.inf:
+        raise ValueError(f"A slack is 0 s or more; got {slack_s}.")
+    return _Run(pipeline, id, audio, passages, slack_s).result()
+
+
+class _Run:
+    """One call of :func:`align_passages`.
+
+    Attributes:
+        passages: Those that are aligned, in order of time.
+        found: Segments of those that could be aligned, by their number.
+        failed: Those that could not, with the reason.
+        fits: Number of words, score and agreement of every stretch.
+    """
+
+    def __init__(
+        self, pipeline: Pipeline, id: str, audio: np.ndarray, passages: Sequence[Passage], slack_s: float
+    ) -> None:
+        self.pipeline, self.id, self.audio, self.slack_s = pipeline, id, audio, slack_s
+        self.seconds = pipeline.emitter.seconds(audio)
+        self.text = "\n".join(p.text for p in passages)
+        whole = pipeline.encode(self.text)
+        self.with_words = bool(whole.words)
+        self.notes = list(whole.notes)
+        self.passages = self._sifted(timed(passages, self.seconds))
+        self.found: dict[int, Found] = {}
+        self.failed: list[tuple[Passage, str]] = []
+        self.fits: list[tuple[int, float, float | None]] = []
+
+    def result(self) -> Passages:
+        """Align the stretches, and join their results."""
+        parts = list(self._stretches())
+        for number, stretch in enumerate(parts, 1):
+            self._align(stretch)
+            self.pipeline.on_window(number / len(parts))
+        if not self.found:
+            reason = self.failed[0][1] if self.failed else "no passage is within the recording."
+            raise AlignmentError(reason, id=self.id)
+        score = _mean((words, fit) for words, fit, _ in self.fits)
+        agreed = [(words, agreement) for words, _, agreement in self.fits if agreement is not None]
+        alignment = Alignment(self.id, self.seconds, self._tiers(), score)
+        agreement = _mean(agreed) if agreed else None
+        return Passages(alignment, self.text, score, agreement, tuple(self._warnings()))
+
+    def _sifted(self, passages: Sequence[Passage]) -> list[Passage]:
+        """Leave out passages that say nothing or are after the recording's end, and note them."""
+        silent = [p for p in passages if not self._speaks(p)]
+        late = [p for p in passages if p not in silent and _start(p) - self.slack_s >= self.seconds]
+        if silent:
+            self.notes.append(f"left out, for there is nothing to align in it: {_named(silent)}")
+        if late:
+            self.notes.append(f"left out, after the recording's end: {_named(late)}")
+        return [p for p in passages if p not in silent and p not in late]
+
+    def _speaks(self, passage: Passage) -> bool:
+        try:
+            return bool(self.pipeline.encode(passage.text).tokens)
+        except TextError:
+            return False
+
+    def _stretches(self) -> Iterator[Stretch]:
+        spans = [Span(_start(p), _end(p), p.speaker) for p in self.passages]
+        if self.with_words:
+            return stretches(spans, self.seconds, self.slack_s)
+        # without words it is not known which passage a token of a joined text belongs to
+        return (self._alone(number) for number in range(len(spans)))
+
+    def _alone(self, number: int) -> Stretch:
+        start, end = _start(self.passages[number]) - self.slack_s, _end(self.passages[number]) + self.slack_s
+        return Stretch((number,), frozenset({number}), max(0.0, start), min(self.seconds, end))
+
+    def _align(self, stretch: Stretch) -> None:
+        """Align a stretch; where that fails, each of its passages by itself."""
+        try:
+            self._keep(stretch)
+        except (AlignmentError, TextError) as error:
+            reason = error.reason if isinstance(error, AlignmentError) else str(error)
+            if len(stretch.passages) == 1:
+                self.failed.append((self.passages[stretch.passages[0]], reason))
+                return
+            log.debug("%s: %.1f to %.1f s: %s", self.id, stretch.start, stretch.end, reason)
+            for number in sorted(stretch.own):
+                self._align(self._alone(number))
+
+    def _keep(self, stretch: Stretch) -> None:
+        """Align a stretch, and keep the segments of its own passages."""
+        text, bounds = joined([(n, self.passages[n].text) for n in stretch.passages], stretch.apart)
+        transcript = self.pipeline.encode(text)
+        rate = self.pipeline.model.encoder.sample_rate
+        audio = self.audio[round(stretch.start * rate) : round(stretch.end * rate)]
+        # other speakers are no extra speech that was left out by mistake: their stars cost as little as edges
+        result = self.pipeline.align(
+            self.id, audio, transcript, star_cost=EDGE_COST if stretch.apart else None
+        )
+        *words, units = ([_later(s, stretch.start) for s in tier] for tier in result.alignment.tiers)
+        own = {number: Found() for number in stretch.own}
+        if not words:
+            own[stretch.passages[0]].units = units
+        else:
+            owners = owners_of(result.words, transcript, bounds)
+            share_out(own, owners, words[0], units)
+        self.found |= own
+        self.fits.append((sum(len(f.words or f.units) for f in own.values()), result.score, result.agreement))
+
+    def _tiers(self) -> tuple[Tier, ...]:
+        """Join the segments to tiers; every speaker has two of them if there are several."""
+        numbers = sorted(self.found)
+        speakers = dict.fromkeys(self.passages[n].speaker for n in numbers)
+        tiers = []
+        for speaker in speakers:
+            own = [self.found[n] for n in numbers if self.passages[n].speaker == speaker]
+            before = f"{speaker or UNKNOWN} - " if len(speakers) > 1 else ""
+            rows = {"words": [s for f in own for s in f.words]} if self.with_words else {}
+            rows[self.pipeline.tokenizer.unit] = [s for f in own for s in f.units]
+            tiers += [_tier(before + name, segments, self.seconds) for name, segments in rows.items()]
+        return tuple(tiers)
+
+    def _warnings(self) -> Iterator[str]:
+        yield from self.notes
+        for passage, reason in self.failed[:_NAMED]:
+            yield f"not aligned: {_named([passage])}: {reason}"
+        if len(self.failed) > _NAMED:
+            yield f"{len(self.failed) - _NAMED} more passages could not be aligned"
+        yield from self._outside()
+        pieces = self.pipeline.tokenizer.unit == "pieces"
+        spans = []
+        for found in self.found.values():
+            for word in found.words:
+                units = [len(u.label) if pieces else 1 for u in found.units if within(u, word)]
+                if units:
+                    spans.append((word.label, word.duration, sum(units)))
+        yield from long_words(spans)
+
+    def _outside(self) -> Iterator[str]:
+        """Report the words outside of the time of their passage by more than the slack."""
+        found = []
+        for number, own in sorted(self.found.items()):
+            passage = self.passages[number]
+            for s in own.words:
+                off = max(_start(passage) - s.start, s.end - _end(passage))
+                if off > self.slack_s + 1e-6:
+                    found.append(f"{s.label!r} at {s.start:.1f} s by {off:.1f} s ({passage.where})")
+        if found:
+            shown = ", ".join(found[:_NAMED]) + (f" and {len(found) - _NAMED} more" if found[_NAMED:] else "")
+            yield f"words outside of the time of their passage by more than {self.slack_s:g} s (--slack): {shown}"
+
+
+def timed(passages: Sequence[Passage], seconds: float) -> list[Passage]:
+    """Return passages in order of time; those without a time get that between their neighbours.
+
+    Args:
+        passages: The passages, in order of the source.
+        seconds: Duration of the recording.
+    """
+    out: list[Passage] = []
+    now = 0.0
+    for number, passage in enumerate(passages):
+        following = (p.start for p in passages[number + 1 :] if p.start is not None)
+        start = now if passage.start is None else passage.start
+        end = passage.end if passage.end is not None else max(start, next(following, seconds))
+        out.append(replace(passage, start=start, end=max(start, end)))
+        now = max(now, _start(out[-1]) if passage.end is None else _end(out[-1]))
+    return sorted(out, key=_start)
+
+
+def _start(passage: Passage) -> float:
+    return passage.start or 0.0
+
+
+def _end(passage: Passage) -> float:
+    return passage.end or 0.0
+
+
+def _tier(name: str, segments: Sequence[Segment], seconds: float) -> Tier:
+    """Make a tier; where two stretches disagree, the earlier segment is cut."""
+    tier = tier_from_spans(name, [(s.label, s.start, s.end, s.score) for s in segments], seconds)
+    kept = (replace(new, confidence=old.confidence) for new, old in zip(tier, segments))
+    return Tier(name, tuple(kept))
+
+
+def _later(segment: Segment, seconds: float) -> Segment:
+    return replace(segment, start=segment.start + seconds, end=segment.end + seconds)
+
+
+def _mean(rows: Iterable[tuple[int, float]]) -> float:
+    weights, values = zip(*rows)
+    return float(np.average(values, weights=np.maximum(weights, 1)))
+
+
+def _named(passages: Sequence[Passage]) -> str:
+    """Name passages by their places, for people."""
+    shown = ", ".join(p.where or repr(p.text[:30]) for p in passages[:_NAMED])
+    return shown + (f" and {len(passages) - _NAMED} more" if len(passages) > _NAMED else "")

@@ -1,0 +1,91 @@
+"""Passages: parts of a transcript, with rough times and a speaker where the source has them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from isotone.alignment import SILENCE, Alignment
+from isotone.format.reading import FormatError
+from isotone.format.tier_names import parse_name, speaker_of
+
+#: Kinds of tiers that hold utterances, as :func:`isotone.format.tier_names.parse_name` gives them.
+_UTTERANCES = frozenset({"utterance", "sentence", "segment", "text", "transcript", "transcription"})
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a transcript.
+
+    Attributes:
+        text: The text as written.
+        start, end: Rough times in seconds; None where the source has none.
+        speaker: Who says it; None where the source does not say.
+        where: Its place in the source, for people: ``cue 12``, ``line 3``.
+        recordings: Names that the source has for the recording; empty where it has none.
+    """
+
+    text: str
+    start: float | None = None
+    end: float | None = None
+    speaker: str | None = None
+    where: str = ""
+    recordings: tuple[str, ...] = ()
+
+
+def passage(
+    text: Any, start: Any, end: Any, where: str, speaker: Any = None, recordings: Iterable[Any] = ()
+) -> Passage:
+    """Make a passage of values as they are in a file.
+
+    A text that is no string, and times that are no numbers of 0 or more, are errors. A start below 0 becomes 0, an end
+    before the start becomes the start, and a missing time stays unknown.
+
+    Raises:
+        FormatError: such a value; the message names the place.
+    """
+    if not isinstance(text, str):
+        raise FormatError(f"{where}: expected a text; got {text!r:.60}.")
+    first, last = seconds(start, where), seconds(end, where)
+    if first is not None and last is not None:
+        last = max(first, last)
+    named = " ".join(_whole(str(speaker)).split()) if speaker is not None else ""
+    return Passage(_whole(text), first, last, named or None, where, tuple(str(r) for r in recordings if r))
+
+
+def _whole(text: str) -> str:
+    """Return text that UTF-8 can hold; JSON can write halves of characters."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def seconds(value: Any, where: str) -> float | None:
+    """Read a time in seconds, a number or its text; None for none."""
+    if value is None or value == "":
+        return None
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise FormatError(f"{where}: expected a time in seconds; got {value!r:.60}.")
+    return max(0.0, number)
+
+
+def of_alignment(alignment: Alignment) -> Iterator[Passage]:
+    """Iterate over the passages of tiers.
+
+    Tiers of utterances count if there are any, else those of words, else all but those of phones: their names are then
+    those of the speakers.
+    """
+    kinds = [parse_name(tier.name).kind for tier in alignment.tiers]
+    wanted = _UTTERANCES & set(kinds) or {"words"} & set(kinds) or set(kinds) - {"phones"}
+    for tier, kind in zip(alignment.tiers, kinds):
+        if kind not in wanted:
+            continue
+        named = kind in _UTTERANCES or kind == "words"
+        speaker = speaker_of(tier.name) if named else tier.name
+        for number, s in enumerate(tier, 1):
+            if s.label.strip() not in SILENCE:
+                yield passage(s.label, s.start, s.end, f"tier {tier.name!r}, interval {number}", speaker)

@@ -1,0 +1,213 @@
+"""Transcripts from files: the kind of a file chooses its reader, and a recording chooses its passages."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from itertools import takewhile
+from pathlib import Path, PurePath
+
+from isotone.format.audacity import AudacityFormat
+from isotone.format.csv import CSVFormat
+from isotone.format.mfa import MFACSVFormat
+from isotone.format.reading import ForeignFileError, FormatError, decode
+from isotone.format.textgrid import TextGridFormat
+from isotone.transcripts import documents, kaldi, lines, markup, subtitles
+from isotone.transcripts.kinds import KINDS, LABELS, kind_of_bytes, kind_of_name, kind_of_text
+from isotone.transcripts.passages import Passage, of_alignment
+
+# Most bytes of a compressed file's content.
+_MOST = 2**31
+
+_CONVERT = "save the words alone, without times and formatting, as a .txt file in UTF-8."
+
+
+class TranscriptError(ValueError):
+    """A transcript cannot be read, or does not name the recording; the message names the file."""
+
+
+def _tables(text: str) -> Iterable[Passage]:
+    """Read a table of segments: isotone's or the Montreal Forced Aligner's."""
+    try:
+        return of_alignment(MFACSVFormat().loads(text, ""))
+    except ForeignFileError:
+        return of_alignment(CSVFormat().loads(text, ""))
+
+
+_READERS: dict[str, Callable[[str], Iterable[Passage]]] = {
+    KINDS[".srt"]: subtitles.srt,
+    KINDS[".vtt"]: subtitles.vtt,
+    KINDS[".sbv"]: subtitles.sbv,
+    KINDS[".ass"]: subtitles.ass,
+    KINDS[".ssa"]: subtitles.ass,
+    KINDS[".tsv"]: subtitles.tsv,
+    KINDS[".ttml"]: markup.ttml,
+    KINDS[".xml"]: markup.ttml,
+    KINDS[".eaf"]: markup.elan,
+    KINDS[".ctm"]: lines.ctm,
+    KINDS[".stm"]: lines.stm,
+    KINDS[".json"]: documents.read,
+    KINDS[".jsonl"]: documents.read,
+    KINDS[".csv"]: _tables,
+    KINDS[".textgrid"]: lambda text: of_alignment(TextGridFormat().loads(text, "")),
+    LABELS: lambda text: of_alignment(AudacityFormat().loads(text, "")),
+}
+
+#: Suffixes of transcripts with times, in the order in which they are looked for beside a recording.
+TIMED = (
+    ".srt",
+    ".vtt",
+    ".TextGrid",
+    ".eaf",
+    ".ctm",
+    ".stm",
+    ".ttml",
+    ".ass",
+    ".ssa",
+    ".sbv",
+    ".tsv",
+    ".json",
+)
+
+#: Suffixes of files that can hold the transcripts of many recordings.
+MANY = (".jsonl", ".jsonl.gz", ".json.gz", ".json", ".ctm", ".stm")
+
+
+class Source:
+    """A transcript file, or a data folder of Kaldi.
+
+    Attributes:
+        path: The file or folder.
+        passages: All its passages, in order.
+        plain: True for plain text, which is one passage without times.
+    """
+
+    def __init__(self, path: Path, passages: Iterable[Passage], plain: bool = False) -> None:
+        self.path = path
+        self.passages = tuple(passages)
+        self.plain = plain
+        self._named: dict[tuple[str, ...], list[int]] = {}
+        self._by_name: dict[str, set[tuple[str, ...]]] = {}
+        for number, one in enumerate(self.passages):
+            if one.recordings:
+                self._named.setdefault(one.recordings, []).append(number)
+        for names in self._named:
+            for name in names:
+                last = PurePath(name).name
+                for key in (last, PurePath(last).stem):
+                    self._by_name.setdefault(key, set()).add(names)
+
+    def of(self, recording: Path, only: bool = True) -> list[Passage]:
+        """Return the passages of a recording.
+
+        Args:
+            recording: Its file, which need not exist.
+            only: True where the source was given for this recording alone: if it names a single recording, its name
+                does not matter.
+
+        Raises:
+            TranscriptError: the source names recordings, but not this one.
+        """
+        found = self._by_name.get(recording.stem, set()) | self._by_name.get(recording.name, set())
+        if found:
+            best = max(sorted(found), key=lambda names: max(_shared(name, recording) for name in names))
+            return [self.passages[i] for i in self._named[best]]
+        if not self._named or (only and len(self._named) == 1):
+            return list(self.passages)
+        first = next(iter(self._named))[0]
+        raise TranscriptError(
+            f"{self.path} has the transcripts of {len(self._named)} recordings, from {first!r} on, and none is named "
+            f"{recording.stem!r}: rename the recording, or give its own transcript."
+        )
+
+
+def _shared(name: str, recording: Path) -> int:
+    """Count the last parts that the paths of a name and of a recording share, without ending."""
+    parts = [list(reversed(PurePath(p).with_suffix("").parts)) for p in (name, recording.absolute())]
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*parts)))
+
+
+def open_source(path: Path) -> Source:
+    """Read a transcript; that of the last call is kept while its files do not change.
+
+    Args:
+        path: A file, in UTF-8 or in UTF-16 with a byte order mark, perhaps compressed (``.gz``); or a data folder of
+            Kaldi.
+
+    Raises:
+        TranscriptError: another encoding or kind of file, or one that is not as its kind should be.
+        OSError: it cannot be read.
+    """
+    stamps = tuple(
+        (p.name, (about := p.stat()).st_mtime_ns, about.st_size) for p in sources_of(path).values()
+    )
+    return _open(path, stamps)
+
+
+def sources_of(path: Path) -> dict[str, Path]:
+    """Return the files that a transcript consists of, by their roles: itself, or those of a data folder."""
+    if not path.is_dir():
+        return {"text": path}
+    return {name: path / name for name in kaldi.FILES if (path / name).is_file()}
+
+
+@lru_cache(maxsize=2)
+def _open(path: Path, stamps: tuple[tuple[str, int, int], ...]) -> Source:
+    if path.is_dir() and not kaldi.is_data_folder(path):
+        raise TranscriptError(
+            f"{path} is a folder, and no data folder of Kaldi: expected text, and wav.scp or segments."
+        )
+    try:
+        if path.is_dir():
+            return Source(path, kaldi.read(path))
+        return _of_file(path, _content(path))
+    except TranscriptError:
+        raise
+    except ValueError as error:
+        raise TranscriptError(f"{path} cannot be read: {error}") from error
+
+
+def _content(path: Path) -> bytes:
+    """Read a file, decompressed if it is compressed."""
+    data = path.read_bytes()
+    if not data.startswith(b"\x1f\x8b"):
+        return data
+    try:
+        with gzip.open(path) as file:
+            data = file.read(_MOST + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise TranscriptError(f"{path} is damaged: {error}.") from error
+    if len(data) > _MOST:
+        raise TranscriptError(f"{path} is longer than {_MOST >> 30} GiB when decompressed: divide it.")
+    return data
+
+
+def _of_file(path: Path, data: bytes) -> Source:
+    plain_name = Path(path.name.removesuffix(".gz"))
+    kind = kind_of_bytes(data) or kind_of_name(plain_name)
+    if kind is not None and kind not in _READERS:
+        raise _not_read(path, kind)
+    try:
+        text = re.sub(r"\r\n?", "\n", decode(data))
+    except FormatError as error:
+        raise TranscriptError(f"{path} is not text that can be read: {error}") from error
+    kind = kind or kind_of_text(text)
+    if kind is None:
+        if "\0" in text:
+            raise TranscriptError(
+                f"{path} is not text that can be read, it has zero bytes: save it as UTF-8."
+            )
+        return Source(path, [Passage(text.strip(), where=path.name)], plain=True)
+    if kind not in _READERS:
+        raise _not_read(path, kind)
+    source = Source(path, _READERS[kind](text))
+    if not source.passages and text.strip():
+        raise TranscriptError(f"{path}: no passages were found in it; expected {kind}.")
+    return source
+
+
+def _not_read(path: Path, kind: str) -> TranscriptError:
+    return TranscriptError(f"{path} is {kind}; expected a transcript in plain text or with times: {_CONVERT}")

@@ -1,0 +1,70 @@
+"""Data sets in, data sets with a column of words out."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import isotone
+from tests.tiny_models import save_character_model, save_noise
+
+datasets = pytest.importorskip("datasets")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_character_model(tmp_path_factory.mktemp("model") / "m")
+
+
+def test_every_row_gets_its_words(
+    model: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, c = (save_noise(tmp_path / f"{n}.wav", 1.5, seed=i) for i, n in enumerate("abc"))
+    rows = {
+        "audio": [str(a), str(b), str(c), str(tmp_path / "gone.wav")],
+        "text": ["so it is", "on", "--", "gone"],
+        "speaker": ["1", "2", "3", "4"],
+    }
+    given = datasets.Dataset.from_dict(rows).cast_column("audio", datasets.Audio())
+    with caplog.at_level(logging.WARNING):
+        found = isotone.align_dataset(given, model=model, batch_size=2)
+    assert found.column_names == ["audio", "text", "speaker", "words"]
+    assert found.features["audio"] == given.features["audio"]
+    words = found["words"][:]
+    assert [[w["word"] for w in row] if row else row for row in words] == [
+        ["so", "it", "is"],
+        ["on"],
+        None,
+        None,
+    ]
+    assert "gone" in caplog.text
+    expected = isotone.align(a, "so it is", model=model).words
+    assert [(w["start"], w["end"]) for w in words[0]] == [
+        pytest.approx((s.start, s.end), abs=1e-6) for s in expected
+    ]
+
+
+def test_arrays_and_segments_with_times(model: Path) -> None:
+    noise = np.random.default_rng(0).normal(0, 0.1, 64_000).astype(np.float32)
+    segments = [
+        {"start": 0.5, "end": 1.5, "text": "so it", "speaker": "A"},
+        {"start": 2.5, "end": 3.5, "text": "is", "speaker": "B"},
+    ]
+    given = datasets.Dataset.from_dict(
+        {"sound": [{"array": noise, "sampling_rate": 16_000}], "segments": [segments]}
+    )
+    found = isotone.align_dataset(given, audio="sound", text="segments", column="timed", model=model)
+    (row,) = found["timed"][:]
+    assert [(w["word"], w["speaker"]) for w in row] == [("so", "A"), ("it", "A"), ("is", "B")]
+    assert row[2]["start"] >= 1.5
+
+
+def test_columns_that_are_not_there_or_are_already(model: Path) -> None:
+    given = datasets.Dataset.from_dict({"audio": ["a.wav"], "text": ["so"], "words": ["x"]})
+    with pytest.raises(ValueError, match="no column 'transcript'; it has audio, text, words"):
+        isotone.align_dataset(given, text="transcript", model=model)
+    with pytest.raises(ValueError, match="a column 'words' already"):
+        isotone.align_dataset(given, model=model)
