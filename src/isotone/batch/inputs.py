@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from isotone.audio import AUDIO_SUFFIXES, DECODED_SUFFIXES, is_audio, without_copies
-from isotone.format.reading import FormatError, decode
+from isotone.text.encodings import EncodingError, decode_text
 from isotone.text.kinds import KINDS, kind_of_bytes, kind_of_name, kind_of_text
 
 TEXT_SUFFIXES = (".txt", ".lab", ".TXT", ".LAB")
@@ -17,7 +17,7 @@ TEXT_SUFFIXES = (".txt", ".lab", ".TXT", ".LAB")
 _CONVERT = "save the words alone, without times and formatting, as a .txt file in UTF-8."
 
 # TIMIT's prompts begin with the numbers of the first and the last sample
-_PROMPT = re.compile(r"0\s+(\d+)\s+(?=\S)")
+_PROMPT = re.compile(r"\s*0\s+(\d+)\s+(?=\S)")
 
 
 @dataclass(frozen=True)
@@ -171,12 +171,15 @@ def _unread(folders: Sequence[Path], audio: Path) -> str:
     return ""
 
 
-def read_text(path: Path, seconds: float) -> str:
-    """Read a transcript, without the sample numbers that begin TIMIT's prompts.
+def read_text(path: Path, seconds: float, note: Callable[[str], None] = lambda warning: None) -> str:
+    """Read a transcript: its text with ``\\n`` for line breaks, and without a byte order mark.
+
+    The sample numbers that begin TIMIT's prompts become spaces, so that positions in the text are those in the file.
 
     Args:
-        path: A file of plain text, UTF-8, or UTF-16 with a byte order mark.
+        path: A file of plain text in UTF-8, UTF-16 or Latin-1, see :func:`isotone.text.encodings.decode_text`.
         seconds: Duration of the audio, which such a prompt must match.
+        note: Is told of an encoding that was guessed.
 
     Raises:
         ValueError: the file is empty, in another encoding, or of another kind, such as subtitles.
@@ -185,17 +188,20 @@ def read_text(path: Path, seconds: float) -> str:
     if kind := kind_of_name(path) or kind_of_bytes(data):
         raise _not_plain(path, kind)
     try:
-        text = re.sub(r"\r\n?", "\n", decode(data)).strip()
-    except FormatError as error:
+        text, warning = decode_text(data, path.name)
+    except EncodingError as error:
         raise ValueError(f"{path} is not text that can be read: {error}") from error
+    text = re.sub(r"\r\n?", "\n", text)
     if kind := kind_of_text(text):
         raise _not_plain(path, kind)
     if "\0" in text:
         raise ValueError(f"{path} is not text that can be read, it has zero bytes: save it as UTF-8.")
     if (prompt := _PROMPT.match(text)) and abs(int(prompt[1]) / 16_000 - seconds) < 0.1:
-        text = text[prompt.end() :]
-    if not text:
+        text = " " * prompt.end() + text[prompt.end() :]
+    if not text.strip():
         raise ValueError(f"{path} is empty: expected the transcript.")
+    if warning:
+        note(warning)
     return text
 
 

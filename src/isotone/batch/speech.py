@@ -83,9 +83,11 @@ class Aligning(_Speech):
     def run(self, path: Path, id: str, samples: np.ndarray, formats: Collection[str]) -> Done:
         """Align a recording."""
         source = self._transcript(path)
-        transcript = self.pipeline.encode(read_text(source.path, len(samples) / self.sample_rate))
+        notes = [*silence(samples), *source.notes]
+        text = read_text(source.path, len(samples) / self.sample_rate, notes.append)
+        transcript = self.pipeline.encode(text)
         result = self.pipeline.align(id, samples, transcript)
-        notes = [*silence(samples), *source.notes, *transcript.notes]
+        notes += transcript.notes
         return self._done(path, result, formats, notes)
 
     def _transcript(self, recording: Path) -> TranscriptFile:

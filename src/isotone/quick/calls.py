@@ -30,6 +30,7 @@ def align(
     model: str | Path | None = None,
     language: str | None = None,
     dictionaries: Sequence[str | Path] = (),
+    rules: Sequence[str | Path] = (),
     aligner: Part | None = None,
     times: str | None = None,
     device: str = "cpu",
@@ -51,7 +52,8 @@ def align(
         rate: Hz of an array.
         model: Name of a model pack, model or run folder, or hub id. Default: the pack of the language.
         language: ISO 639 code of the language. Default: English for the choice of the pack, then the model's own.
-        dictionaries: Pronunciation dictionaries, see :class:`isotone.text.options.TextOptions`.
+        dictionaries, rules: Pronunciation dictionaries, and tables of readings of written forms; see
+            :class:`isotone.text.options.TextOptions`.
         aligner, times, device, window_s, guided, edges, extra_speech, star_cost, closures: See
             :class:`isotone.batch.options.Options`.
         keep_markup: Align markup such as ``[laughs]`` as if it were spoken.
@@ -70,15 +72,16 @@ def align(
     options = Options(
         name, aligner=aligner, times=times, device=device, window_s=window_s, guided=guided, edges=edges,
         extra_speech=extra_speech, star_cost=star_cost, closures=closures,
-        text=TextOptions(language, tuple(map(Path, dictionaries)), keep_markup),
+        text=TextOptions(language, tuple(map(Path, dictionaries)), keep_markup, tuple(map(Path, rules))),
     )  # fmt: skip
     pipeline = _kept.pipeline(options)
     sample_rate = pipeline.model.encoder.sample_rate
     recording = given.recording(audio, rate, sample_rate)
-    transcript = pipeline.encode(given.words(text, len(recording.samples) / sample_rate))
+    notes = list(silence(recording.samples))
+    transcript = pipeline.encode(given.words(text, len(recording.samples) / sample_rate, notes.append))
     result = pipeline.align(recording.id, recording.samples, transcript)
     doubt = doubtful(result.agreement, usable(pipeline.model.check))
-    notes = [*silence(recording.samples), *transcript.notes, *result.warnings, *((doubt,) if doubt else ())]
+    notes += [*transcript.notes, *result.warnings, *((doubt,) if doubt else ())]
     return Aligned(
         replace(result.alignment, audio=recording.path), result.text, name, tuple(notes), result.agreement,
         recording.samples, sample_rate,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,20 +67,21 @@ def _pair(pair: tuple[Any, ...]) -> tuple[Any, float]:
     return samples, float(rate)
 
 
-def words(text: str | Path, seconds: float) -> str:
+def words(text: str | Path, seconds: float, note: Callable[[str], None] = lambda warning: None) -> str:
     """Return a text as it is given, or read it from a file.
 
     Args:
         text: The text, or the path of its file. Only a ``Path`` is a file; a name in a string is a text, with a
             warning.
         seconds: Duration of the recording.
+        note: Is told of an encoding that was guessed.
 
     Raises:
         TypeError: neither a string nor a path.
         OSError, ValueError: the file cannot be read.
     """
     if isinstance(text, Path):
-        return read_text(text, seconds)
+        return read_text(text, seconds, note)
     if not isinstance(text, str):
         raise TypeError(f"A text is a string, or a pathlib.Path of its file; got {type(text).__name__}.")
     # a longer text is no name: asking for such a file is an error

@@ -51,7 +51,7 @@ def encode(tokenizer: Tokenizer, text: str, *, keep_markup: bool = False) -> Tra
         given.add_star(start, end, starred)
         now = end
     given.add_text(now, len(source.text))
-    return given.transcript(keep_markup)
+    return replace(given.transcript(keep_markup), source=text)
 
 
 def _stars(text: str, keep_markup: bool) -> Iterator[tuple[int, int, bool]]:
@@ -87,14 +87,15 @@ class _Given:
 
     def add_text(self, start: int, end: int) -> None:
         """Add the words of a part of the text."""
-        words = self.tokenizer.split(self.source.text[start:end])
-        for word, spelling in zip(words, self.tokenizer.spell(words)):
+        for word, spelling in self.tokenizer.read(self.tokenizer.split(self.source.text[start:end])):
             placed = self._word(word.text, word.start + start, word.end + start)
             reason = self._problem(word, spelling)
             if reason is None:
                 self.unknown += spelling.unknown
                 self.spoken.append(word)
-                self._add(replace(placed, normal=word.normal), spelling.labels, spelling.graph)
+                self._add(
+                    replace(placed, normal=word.normal, others=word.others), spelling.labels, spelling.graph
+                )
             else:
                 reason += spelling.missing if reason is self.unpronounced else (word.text,)
                 self._add(replace(placed, normal=word.normal), (STAR_NUMBER,))
