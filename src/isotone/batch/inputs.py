@@ -172,7 +172,7 @@ def _unread(folders: Sequence[Path], audio: Path) -> str:
 
 
 def read_text(path: Path, seconds: float, note: Callable[[str], None] = lambda warning: None) -> str:
-    """Read a transcript: its text with ``\\n`` for line breaks, and without a byte order mark.
+    """Read a transcript: its text with line feeds for line breaks, and without a byte order mark.
 
     The sample numbers that begin TIMIT's prompts become spaces, so that positions in the text are those in the file.
 

@@ -27,9 +27,11 @@ class JSONFormat(Format):
                                   "text": str, "start_char": int, "end_char": int, "reading": str}]}]}
 
     Words of a given text have the last four: ``text`` is the word as written, ``source[start_char:end_char]``, and
-    ``reading`` the words that were said. ``source`` is the given text without a byte order mark, and with ``\n`` for
-    line breaks. ``label`` is ``text`` without the markup that is inside of a word, if there is any. A word that is
-    aligned as unknown speech has no reading. Scores are defined in :mod:`isotone.alignment`. Unknown values of ``score`` and ``confidence`` are left out; values
+    ``reading`` the words that were said. The source is the given text without a byte order mark, and with line feeds
+    for line breaks. ``label`` is ``text`` without the markup that is inside of a word, if there is any. A word that is
+    aligned as unknown speech has no reading.
+
+    Scores are defined in :mod:`isotone.alignment`. Unknown values of ``score`` and ``confidence`` are left out; values
     that are not finite are the texts ``"-inf"``, ``"inf"`` or ``"nan"``. Other keys are ignored when reading.
 
     Args:

@@ -17,7 +17,7 @@ inc: incorporated, inc | corp: corporation, corp | ltd: limited, l t d | co: com
 assn: association | univ: university, univ | inst: institute | govt: government | intl: international
 ave: avenue, ave | blvd: boulevard | rd: road | ln: lane | hwy: highway | pkwy: parkway | sq: square | pl: place
 apt: apartment, apt | bldg: building | rm: room | ste: suite | mt: mount, mountain | mts: mountains | ft: fort, feet
-vs: versus, v s, verses | v: v, versus | etc: et cetera | eg: for example, e g | ie: that is, i e | cf: compare, c f
+vs: versus, v s | v: v, versus | etc: et cetera | eg: for example, e g | ie: that is, i e | cf: compare, c f
 al: al, others | viz: namely, viz | ca: circa, about, c a | approx: approximately, approx | est: established, estimated, e s t
 ed: edition, editor, ed | vol: volume, vol | vols: volumes | pp: pages, p p | p: page, p | ch: chapter, c h | chap: chapter
 sec: section, second, sec | fig: figure, fig | figs: figures | eq: equation | no: no, number | nos: numbers | art: article, art
@@ -67,7 +67,10 @@ def abbreviated(core: str, point: bool, before: str, after: str) -> list[str]:
         return [found[1], found[0], *found[2:]]  # "Elm St.", but "St. Louis"
     if key == "no":
         return found[::-1] if after[:1].isdigit() else found
-    if key in ("mar", "may", "sat", "sun", "sec", "min", "am", "max", "jan") and not (after or before)[:1].isdigit():
+    if (
+        key in ("mar", "may", "sat", "sun", "sec", "min", "am", "max", "jan")
+        and not (after or before)[:1].isdigit()
+    ):
         return [*found[1:], found[0]] if not point else found
     return [*found, key] if key in _WORDS and key.isalpha() else found
 

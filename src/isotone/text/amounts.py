@@ -135,7 +135,8 @@ def money(sign: str, before: str, after: str, magnitude: str = "") -> list[str]:
     if one:
         units.append(f"a {name}")
     if not after or not int(after):
-        short = [f"{amounts[0]} {name}", *({"$": [f"{amounts[0]} bucks"], "£": [f"{amounts[0]} quid"]}.get(sign) or [])]
+        slang = {"$": "bucks", "£": "quid"}.get(sign)
+        short = [f"{amounts[0]} {name}", *(f"{n} {slang}" for n in amounts[:3] if slang)]
         return distinct([*units, *short])
     cents = cardinal(int(after))
     coins = f"{cents} {coin if int(after) == 1 else plural(coin)}"
@@ -155,7 +156,10 @@ def ranks(text: str) -> list[str]:
     plain = text.replace(",", "")
     if len(plain) > 1 and plain[0] == "0":
         plain = plain.lstrip("0") or "0"
-    return distinct([ranked(words) for words in [cardinal(int(plain)), *whole(plain, single=False)[:3]]] + [f"the {ordinal(int(plain))}"])
+    return distinct(
+        [ranked(words) for words in [cardinal(int(plain)), *whole(plain, single=False)[:3]]]
+        + [f"the {ordinal(int(plain))}"]
+    )
 
 
 def decades(text: str) -> list[str]:

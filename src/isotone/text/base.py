@@ -97,7 +97,9 @@ class Tokenizer(ABC):
         first = self.spell(words)
         others = iter(self.spell([Word(way, way, 0, len(way)) for word in words for way in word.others]))
         return [
-            (word, spelling) if not word.others else _choices(word, [spelling, *(next(others) for _ in word.others)])
+            (word, spelling)
+            if not word.others
+            else _choices(word, [spelling, *(next(others) for _ in word.others)])
             for word, spelling in zip(words, first)
         ]
 

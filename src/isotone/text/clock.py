@@ -22,7 +22,9 @@ def time(hour: str, minute: str, second: str = "") -> list[str]:
     if second:
         tail = f"oh {cardinal(int(second))}" if second[0] == "0" else cardinal(int(second))
         parts = [f"{n} {unit}{'' if n == 'one' else 's'}" for n, unit in _clock_parts(hour, minute, second)]
-        return distinct([f"{named} {past} {tail}", " ".join(parts), " and ".join([" ".join(parts[:-1]), parts[-1]])])
+        return distinct(
+            [f"{named} {past} {tail}", " ".join(parts), " and ".join([" ".join(parts[:-1]), parts[-1]])]
+        )
     if hours > 24:  # no time, but a verse or a score
         return distinct([f"{named} {past}", f"{named} to {past}", f"{named} {cardinal(minutes)}"])
     if not minutes:
@@ -63,7 +65,13 @@ def month_day(month: int, day: int) -> list[str]:
     if not (1 <= month <= 12 and 1 <= day <= 31):
         return []
     name, rank = MONTHS[month - 1], ordinal(day)
-    return [f"{name} {rank}", f"the {rank} of {name}", f"{name} {cardinal(day)}", f"{name} the {rank}", f"{rank} of {name}"]
+    return [
+        f"{name} {rank}",
+        f"the {rank} of {name}",
+        f"{name} {cardinal(day)}",
+        f"{name} the {rank}",
+        f"{rank} of {name}",
+    ]
 
 
 def date(first: str, second: str, last: str, mark: str) -> list[str]:
@@ -75,15 +83,13 @@ def date(first: str, second: str, last: str, mark: str) -> list[str]:
         mark: The sign between them; with ``.`` the day comes first.
     """
     a, b = int(first), int(second)
-    orders = [(a, b), (b, a)] if mark != "." else [(b, a), (a, b)]
+    likely, other = (month_day(a, b), month_day(b, a)) if mark != "." else (month_day(b, a), month_day(a, b))
+    days = [*likely[:2], *other[1:2], *likely[2:4], *other[:1]]
     years = year(last)[:3]
-    named = [days for order in orders for days in month_day(*order)[:4]]
-    numbers = f"{whole(str(a))[0]} {whole(str(b))[0]}"
     word = {"/": "slash", ".": "dot", "-": "dash"}[mark]
-    found = [f"{day} {years[0]}" for day in named[:5]]
-    found += [f"{day} {some}" for some in years[1:] for day in named[:2]]
-    linked = f" {word} ".join((whole(str(a))[0], whole(str(b))[0], years[0]))
-    return distinct([*found[:4], f"{numbers} {years[0]}", linked, *found[4:]])
+    numbers = [f"{link}".join((whole(str(a))[0], whole(str(b))[0], years[0])) for link in (" ", f" {word} ")]
+    found = [*(f"{day} {years[0]}" for day in days), *numbers]
+    return distinct([*found, *(f"{day} {some}" for some in years[1:] for day in days[:3])])
 
 
 def iso_date(years: str, month: str, day: str) -> list[str]:
@@ -94,4 +100,11 @@ def iso_date(years: str, month: str, day: str) -> list[str]:
     spoken = year(years)[:3]
     numbers = " ".join(f"oh {cardinal(int(n))}" if n[0] == "0" else cardinal(int(n)) for n in (month, day))
     found = [f"{some} {spoken[0]}" for some in named[:4]]
-    return distinct([*found, f"{spoken[0]} {named[0]}", f"{spoken[0]} {numbers}", *(f"{named[0]} {y}" for y in spoken[1:])])
+    return distinct(
+        [
+            *found,
+            f"{spoken[0]} {named[0]}",
+            f"{spoken[0]} {numbers}",
+            *(f"{named[0]} {y}" for y in spoken[1:]),
+        ]
+    )

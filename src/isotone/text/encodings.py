@@ -9,7 +9,9 @@ import unicodedata
 _MOST_ACCENTED = 0.3
 #: Least share of zeros among the even or odd bytes of UTF-16 in a language of Latin letters.
 _LEAST_ZEROS = 0.6
-_UNUSUAL = frozenset("\u00d0\u00f0\u00de\u00fe\u00a4\u00a6\u00a8\u00b8\u00bc\u00bd\u00be\u00b9\u00b2\u00b3\u00ac\u00af\u00b1\u00d7\u00f7")
+_UNUSUAL = frozenset(
+    "\u00d0\u00f0\u00de\u00fe\u00a4\u00a6\u00a8\u00b8\u00bc\u00bd\u00be\u00b9\u00b2\u00b3\u00ac\u00af\u00b1\u00d7\u00f7"
+)
 
 
 class EncodingError(ValueError):
@@ -35,7 +37,9 @@ def decode_text(data: bytes, name: str) -> tuple[str, str]:
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return _strict(data, "utf-16", name), ""
     if guessed := _zeros(data):
-        return _strict(data, guessed, name), f"{name} is read as {guessed.upper()}, which it does not say: save it as UTF-8"
+        return _strict(
+            data, guessed, name
+        ), f"{name} is read as {guessed.upper()}, which it does not say: save it as UTF-8"
     try:
         return data.decode("utf-8-sig"), ""
     except UnicodeDecodeError as error:
@@ -47,14 +51,19 @@ def decode_text(data: bytes, name: str) -> tuple[str, str]:
                 f"0x{data[error.start]:02x}: save the file as UTF-8."
             ) from None
         strange = next(c for c in text if not c.isascii())
-        return text, f"{name} is not UTF-8, and is read as Windows-1252 (Latin-1), with {strange!r} in it: save it as UTF-8"
+        return (
+            text,
+            f"{name} is not UTF-8, and is read as Windows-1252 (Latin-1), with {strange!r} in it: save it as UTF-8",
+        )
 
 
 def _strict(data: bytes, encoding: str, name: str) -> str:
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
-        raise EncodingError(f"{name}: expected {encoding.upper()}; got a damaged character at byte {error.start}.") from None
+        raise EncodingError(
+            f"{name}: expected {encoding.upper()}; got a damaged character at byte {error.start}."
+        ) from None
 
 
 def _zeros(data: bytes) -> str:

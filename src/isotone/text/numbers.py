@@ -44,9 +44,7 @@ def cardinal(number: int, joined: bool = False) -> str:
     size, name = next((scale for scale in _SCALES if number >= scale[0]), (100, "hundred"))
     rest = number % size
     link = " and " if joined and 0 < rest < 100 else " "
-    return f"{cardinal(number // size, joined)} {name}" + (
-        f"{link}{cardinal(rest, joined)}" if rest else ""
-    )
+    return f"{cardinal(number // size, joined)} {name}" + (f"{link}{cardinal(rest, joined)}" if rest else "")
 
 
 def ordinal(number: int) -> str:

@@ -88,7 +88,7 @@ def _dictionary(path: Path, tokenizer: PhoneTokenizer) -> Dictionary:
     known = phone_set_of(tokenizer)
     strange: dict[str, str] = {}
     for word, found in words.items():
-        for phone in (phone for phones, _ in found for phone in phones):
+        for phone in (phone for entry in found for phone in entry.phones):
             if phone not in strange and not _has(tokenizer, phone, known):
                 strange[phone] = word
     if strange:

@@ -26,7 +26,7 @@ from isotone.text.transcript import (
     number_of_blank,
     write_json,
 )
-from isotone.text.word_graph import WordGraph, in_line, side_by_side, straight
+from isotone.text.word_graph import WordGraph, in_line, paid, side_by_side, straight
 
 #: Pronunciations of a word that an aligner chooses from, at most: the likeliest.
 MOST_PRONUNCIATIONS = 12
@@ -144,16 +144,19 @@ class PhoneTokenizer(Tokenizer):
 
     def _side_by_side(self, choices: Sequence[Pronunciation]) -> WordGraph:
         """Put the pronunciations of a part side by side; each costs what it is less likely than the first."""
-        said: dict[tuple[int, ...], float] = {}
-        for phones, log_prob in choices:
-            own = phones if self.closures else self._without_closure(phones)
-            labels = tuple(self._numbers[p] for p in own if p in self._numbers)
-            said.setdefault(labels, max(0.0, choices[0].log_prob - log_prob))
-        ways = [(labels, cost) for labels, cost in said.items() if labels]
-        rules = self.closures
-        if rules is None:
-            return side_by_side(ways)
-        return side_by_side(ways, lambda labels: rules.spread(labels, self.labels))
+        said: dict[tuple[int, ...], Pronunciation] = {}
+        for one in choices:
+            own = one.phones if self.closures else self._without_closure(one.phones)
+            said.setdefault(tuple(self._numbers[p] for p in own if p in self._numbers), one)
+        said.pop((), None)
+
+        def spread(labels: Sequence[int]) -> WordGraph:
+            graph = self.closures.spread(labels, self.labels) if self.closures else straight(labels)
+            pauses = said[tuple(labels)].pauses
+            return graph if pauses is None else paid(graph, *pauses)
+
+        costs = (max(0.0, choices[0].log_prob - one.log_prob) for one in said.values())
+        return side_by_side(list(zip(said, costs)), spread)
 
     def _spell_phones(self, phones: Sequence[str]) -> list[Spelling]:
         if unknown := [p for p in dict.fromkeys(phones) if self._numbers.get(p, self.blank) == self.blank]:

@@ -48,7 +48,9 @@ _EXPRESSION = re.compile(
 #: Words with nothing in them to read in another way.
 _PLAIN = re.compile(r"(?!.*[A-Z]{2})[^\W\d_]+(?:['-][^\W\d_]+)*")
 _FRACTION = re.compile(r"(\d\s*)?(?<!\d)(\d+)\u2044(\d+)", re.ASCII)
-_EDGES = "\"'`.,;:!?()[]{}<>\u00ab\u00bb\u201c\u201d\u201e\u2039\u203a\u2026\u00a1\u00bf*_|\u2013\u2014\u2012-"
+_EDGES = (
+    "\"'`.,;:!?()[]{}<>\u00ab\u00bb\u201c\u201d\u201e\u2039\u203a\u2026\u00a1\u00bf*_|\u2013\u2014\u2012-"
+)
 _SIGNS = {
     "%": ("percent",), "&": ("and", "ampersand"), "$": ("dollars", "dollar"), "£": ("pounds", "pound"), "€": ("euros", "euro"),
     "¥": ("yen",), "\u00a2": ("cents",), "\u00b0": ("degrees", "degree"), "@": ("at",), "\u00b1": ("plus or minus",),
@@ -106,7 +108,11 @@ def _owed(core: str, around: Around) -> str:
     if core.lower() not in amounts.MAGNITUDES:
         return ""
     match = _EXPRESSION.search(around.before)
-    return amounts.MONEY[match["money"]][0] + "s" * (match["money"] in "$£€₹₽") if match and match["money"] else ""
+    return (
+        amounts.MONEY[match["money"]][0] + "s" * (match["money"] in "$£€₹₽")
+        if match and match["money"]
+        else ""
+    )
 
 
 def _after_number(core: str, around: Around) -> list[str]:
@@ -140,7 +146,9 @@ def _lone_sign(core: str, around: Around) -> list[str]:
 
 def _scanned(piece: str, around: Around) -> list[str]:
     """List the readings of a written form with numbers or signs in it; letters stay as they are."""
-    text = _FRACTION.sub(lambda m: f"{m[1] or ''}{' and' if m[1] else ''} {fraction(int(m[2]), int(m[3]))} ", piece)
+    text = _FRACTION.sub(
+        lambda m: f"{m[1] or ''}{' and' if m[1] else ''} {fraction(int(m[2]), int(m[3]))} ", piece
+    )
     parts: list[Sequence[str]] = []
     now = 0
     for match in _EXPRESSION.finditer(text):
@@ -196,7 +204,9 @@ def _number(match: re.Match[str]) -> list[str]:
         found = amounts.ranks(match["ordinal"])
     elif match["plural"]:
         found = amounts.decades(match["plural"])
-        found += combined([whole(match["plural"])[:2], (" seconds", " s")]) if len(match["plural"]) < 4 else []
+        found += (
+            combined([whole(match["plural"])[:2], (" seconds", " s")]) if len(match["plural"]) < 4 else []
+        )
     else:
         found = whole(match["cardinal"], single=not match["suffix"])
     if match.string[: match.start()][-1:].isalpha() and match["suffix"]:
@@ -236,7 +246,8 @@ def _slash(text: str, around: Around) -> list[str]:
         return [f"{whole(top)[0]} slash {whole(bottom)[0]}"]
     counted = around.before[-1:].isdigit()
     parts = amounts.ratio(top, bottom, counted)
-    return distinct([*parts[:6], *clock.month_day(int(top), int(bottom))[:4], *parts[6:]])
+    days = [*clock.month_day(int(top), int(bottom))[:4], *clock.month_day(int(bottom), int(top))[1:2]]
+    return distinct([*parts[:6], *days, *parts[6:]])
 
 
 def _phone(text: str) -> list[str]:
@@ -264,7 +275,12 @@ def _pairs(mark: str, links: Sequence[str]) -> Callable[[str], list[str]]:
 def _height(text: str) -> list[str]:
     feet, inches = (cardinal(int(part)) for part in text.split("'"))
     inch = "inch" if inches == "one" else "inches"
-    return [f"{feet} foot {inches}", f"{feet} feet {inches} {inch}", f"{feet} {inches}", f"{feet} foot {inches} {inch}"]
+    return [
+        f"{feet} foot {inches}",
+        f"{feet} feet {inches} {inch}",
+        f"{feet} {inches}",
+        f"{feet} foot {inches} {inch}",
+    ]
 
 
 def _date(text: str) -> list[str]:
@@ -273,7 +289,9 @@ def _date(text: str) -> list[str]:
 
 
 _READERS: dict[str, Callable[[str], list[str]]] = {
-    "iso": lambda text: clock.iso_date(*text.split("-")) or [" ".join(whole(part)[0] for part in text.split("-"))],
+    "iso": lambda text: (
+        clock.iso_date(*text.split("-")) or [" ".join(whole(part)[0] for part in text.split("-"))]
+    ),
     "date": _date,
     "phone": _phone,
     "version": _version,

@@ -51,7 +51,11 @@ class Rules:
                 return found
         # a form that ends with a point, before other punctuation: "(approx.),"
         core = unicodedata.normalize("NFC", piece.strip(_EDGES))
-        return self._ways.get(f"{core}.") or self._ways.get(f"{core}.".lower()) or [] if f"{core}." in piece else []
+        return (
+            self._ways.get(f"{core}.") or self._ways.get(f"{core}.".lower()) or []
+            if f"{core}." in piece
+            else []
+        )
 
 
 def _read(path: Path) -> dict[str, list[str]]:
@@ -70,8 +74,17 @@ def _read(path: Path) -> dict[str, list[str]]:
                 f"{where}: expected a written form, a tab and its reading (further readings after tabs); got {line[:80]!r}."
             )
         if " " in written:
-            raise RulesError(f"{where}: a written form has no spaces; got {written!r}. Write a line for each word.")
-        if bad := next((way for way in ways if any(not (c.isalpha() or c in " '-\u2019" or unicodedata.combining(c)) for c in way)), ""):
+            raise RulesError(
+                f"{where}: a written form has no spaces; got {written!r}. Write a line for each word."
+            )
+        if bad := next(
+            (
+                way
+                for way in ways
+                if any(not (c.isalpha() or c in " '-\u2019" or unicodedata.combining(c)) for c in way)
+            ),
+            "",
+        ):
             raise RulesError(f"{where}: a reading has words in letters alone; got {bad!r}.")
         key = unicodedata.normalize("NFC", written)
         if key in found:

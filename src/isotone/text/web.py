@@ -6,7 +6,9 @@ import re
 
 from isotone.text.numbers import distinct, whole
 
-_ENDINGS = "com|org|net|edu|gov|mil|int|info|biz|io|ai|app|dev|tv|uk|de|eu|fr|ca|au|nz|jp|cn|ru|ch|nl|se|html|pdf"
+_ENDINGS = (
+    "com|org|net|edu|gov|mil|int|info|biz|io|ai|app|dev|tv|uk|de|eu|fr|ca|au|nz|jp|cn|ru|ch|nl|se|html|pdf"
+)
 _ADDRESS = re.compile(
     rf"(?:https?://|www\.)\S+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|[\w-]+(?:\.[\w-]+)*\.(?:{_ENDINGS})(?:[/:?#]\S*)?",
     re.IGNORECASE,
@@ -66,6 +68,21 @@ def _reading(part: str) -> tuple[str, ...]:
     if lower in _SPELLED:
         return (_SPELLED[lower],)
     letters = " ".join(lower)
-    if len(part) < 3 and lower not in ("at", "be", "by", "go", "in", "it", "me", "my", "no", "on", "to", "up", "us", "we"):
+    if len(part) < 3 and lower not in (
+        "at",
+        "be",
+        "by",
+        "go",
+        "in",
+        "it",
+        "me",
+        "my",
+        "no",
+        "on",
+        "to",
+        "up",
+        "us",
+        "we",
+    ):
         return (letters, lower)
     return (lower, letters) if len(part) < 5 and lower not in ("com", "net", "info") else (lower,)

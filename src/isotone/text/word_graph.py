@@ -79,6 +79,22 @@ def side_by_side(said: Sequence[Said], spread: Callable[[Sequence[int]], WordGra
     return tuple(parts)
 
 
+def paid(
+    graph: WordGraph, to_speech: float, to_pause: float, from_speech: float, from_pause: float
+) -> WordGraph:
+    """Add costs in nats to the ways out of a graph and into it."""
+    return tuple(
+        replace(
+            part,
+            to_speech=_sum(part.to_speech, to_speech),
+            to_pause=_sum(part.to_pause, to_pause),
+            from_speech=_sum(part.from_speech, from_speech),
+            from_pause=_sum(part.from_pause, from_pause),
+        )
+        for part in graph
+    )
+
+
 def of_readings(graphs: Sequence[tuple[int, WordGraph]]) -> WordGraph:
     """Put the graphs of a word's readings side by side, as far as they have room.
 
@@ -129,7 +145,14 @@ def _follow(parts: list[Part], exits: list[int], graph: WordGraph, pause: int | 
         if part.from_pause is not None and paused is not None:
             ways.append((paused, part.from_pause + part.pause_cost))
         parts.append(
-            replace(part, before=tuple(sorted(ways)), from_speech=None, from_pause=None, pause_s=0.0, pause_cost=0.0)
+            replace(
+                part,
+                before=tuple(sorted(ways)),
+                from_speech=None,
+                from_pause=None,
+                pause_s=0.0,
+                pause_cost=0.0,
+            )
         )
     return [start + i for i in _exits(graph)]
 
