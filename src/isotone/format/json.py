@@ -125,9 +125,9 @@ def _tier(tier: Any, where: str) -> Tier:
             _get(row, "start", float, path),
             _get(row, "end", float, path),
         )
-        numbers = (_get_number(row, key, path) for key in ("score", "confidence"))
+        score, confidence = (_get_number(row, key, path) for key in ("score", "confidence"))
         try:
-            segments.append(Segment(label, float(start), float(end), *numbers, _origin(row, path)))
+            segments.append(Segment(label, float(start), float(end), score, confidence, _origin(row, path)))
         except AlignmentError as error:
             raise FormatError(f"{path}: {error}") from None
     return Tier(_get(tier, "name", str, where), tuple(segments))

@@ -5,37 +5,42 @@ from __future__ import annotations
 import re
 
 from isotone.text.clock import SHORT_MONTHS
-from isotone.text.numbers import cardinal, distinct, ordinal
+from isotone.text.numbers import cardinal, ordinal
+from isotone.text.ways import distinct
 
 _TABLE = """
 mr: mister | mrs: missus, misses | ms: ms, miss | mx: mix, m x | dr: doctor, drive, d r | st: saint, street, s t
 prof: professor, prof | jr: junior, j r | sr: senior, s r | rev: reverend, rev | hon: honorable, hon | fr: father, f r
 gov: governor, gov | gen: general, gen | lt: lieutenant, l t | col: colonel, col | sgt: sergeant | capt: captain
 cpl: corporal | maj: major | adm: admiral | cmdr: commander | sen: senator, sen | rep: representative, rep
-pres: president | supt: superintendent | insp: inspector | messrs: messieurs | mme: madame | esq: esquire | bros: brothers
-inc: incorporated, inc | corp: corporation, corp | ltd: limited, l t d | co: company, co | llc: l l c | dept: department
-assn: association | univ: university, univ | inst: institute | govt: government | intl: international
-ave: avenue, ave | blvd: boulevard | rd: road | ln: lane | hwy: highway | pkwy: parkway | sq: square | pl: place
-apt: apartment, apt | bldg: building | rm: room | ste: suite | mt: mount, mountain | mts: mountains | ft: fort, feet
-vs: versus, v s | v: v, versus | etc: et cetera | eg: for example, e g | ie: that is, i e | cf: compare, c f
-al: al, others | viz: namely, viz | ca: circa, about, c a | approx: approximately, approx | est: established, estimated, e s t
-ed: edition, editor, ed | vol: volume, vol | vols: volumes | pp: pages, p p | p: page, p | ch: chapter, c h | chap: chapter
-sec: section, second, sec | fig: figure, fig | figs: figures | eq: equation | no: no, number | nos: numbers | art: article, art
-misc: miscellaneous | tel: telephone, tel | temp: temperature, temp | max: maximum, max | min: minimum, minute, minutes, min
-avg: average | qty: quantity | pkg: package | ext: extension | attn: attention | asst: assistant | mgr: manager
-jan: january, jan | feb: february, feb | mar: march, mar | apr: april, apr | jun: june, jun | jul: july, jul
-aug: august, aug | sep: september, sep | sept: september, sept | oct: october, oct | nov: november, nov | dec: december, dec
-mon: monday, mon | tue: tuesday | tues: tuesday | wed: wednesday, wed | thu: thursday | thur: thursday | thurs: thursday
-fri: friday | sat: saturday, sat | sun: sunday, sun | a.m: a m, am | p.m: p m, pm | e.g: for example, e g | i.e: that is, i e
-ph.d: p h d, doctor of philosophy | phd: p h d | m.d: m d, doctor of medicine | u.s: u s, united states
-u.k: u k, united kingdom | u.n: u n, united nations | b.c: b c, before christ | a.d: a d, anno domini | d.c: d c
-w/: with | w/o: without | b/c: because | c/o: care of | n/a: not applicable, n a, not available | a/c: a c, air conditioning
-24/7: twenty four seven | 9/11: nine eleven | 50/50: fifty fifty | am: am, a m | pm: p m
+pres: president | supt: superintendent | insp: inspector | messrs: messieurs | mme: madame | esq: esquire
+bros: brothers | inc: incorporated, inc | corp: corporation, corp | ltd: limited, l t d | co: company, co | llc: l l c
+dept: department | assn: association | univ: university, univ | inst: institute | govt: government
+intl: international | ave: avenue, ave | blvd: boulevard | rd: road | ln: lane | hwy: highway | pkwy: parkway
+sq: square | pl: place | apt: apartment, apt | bldg: building | rm: room | ste: suite | mt: mount, mountain
+mts: mountains | ft: fort, feet | vs: versus, v s | v: v, versus | etc: et cetera | eg: for example, e g
+ie: that is, i e | cf: compare, c f | al: al, others | viz: namely, viz | ca: circa, about, c a
+approx: approximately, approx | est: established, estimated, e s t | ed: edition, editor, ed | vol: volume, vol
+vols: volumes | pp: pages, p p | p: page, p | ch: chapter, c h | chap: chapter | sec: section, second, sec
+fig: figure, fig | figs: figures | eq: equation | no: no, number | nos: numbers | art: article, art
+misc: miscellaneous | tel: telephone, tel | temp: temperature, temp | max: maximum, max
+min: minimum, minute, minutes, min | avg: average | qty: quantity | pkg: package | ext: extension | attn: attention
+asst: assistant | mgr: manager | jan: january, jan | feb: february, feb | mar: march, mar | apr: april, apr
+jun: june, jun | jul: july, jul | aug: august, aug | sep: september, sep | sept: september, sept | oct: october, oct
+nov: november, nov | dec: december, dec | mon: monday, mon | tue: tuesday | tues: tuesday | wed: wednesday, wed
+thu: thursday | thur: thursday | thurs: thursday | fri: friday | sat: saturday, sat | sun: sunday, sun | a.m: a m, am
+p.m: p m, pm | e.g: for example, e g | i.e: that is, i e | ph.d: p h d, doctor of philosophy | phd: p h d
+m.d: m d, doctor of medicine | u.s: u s, united states | u.k: u k, united kingdom | u.n: u n, united nations
+b.c: b c, before christ | a.d: a d, anno domini | d.c: d c | w/: with | w/o: without | b/c: because | c/o: care of
+n/a: not applicable, n a, not available | a/c: a c, air conditioning | 24/7: twenty four seven | 9/11: nine eleven
+50/50: fifty fifty | am: am, a m | pm: p m
 """
 #: Abbreviations that are words as well: only with a point, or in capitals, are they something else.
 _WORDS = frozenset(
-    "gen col rep sen rev hon ave apt fig art ed al no min max sec temp sat sun mar jan dec mon wed jun ext ch am co pl "
-    "p v est ca inst fr gov ste pres lb pp eq adm sq ms".split()
+    """
+gen col rep sen rev hon ave apt fig art ed al no min max sec temp sat sun mar jan dec mon wed jun ext ch am co pl p
+v est ca inst fr gov ste pres lb pp eq adm sq ms
+""".split()
 )
 _ROMAN = re.compile(r"(?=[IVX]{2,7}$)X{0,3}(?:IX|IV|V?I{0,3})")
 _INITIALS = re.compile(r"(?:[A-Za-z]\.){2,}[A-Za-z]?")

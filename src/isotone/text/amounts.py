@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from isotone.text.numbers import cardinal, digits, distinct, fraction, ordinal, plural, ranked, whole
+from isotone.text.numbers import cardinal, digits, fraction, ordinal, plural, ranked, whole
+from isotone.text.ways import distinct
 
 #: Names of currencies by their signs: the unit and its hundredth.
 MONEY = {
@@ -24,18 +25,19 @@ _METRIC = {
     "G": "giga", "T": "tera",
 }  # fmt: skip
 _BASES = {
-    "m": ("meter", "kcmnμ"), "g": ("gram", "kmμ"), "l": ("liter", "mcd"), "L": ("liter", "mcd"), "s": ("second", "mnμu"),
-    "W": ("watt", "kMGT"), "V": ("volt", "km"), "A": ("amp", "m"), "Hz": ("hertz", "kMG"), "B": ("byte", "kMGT"),
-    "Pa": ("pascal", "k"), "J": ("joule", "kM"), "Wh": ("watt hour", "kMGT"),
+    "m": ("meter", "kcmnμ"), "g": ("gram", "kmμ"), "l": ("liter", "mcd"), "L": ("liter", "mcd"),
+    "s": ("second", "mnμu"), "W": ("watt", "kMGT"), "V": ("volt", "km"), "A": ("amp", "m"), "Hz": ("hertz", "kMG"),
+    "B": ("byte", "kMGT"), "Pa": ("pascal", "k"), "J": ("joule", "kM"), "Wh": ("watt hour", "kMGT"),
 }  # fmt: skip
 _OTHER = {
-    "ft": "foot", "in": "inch", "yd": "yard", "mi": "mile", "lb": "pound", "lbs": "pound", "oz": "ounce", "gal": "gallon",
-    "pt": "pint", "qt": "quart", "h": "hour", "hr": "hour", "hrs": "hour", "min": "minute", "mins": "minute",
-    "sec": "second", "secs": "second", "mph": "mile per hour", "kph": "kilometer per hour", "km/h": "kilometer per hour",
-    "m/s": "meter per second", "mb": "megabyte", "gb": "gigabyte", "KB": "kilobyte", "kb": "kilobyte", "bps": "bit per second",
-    "Mbps": "megabit per second", "Gbps": "gigabit per second", "ha": "hectare", "°": "degree", "°C": "degree celsius",
-    "°F": "degree fahrenheit", "px": "pixel", "cal": "calorie", "kcal": "kilocalorie", "ct": "cent", "¢": "cent",
-    "m²": "square meter", "km²": "square kilometer", "m2": "square meter", "km2": "square kilometer", "ft2": "square foot",
+    "ft": "foot", "in": "inch", "yd": "yard", "mi": "mile", "lb": "pound", "lbs": "pound", "oz": "ounce",
+    "gal": "gallon", "pt": "pint", "qt": "quart", "h": "hour", "hr": "hour", "hrs": "hour", "min": "minute",
+    "mins": "minute", "sec": "second", "secs": "second", "mph": "mile per hour", "kph": "kilometer per hour",
+    "km/h": "kilometer per hour", "m/s": "meter per second", "mb": "megabyte", "gb": "gigabyte", "KB": "kilobyte",
+    "kb": "kilobyte", "bps": "bit per second", "Mbps": "megabit per second", "Gbps": "gigabit per second",
+    "ha": "hectare", "°": "degree", "°C": "degree celsius", "°F": "degree fahrenheit", "px": "pixel",
+    "cal": "calorie", "kcal": "kilocalorie", "ct": "cent", "¢": "cent", "m²": "square meter",
+    "km²": "square kilometer", "m2": "square meter", "km2": "square kilometer", "ft2": "square foot",
     "m³": "cubic meter", "m3": "cubic meter", "rpm": "revolution per minute", "dpi": "dot per inch",
 }  # fmt: skip
 

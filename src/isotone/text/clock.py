@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from isotone.text.numbers import cardinal, distinct, ordinal, whole, year
+from isotone.text.numbers import cardinal, ordinal, whole, year
+from isotone.text.ways import distinct
 
 MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",

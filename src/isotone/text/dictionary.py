@@ -26,8 +26,8 @@ class Dictionary(Pronouncer):
     comment. A word may have several lines, as ``WORD(2)`` or repeated. The first number of a line is the probability of
     the pronunciation. Three more are the Montreal Forced Aligner's: the probability of a silence after it, and the
     factors by which a silence before it, and speech before it, are likelier than elsewhere. Pronunciations without a
-    number are equally likely. Case does not matter. A word with accents that is not in the dictionary is looked up without
-    them.
+    number are equally likely. Case does not matter. A word with accents that is not in the dictionary is looked up
+    without them.
 
     Args:
         path: The file, UTF-8.
@@ -95,7 +95,7 @@ def _pauses(entries: Sequence[Entry]) -> list[Pauses | None]:
         return [None] * len(entries)
     costs = [[-math.log(max(factor, _LEAST)) for factor in entry.factors] for entry in entries]
     least = min(cost for two in costs for cost in two)
-    found = []
+    found: list[Pauses | None] = []
     for entry, (pause, speech) in zip(entries, costs):
         silent = 0.5 if entry.silence is None else min(max(entry.silence, _LEAST), 1 - _LEAST)
         found.append(Pauses(-math.log(1 - silent), -math.log(silent), speech - least, pause - least))

@@ -9,9 +9,9 @@ from typing import Literal
 
 from isotone.text import number_words
 from isotone.text.languages import iso_code
-from isotone.text.numbers import distinct
 from isotone.text.readings import Around, readings
 from isotone.text.rules import Rules
+from isotone.text.ways import distinct
 
 Case = Literal["lower", "upper", "keep"]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from isotone.text.ways import distinct
+
 _ONES = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
     "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
@@ -119,11 +121,6 @@ def year(text: str) -> list[str]:
     if len(text) != 2:
         return whole(text)
     return [f"oh {_ONES[int(text)]}", *whole(text)] if text[0] == "0" and text != "00" else whole(text)
-
-
-def distinct(readings: list[str]) -> list[str]:
-    """Return readings in order, each once."""
-    return list(dict.fromkeys(reading for reading in readings if reading))
 
 
 def _cardinals(number: int) -> list[str]:

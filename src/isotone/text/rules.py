@@ -71,7 +71,7 @@ def _read(path: Path) -> dict[str, list[str]]:
         where = f"{path}, line {number}"
         if not written or not ways:
             raise RulesError(
-                f"{where}: expected a written form, a tab and its reading (further readings after tabs); got {line[:80]!r}."
+                f"{where}: expected a written form, a tab and its reading (others after more tabs); got {line[:80]!r}."
             )
         if " " in written:
             raise RulesError(

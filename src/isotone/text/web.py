@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from isotone.text.numbers import distinct, whole
+from isotone.text.numbers import whole
+from isotone.text.ways import distinct
 
 _ENDINGS = (
     "com|org|net|edu|gov|mil|int|info|biz|io|ai|app|dev|tv|uk|de|eu|fr|ca|au|nz|jp|cn|ru|ch|nl|se|html|pdf"
@@ -19,8 +20,8 @@ _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[^\W\d_])(?=\d)")
 #: Names of signs in addresses, the likeliest first.
 _NAMES = {
     ".": ("dot",), "/": ("slash", "forward slash"), "@": ("at",), ":": ("colon",), "-": ("dash", "hyphen", ""),
-    "_": ("underscore", ""), "?": ("question mark",), "=": ("equals",), "&": ("and", "ampersand"), "#": ("hash", "pound"),
-    "+": ("plus",), "~": ("tilde",), "%": ("percent",),
+    "_": ("underscore", ""), "?": ("question mark",), "=": ("equals",), "&": ("and", "ampersand"),
+    "#": ("hash", "pound"), "+": ("plus",), "~": ("tilde",), "%": ("percent",),
 }  # fmt: skip
 _SPELLED = {"http": "h t t p", "https": "h t t p s", "www": "w w w"}
 
