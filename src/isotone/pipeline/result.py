@@ -132,7 +132,9 @@ def _tiers(
     if not (transcript.words or tokenizer.has_words):
         return (own,)
     words = _by_word(tokens)
-    tier = _tier("words", [(transcript.words[w].text, t) for w, t in words.items()], duration)
+    # a word can have a line break before a dash that belongs to it
+    labels = [" ".join(transcript.words[w].text.split()) for w in words]
+    tier = _tier("words", list(zip(labels, words.values())), duration)
     placed = tuple(replace(s, origin=_origin(transcript, w, t)) for s, (w, t) in zip(tier, words.items()))
     return Tier("words", placed), own
 

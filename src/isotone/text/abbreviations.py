@@ -35,13 +35,12 @@ b.c: b c, before christ | a.d: a d, anno domini | d.c: d c | w/: with | w/o: wit
 n/a: not applicable, n a, not available | a/c: a c, air conditioning | 24/7: twenty four seven | 9/11: nine eleven
 50/50: fifty fifty | am: am, a m | pm: p m
 """
-#: Abbreviations that are words as well: only with a point, or in capitals, are they something else.
-_WORDS = frozenset(
-    """
+_ORDINARY = """
 gen col rep sen rev hon ave apt fig art ed al no min max sec temp sat sun mar jan dec mon wed jun ext ch am co pl p
 v est ca inst fr gov ste pres lb pp eq adm sq ms
-""".split()
-)
+"""
+#: Abbreviations that are words as well: only with a point, or in capitals, are they something else.
+_WORDS = frozenset(_ORDINARY.split())
 _ROMAN = re.compile(r"(?=[IVX]{2,7}$)X{0,3}(?:IX|IV|V?I{0,3})")
 _INITIALS = re.compile(r"(?:[A-Za-z]\.){2,}[A-Za-z]?")
 _ACRONYM = re.compile(r"([A-Z]{2,5})('?s)?")

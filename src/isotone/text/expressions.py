@@ -92,7 +92,8 @@ def _with_suffix(found: list[str], suffix: str | None, one: bool = False) -> lis
         ways = list(SIGNS[suffix])
     else:
         magnitude = amounts.LETTERS.get(key)
-        ways = distinct([*amounts.unit(suffix, one), magnitude or "", letters, suffix])
+        plain = [letters, suffix] if suffix.isalpha() else []
+        ways = distinct([*amounts.unit(suffix, one), magnitude or "", *plain])
     return combined([found[:6], spaced(ways)])
 
 

@@ -56,8 +56,9 @@ def split_words(
 ) -> tuple[Word, ...]:
     """Split a text into words at its spaces and at dashes between words.
 
-    Punctuation on its own belongs to the word before it, or else to the first word. So the words cover every character
-    of the source that is not a space, unless there are no words.
+    Punctuation on its own belongs to the word before it. To the word after it belong opening marks, what begins a line
+    (the dash of a dialogue), and what comes before the first word. So the words cover every character of the source
+    that is not a space, unless there are no words.
 
     Args:
         text: Any text.
@@ -80,17 +81,26 @@ def split_words(
     spans = [(a, b) for chunk in _CHUNK.finditer(text) for a, b in _pieces(text, chunk.start(), chunk.end())]
     spoken = _spoken([text[a:b] for a, b in spans], language, rules)
     words: list[tuple[int, int, list[str]]] = []
-    waiting: int | None = None  # start of punctuation before the first word
+    waiting: int | None = None  # start of punctuation that belongs to the next word
     for (start, end), ways in zip(spans, spoken):
         said = distinct([_cased(_letters(way), case) for way in ways])
         if said:
             words.append((start if waiting is None else waiting, end, said))
             waiting = None
-        elif words:
-            words[-1] = (words[-1][0], end, words[-1][2])
-        elif waiting is None:
+        elif waiting is None and (not words or _leads(text, words[-1][1], start, end)):
             waiting = start
+        elif waiting is None:
+            words[-1] = (words[-1][0], end, words[-1][2])
+    if waiting is not None and words:
+        words[-1] = (words[-1][0], spans[-1][1], words[-1][2])
     return tuple(Word(text[a:b], said[0], a, b, tuple(said[1:])) for a, b, said in words)
+
+
+def _leads(text: str, before: int, start: int, end: int) -> bool:
+    """Return whether punctuation belongs to what is after it, given the end of the word before it."""
+    opens = all(unicodedata.category(c) in ("Ps", "Pi") for c in text[start:end])
+    after = re.compile(r"\s*").match(text, end)
+    return opens or ("\n" in text[before:start] and after is not None and "\n" not in after[0])
 
 
 def normalize(text: str, *, case: Case = "lower", language: str = "en") -> str:

@@ -105,27 +105,27 @@ def _scanned(piece: str, around: Around) -> list[str]:
     parts: list[Sequence[str]] = []
     now = 0
     for match in EXPRESSION.finditer(text):
-        parts += [*_signs(text, now, match.start()), spaced(expression(match, around))]
+        parts += [*_signs(text, now, match.start(), around.shouted), spaced(expression(match, around))]
         now = match.end()
-    parts += _signs(text, now, len(text))
+    parts += _signs(text, now, len(text), around.shouted)
     if text[-1:] in "\u2013\u2014-" and text[-2:-1].isdigit() and around.after[:1].isdigit():
         parts.append(("", " to"))
     return combined(parts)
 
 
-def _signs(text: str, start: int, end: int) -> list[Sequence[str]]:
+def _signs(text: str, start: int, end: int, shouted: bool) -> list[Sequence[str]]:
     """List the parts of a stretch without numbers: letters as they are, and the readings of signs."""
     parts: list[Sequence[str]] = []
     # not finditer(text, start, end): what follows the end counts
     while (match := _SIGN.search(text, start)) and match.end() <= end:
         sign = match[0]
         ways = SIGNS.get(sign) or _BETWEEN.get(sign) or (" ".join("plus" for _ in sign),)
-        parts += [_lettered(text[start : match.start()]), spaced(ways)]
+        parts += [_lettered(text[start : match.start()], shouted), spaced(ways)]
         start = match.end()
-    return [*parts, _lettered(text[start:end])]
+    return [*parts, _lettered(text[start:end], shouted)]
 
 
-def _lettered(text: str) -> Sequence[str]:
+def _lettered(text: str, shouted: bool) -> Sequence[str]:
     """List the readings of a stretch without signs: as it is, and letter by letter where it is in capitals."""
     capitals = re.sub(r"\b[A-Z]{2,5}\b", lambda match: " ".join(match[0]), text)
-    return (text,) if capitals == text else (text, capitals)
+    return (text,) if shouted or capitals == text else (text, capitals)

@@ -16,7 +16,7 @@ _ADDRESS = re.compile(
 )
 _TAG = re.compile(r"[#@][^\W\d]\w*")
 _PARTS = re.compile(r"[^\W\d_]+|\d+|[^\w\s]|_")
-_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[^\W\d_])(?=\d)")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 #: Names of signs in addresses, the likeliest first.
 _NAMES = {
     ".": ("dot",), "/": ("slash", "forward slash"), "@": ("at",), ":": ("colon",), "-": ("dash", "hyphen", ""),
@@ -40,10 +40,12 @@ def tag(core: str) -> list[str]:
     """List the readings of ``#Tag`` and ``@name``; none for other words."""
     if not _TAG.fullmatch(core):
         return []
-    words = " ".join(_HUMP.sub(" ", core[1:]).replace("_", " ").lower().split())
+    written = re.sub(
+        r"\d+", lambda digits: f" {whole(digits[0])[0]} ", core[1:].replace("_", " "), flags=re.ASCII
+    )
+    words, plain = (" ".join(text.lower().split()) for text in (_HUMP.sub(" ", written), written))
     if not words:
         return []
-    plain = core[1:].replace("_", " ").lower()
     names = ("hashtag", "", "hash") if core[0] == "#" else ("at", "")
     return distinct([f"{name} {way}".strip() for way in (words, plain) for name in names])
 
