@@ -18,8 +18,7 @@ SNIPPETS = [
     "+", "@", "#tag", "www.example.com/a?b=1", "“so”", "« non »", "-", "–", "—", "...", "…", "5½", "20°C", "½", "™",
     "№5", "1914–1918", "yes—no", "[laughs]", "<b>", "</i>", "SPEAKER 1:", ">>", "[00:12]", "♪", "*", "<star>",
     "[inaudible]", "(so)", "日本", "жd", "ß", "🙂", "\u200b", "\u00ad", "e\u0301", "\n", "\n- ", "\t",
-    "\r\n", "well-known",
-    "and/or", "007",
+    "\r\n", "well-known", "and/or", "007",
 ]  # fmt: skip
 TEXTS = st.lists(
     st.one_of(st.sampled_from([*SNIPPETS, *[" "] * 12]), st.text(max_size=4)), min_size=1, max_size=16

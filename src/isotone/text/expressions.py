@@ -20,7 +20,7 @@ SIGNS = {
     "\u2030": ("per mille",),
 }  # fmt: skip
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?!\d)|\d+"
-_SUFFIX = r"[ap]\.m\b\.?|%|\u2030|\u00b0[CF]?|(?:[kc]?m|ft)[23](?!\w)|[^\W\d_]{1,4}(?:/[hs])?(?!\w)|\u00a2"
+_SUFFIX = r"[ap]\.m\b\.?|%|\u2030|\u00b0[CF]?|(?:(?:k?m|ft)2|m3)(?!\w)|[^\W\d_]{1,4}(?:/[hs])?(?!\w)|\u00a2"
 #: A number with its sign, currency, ending or unit, or an expression of several numbers.
 EXPRESSION = re.compile(
     rf"(?<![\w-])(?P<iso>\d{{4}}-\d\d?-\d\d?)(?![\w-])"
@@ -92,7 +92,7 @@ def _with_suffix(found: list[str], suffix: str | None, one: bool = False) -> lis
         ways = list(SIGNS[suffix])
     else:
         magnitude = amounts.LETTERS.get(key)
-        plain = [letters, suffix] if suffix.isalpha() else []
+        plain = [] if suffix[-1].isdigit() else [letters, suffix]
         ways = distinct([*amounts.unit(suffix, one), magnitude or "", *plain])
     return combined([found[:6], spaced(ways)])
 
