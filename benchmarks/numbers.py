@@ -144,7 +144,7 @@ def table(rows: list[Sentence], found: list[Measured]) -> Table:
         errors = [
             np.concatenate([getattr(found[i], name) for i in own]).ravel() for name in ("errors", "plain")
         ]
-        cells = [f"{x:.1f}" if len(e) else "" for e in errors for x in (np.mean(e), 100 * np.mean(e < 20))]
+        cells = [f"{x:.1f}" for e in errors for x in ((np.mean(e), 100 * np.mean(e < 20)) if len(e) else ())]
         right = 100 * np.mean([found[i].right for i in own])
         shown.add_row(kind, str(len(own)), f"{right:.1f}", *cells)
     return shown

@@ -43,11 +43,9 @@ def tag(core: str) -> list[str]:
     written = re.sub(
         r"\d+", lambda digits: f" {whole(digits[0])[0]} ", core[1:].replace("_", " "), flags=re.ASCII
     )
-    words, plain = (" ".join(text.lower().split()) for text in (_HUMP.sub(" ", written), written))
-    if not words:
-        return []
+    words = " ".join(_HUMP.sub(" ", written).lower().split())
     names = ("hashtag", "", "hash") if core[0] == "#" else ("at", "")
-    return distinct([f"{name} {way}".strip() for way in (words, plain) for name in names])
+    return distinct([f"{name} {words}".strip() for name in names]) if words else []
 
 
 def _spelled(text: str) -> list[str]:
