@@ -27,6 +27,24 @@ class AlignmentError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """The place of a word in the text that was given, and what was read there.
+
+    Attributes:
+        text: The word as written, with its punctuation: the characters of the text from ``start`` to ``end``. It is the
+            label, unless markup inside of the word was left out of that.
+        start, end: Position in the text, in characters from 0; ``end`` is one past the last.
+        reading: The words that were said, of the readings that the word has: ``nineteen eighty four``. Empty for a
+            word that is aligned as unknown speech.
+    """
+
+    text: str
+    start: int
+    end: int
+    reading: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Segment:
     """A label between two times.
 
@@ -36,6 +54,7 @@ class Segment:
         score: Mean log-probability per frame of the label over its segment, nats (<= 0), where known.
         confidence: Probability, 0 to 1, that the segment's frames belong to the label, given the text: the mean
             over its frames; where known.
+        origin: The place of a word in a given text, where known.
     """
 
     label: str
@@ -43,6 +62,7 @@ class Segment:
     end: float
     score: float | None = None
     confidence: float | None = None
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.start) and math.isfinite(self.end) and 0 <= self.start <= self.end):

@@ -84,17 +84,17 @@ def test_files_of_other_kinds_are_refused_by_kind(
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_encodings_that_say_what_they_are(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "a.txt").write_bytes("Café\r\nnaïve\rso\n".encode(encoding))
-    assert read_text(tmp_path / "a.txt", 1.0) == "Café\nnaïve\nso"
+    assert read_text(tmp_path / "a.txt", 1.0) == "Café\nnaïve\nso\n"
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (
-            "so\ncafé".encode("latin-1"),
-            "line 2: expected UTF-8, or UTF-16 with a byte order mark; got byte 0xe9",
+            "so\nЖизнь".encode("cp1251"),
+            "line 2: expected UTF-8, or UTF-16 with a byte order mark; got byte 0xc6",
         ),
-        ("so".encode("utf-16-le"), "it has zero bytes: save it as UTF-8"),
+        (b"so\0", "it has zero bytes: save it as UTF-8"),
         (b"\xff\xfes", "expected UTF-16"),
     ],
 )
@@ -103,3 +103,12 @@ def test_encodings_that_do_not(tmp_path: Path, content: bytes, message: str) -> 
     with pytest.raises(ValueError, match="is not text that can be read") as error:
         read_text(tmp_path / "a.txt", 1.0)
     assert message in str(error.value)
+
+
+def test_encodings_that_are_guessed(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("so\ncafé".encode("latin-1"))
+    notes: list[str] = []
+    assert read_text(tmp_path / "a.txt", 1.0, note=notes.append) == "so\ncafé"
+    assert notes == [
+        "a.txt is not UTF-8, and is read as Windows-1252 (Latin-1), with 'é' in it: save it as UTF-8"
+    ]

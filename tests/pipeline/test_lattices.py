@@ -38,8 +38,8 @@ TOKENIZER = PhoneTokenizer(LABELS, SAID, "sil", closures=RULES)
 SEGMENTAL = aligners.build("segmental")
 
 
-def text_of(words: str) -> TextToAlign:
-    return with_pauses(TOKENIZER, TOKENIZER.encode(words), SEGMENTAL)
+def text_of(words: str, tokenizer: PhoneTokenizer = TOKENIZER) -> TextToAlign:
+    return with_pauses(tokenizer, tokenizer.encode(words), SEGMENTAL)
 
 
 def readings(text: TextToAlign) -> dict[str, float]:

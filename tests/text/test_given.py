@@ -68,7 +68,7 @@ def test_every_word_has_its_place(tokenizer: Tokenizer, text: str, keep: bool) -
         part = text[word.start : word.end]
         place = word.end
         if word.text == STAR:
-            assert part in (STAR, "<star>")
+            assert STAR in part or "<star>" in part  # with other stars and punctuation beside it
             continue
         assert (part[0], part[-1]) == (word.text[0], word.text[-1])
         assert part == word.text or is_within(word.text, part)

@@ -23,7 +23,7 @@ def read_cmudict(path: Path) -> dict[str, list[Symbols]]:
         ValueError: it is no dictionary of ARPAbet with stress digits.
     """
     found = {
-        word: list(dict.fromkeys(symbols(phones) for phones, _ in some))
+        word: list(dict.fromkeys(symbols(one.phones) for one in some))
         for word, some in read_dictionary(path).items()
     }
     if all(s.removesuffix("0") == s for some in found.values() for one in some for s in one):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from isotone.transcripts.reading import TIMED
 TEXT_SUFFIXES = (".txt", ".lab", ".TXT", ".LAB")
 
 # TIMIT's prompts begin with the numbers of the first and the last sample
-_PROMPT = re.compile(r"0\s+(\d+)\s+(?=\S)")
+_PROMPT = re.compile(r"\s*0\s+(\d+)\s+(?=\S)")
 
 
 @dataclass(frozen=True)
@@ -185,15 +185,23 @@ def _unread(folders: Sequence[Path], audio: Path) -> str:
 
 
 def read_passages(
-    path: Path, seconds: float, recording: Path | None = None, only: bool = True
+    path: Path,
+    seconds: float,
+    recording: Path | None = None,
+    only: bool = True,
+    note: Callable[[str], None] = lambda warning: None,
 ) -> list[Passage]:
-    """Read a transcript, in plain text without the sample numbers that begin TIMIT's prompts.
+    """Read a transcript.
+
+    In plain text the sample numbers that begin TIMIT's prompts become spaces, so that positions in the text are those
+    in the file.
 
     Args:
         path: A transcript of any kind that :mod:`isotone.transcripts` reads.
         seconds: Duration of the audio, which such a prompt must match.
         recording: The audio, which a transcript of several recordings must name.
         only: See :meth:`isotone.transcripts.Source.of`.
+        note: Is told of an encoding that was guessed.
 
     Raises:
         TranscriptError: the transcript cannot be read, is empty, or is not of this recording.
@@ -205,12 +213,19 @@ def read_passages(
         and (prompt := _PROMPT.match(found[0].text))
         and abs(int(prompt[1]) / 16_000 - seconds) < 0.1
     ):
-        found = [replace(found[0], text=found[0].text[prompt.end() :])]
+        found = [replace(found[0], text=" " * prompt.end() + found[0].text[prompt.end() :])]
     if not any(passage.text.strip() for passage in found):
         raise TranscriptError(f"{path} is empty: expected the transcript.")
+    if source.warning:
+        note(source.warning)
     return found
 
 
-def read_text(path: Path, seconds: float, recording: Path | None = None) -> str:
+def read_text(
+    path: Path,
+    seconds: float,
+    recording: Path | None = None,
+    note: Callable[[str], None] = lambda warning: None,
+) -> str:
     """Read the text of a transcript, a line for every passage; see :func:`read_passages`."""
-    return "\n".join(passage.text for passage in read_passages(path, seconds, recording))
+    return "\n".join(passage.text for passage in read_passages(path, seconds, recording, note=note))

@@ -100,6 +100,7 @@ class Options:
         """Return plain values of the options that results depend on, without model and device; files as digests."""
         values = {name: value for name, value in asdict(self).items() if name not in ("model", "device")}
         values["text"]["dictionaries"] = [digest_of(path) for path in self.text.dictionaries]
+        values["text"]["rules"] = [digest_of(path) for path in self.text.rules]
         values["text"]["numbers"] = _version("num2words")
         return values
 

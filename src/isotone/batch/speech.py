@@ -109,9 +109,11 @@ class Aligning(_Speech):
         """Align a recording."""
         source = self._transcript(path)
         seconds = len(samples) / self.sample_rate
-        passages = read_passages(source.path, seconds, path, not (self.several or source.path.is_dir()))
+        noted: list[str] = []
+        only = not (self.several or source.path.is_dir())
+        passages = read_passages(source.path, seconds, path, only, noted.append)
         result, notes = align_text(self.pipeline, id, samples, passages, self.slack_s)
-        return self._done(path, result, formats, [*silence(samples), *source.notes, *notes])
+        return self._done(path, result, formats, [*silence(samples), *source.notes, *noted, *notes])
 
     def _transcript(self, recording: Path) -> TranscriptFile:
         return TranscriptFile(self.text) if self.text else find_transcript(recording, self.text_dir)

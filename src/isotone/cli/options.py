@@ -122,6 +122,13 @@ Dictionary = Annotated[
         "counts; words in none have the model's own pronunciation."
     ),
 ]
+Rules = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="Table of readings: a written form, a tab, and what is said, with more tabs for alternatives; repeat for "
+        "several tables."
+    ),
+]
 KeepMarkup = Annotated[
     bool,
     typer.Option(

@@ -25,6 +25,7 @@ def align(
     times: opt.Times = None,
     language: opt.Language = None,
     dictionary: opt.Dictionary = None,
+    rules: opt.Rules = None,
     keep_markup: opt.KeepMarkup = False,
     closures: opt.Closures = False,
     format: opt.Format = ["textgrid"],  # noqa: B006 - typer copies it
@@ -48,6 +49,9 @@ def align(
     A word * (or <star>) of a transcript stands for any unwritten speech. So does a word that the model cannot spell or
     pronounce: it keeps its position, and is listed among the warnings.
 
+    A number or an abbreviation can be read in several ways ("1984", "Dr."): what is heard is chosen. JSON has it, with
+    every word as written and its position in the text.
+
     JSON and CSV hold scores: for each segment the mean log-probability per frame (nats) and the confidence that its
     frames belong to it (0 to 1); in JSON also the fit of the whole text.
 
@@ -70,7 +74,7 @@ def align(
         options = Options(
             model, aligner=opt.plugin(aligner), times=times, device=device, window_s=window, guided=guide,
             edges=edges, extra_speech=extra_speech, star_cost=star_cost,
-            text=TextOptions(language, tuple(dictionary or ()), keep_markup), closures=closures,
+            text=TextOptions(language, tuple(dictionary or ()), keep_markup, tuple(rules or ())), closures=closures,
             slack_s=slack,
         )  # fmt: skip
         target = Target(out_dir, tuple(format), overwrite, redo, prune)

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from isotone.alignment import Alignment, AlignmentError, Segment, Tier
+from isotone.alignment import Alignment, AlignmentError, Origin, Segment, Tier
 from isotone.format.reading import ForeignFileError, FormatError, parse_json
 from isotone.interfaces import Format
 
@@ -23,7 +23,13 @@ class JSONFormat(Format):
          "id": str, "duration": seconds, "score": number,
          "tiers": [{"name": str,
                     "segments": [{"label": str, "start": seconds, "end": seconds,
-                                  "score": number, "confidence": number}]}]}
+                                  "score": number, "confidence": number,
+                                  "text": str, "start_char": int, "end_char": int, "reading": str}]}]}
+
+    Words of a given text have the last four: ``text`` is the word as written, ``source[start_char:end_char]``, and
+    ``reading`` the words that were said. The source is the given text without a byte order mark, and with line feeds
+    for line breaks. ``label`` is ``text`` without the markup that is inside of a word, if there is any. A word that is
+    aligned as unknown speech has no reading.
 
     Scores are defined in :mod:`isotone.alignment`. Unknown values of ``score`` and ``confidence`` are left out; values
     that are not finite are the texts ``"-inf"``, ``"inf"`` or ``"nan"``. Other keys are ignored when reading.
@@ -86,7 +92,16 @@ def _segment(segment: Segment) -> dict[str, Any]:
         "end": float(segment.end),
         **_number("score", segment.score),
         **_number("confidence", segment.confidence),
+        **_written(segment.origin),
     }
+
+
+def _written(origin: Origin | None) -> dict[str, Any]:
+    """Return the keys of a word's place in its text; empty for an unknown one."""
+    if origin is None:
+        return {}
+    found = {"text": origin.text, "start_char": origin.start, "end_char": origin.end}
+    return found | ({"reading": origin.reading} if origin.reading else {})
 
 
 def _number(key: str, value: float | None) -> dict[str, Any]:
@@ -105,12 +120,23 @@ def _tier(tier: Any, where: str) -> Tier:
             _get(row, "start", float, path),
             _get(row, "end", float, path),
         )
-        numbers = (_get_number(row, key, path) for key in ("score", "confidence"))
+        score, confidence = (_get_number(row, key, path) for key in ("score", "confidence"))
         try:
-            segments.append(Segment(label, float(start), float(end), *numbers))
+            segments.append(Segment(label, float(start), float(end), score, confidence, _origin(row, path)))
         except AlignmentError as error:
             raise FormatError(f"{path}: {error}") from None
     return Tier(_get(tier, "name", str, where), tuple(segments))
+
+
+def _origin(row: Any, path: str) -> Origin | None:
+    if "start_char" not in row:
+        return None
+    text, start, end = (
+        _get(row, "text", str, path),
+        _get(row, "start_char", int, path),
+        _get(row, "end_char", int, path),
+    )
+    return Origin(text, start, end, _get(row, "reading", str, path) if "reading" in row else "")
 
 
 def _get(record: Any, key: str, kind: type, where: str) -> Any:

@@ -83,6 +83,7 @@ def unfold(text: TextToAlign) -> Lattice:
         token_words=tuple(unfolding.owners),
         graphs=(),
         stops=tuple(part.stop for part in parts),
+        readings=tuple(part.reading for part in parts),
     )
     return Lattice(TextToAlign(unfolded, unfolding.optional), ways, parts, unfolding.shortest)
 
@@ -104,7 +105,7 @@ class _Unfolding:
         for part in graph:
             inside = [(start + i, cost) for i, cost in part.before]
             self.ways.append([*self._ways_to(part, kind), *inside])
-            self.shortest.append(0.0)
+            self.shortest.append(part.shortest_s or 0.0)
         exits = [
             _Exit(start + i, kind, part.to_speech, part.to_pause)
             for i, part in enumerate(graph)
@@ -112,8 +113,9 @@ class _Unfolding:
         ]
         self.exits = [*self.exits, *exits] if optional else exits
         self.parts += graph
-        self.owners += [owner] * len(graph)
-        self.optional += [optional] * len(graph)
+        pauses = [part.shortest_s is not None for part in graph]
+        self.owners += [None if pause else owner for pause in pauses]
+        self.optional += [optional or pause for pause in pauses]
 
     def end(self) -> Ways:
         """The arcs into the end."""
@@ -174,10 +176,17 @@ def _reading(text: TextToAlign, kept: Sequence[bool]) -> TextToAlign:
     def take(values: Sequence) -> tuple:
         return tuple(value for value, keep in zip(values, kept) if keep)
 
+    owners, numbers = take(transcript.token_words), take(transcript.readings)
+    words = list(transcript.words)
+    for owner, number in dict(zip(owners, numbers)).items():
+        if owner is not None and words[owner].others:
+            words[owner] = replace(words[owner], normal=words[owner].readings[number], others=())
     reading = replace(
         transcript,
+        words=tuple(words),
         tokens=take(transcript.tokens),
-        token_words=take(transcript.token_words),
+        token_words=owners,
         stops=take(transcript.stops),
+        readings=(),
     )
     return TextToAlign(reading, list(take(optional)))

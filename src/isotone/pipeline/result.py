@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from isotone.alignment import SILENCE, Alignment, Tier, tier_from_spans
+from isotone.alignment import SILENCE, Alignment, Origin, Tier, tier_from_spans
 from isotone.pipeline.plausible import long_words
 from isotone.pipeline.scores import Scores, score
 from isotone.pipeline.stars import STAR_COST, shared_out
@@ -139,8 +139,21 @@ def _tiers(
     own = _tier(tokenizer.unit, _with_stops(seen, tokenizer.labels, closures), duration)
     if not (transcript.words or tokenizer.has_words):
         return (own,)
-    words = [(transcript.words[w].text, t) for w, t in _by_word(tokens).items()]
-    return _tier("words", words, duration), own
+    words = _by_word(tokens)
+    # a word can have a line break before a dash that belongs to it
+    labels = [" ".join(transcript.words[w].text.split()) for w in words]
+    tier = _tier("words", list(zip(labels, words.values())), duration)
+    placed = tuple(replace(s, origin=_origin(transcript, w, t)) for s, (w, t) in zip(tier, words.items()))
+    return Tier("words", placed), own
+
+
+def _origin(transcript: Transcript, number: int, tokens: Sequence[_Token]) -> Origin | None:
+    """Return the place of a word in a given text; None for other words, and stars that no text has."""
+    word = transcript.words[number]
+    if not transcript.source or word.end <= word.start:
+        return None
+    reading = "" if tokens[0].number < 0 else word.normal
+    return Origin(transcript.source[word.start : word.end], word.start, word.end, reading)
 
 
 def _with_stops(

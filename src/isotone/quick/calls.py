@@ -32,6 +32,7 @@ def align(
     model: str | Path | None = None,
     language: str | None = None,
     dictionaries: Sequence[str | Path] = (),
+    rules: Sequence[str | Path] = (),
     aligner: Part | None = None,
     times: str | None = None,
     device: str = "cpu",
@@ -55,7 +56,8 @@ def align(
         rate: Hz of an array.
         model: Name of a model pack, model or run folder, or hub id. Default: the pack of the language.
         language: ISO 639 code of the language. Default: English for the choice of the pack, then the model's own.
-        dictionaries: Pronunciation dictionaries, see :class:`isotone.text.options.TextOptions`.
+        dictionaries, rules: Pronunciation dictionaries, and tables of readings of written forms; see
+            :class:`isotone.text.options.TextOptions`.
         aligner, times, device, window_s, guided, edges, extra_speech, star_cost, closures: See
             :class:`isotone.batch.options.Options`.
         keep_markup: Align markup such as ``[laughs]`` as if it were spoken.
@@ -72,16 +74,18 @@ def align(
         >>> isotone.align("talk.wav", "She washed the dog.").save("talk.TextGrid")  # doctest: +SKIP
     """
     options = options_of(
-        model, language, dictionaries, keep_markup, aligner=aligner, times=times, device=device, window_s=window_s,
-        guided=guided, edges=edges, extra_speech=extra_speech, star_cost=star_cost, closures=closures, slack_s=slack_s,
+        model, language, dictionaries, keep_markup, rules, aligner=aligner, times=times, device=device,
+        window_s=window_s, guided=guided, edges=edges, extra_speech=extra_speech, star_cost=star_cost,
+        closures=closures, slack_s=slack_s,
     )  # fmt: skip
     pipeline = kept.pipeline(options)
     sample_rate = pipeline.model.encoder.sample_rate
     recording = given.recording(audio, rate, sample_rate)
-    passages = given.passages(text, recording, len(recording.samples) / sample_rate)
+    noted: list[str] = []
+    passages = given.passages(text, recording, len(recording.samples) / sample_rate, noted.append)
     result, notes = align_text(pipeline, recording.id, recording.samples, passages, slack_s)
     doubt = doubtful(result.agreement, usable(pipeline.model.check))
-    said = [*silence(recording.samples), *notes, *result.warnings, *((doubt,) if doubt else ())]
+    said = [*silence(recording.samples), *noted, *notes, *result.warnings, *((doubt,) if doubt else ())]
     return Aligned(
         replace(result.alignment, audio=recording.path), result.text, options.model, tuple(said), result.agreement,
         recording.samples, sample_rate,
@@ -93,9 +97,10 @@ def options_of(
     language: str | None = None,
     dictionaries: Sequence[str | Path] = (),
     keep_markup: bool = False,
+    rules: Sequence[str | Path] = (),
     **others: Any,
 ) -> Options:
     """Make the options of :func:`align`, with the pack of the language where no model is given."""
     name = str(model) if model is not None else pack_for(language).name
-    text = TextOptions(language, tuple(map(Path, dictionaries)), keep_markup)
+    text = TextOptions(language, tuple(map(Path, dictionaries)), keep_markup, tuple(map(Path, rules)))
     return Options(name, text=text, **others)

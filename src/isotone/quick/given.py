@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,7 +72,9 @@ def _pair(pair: tuple[Any, ...]) -> tuple[Any, float]:
 Text = str | Path | Mapping[str, Any] | list[Mapping[str, Any]]
 
 
-def passages(text: Text, recording: Recording, seconds: float) -> list[Passage]:
+def passages(
+    text: Text, recording: Recording, seconds: float, note: Callable[[str], None] = lambda warning: None
+) -> list[Passage]:
     """Return the passages of a text as it is given, of a transcript file, or of a recogniser's result.
 
     Args:
@@ -80,13 +82,14 @@ def passages(text: Text, recording: Recording, seconds: float) -> list[Passage]:
             a ``Path`` is a file; a name in a string is a text, with a warning.
         recording: The recording.
         seconds: Its duration.
+        note: Is told of an encoding that was guessed.
 
     Raises:
         TypeError: something else.
         OSError, ValueError: the transcript cannot be read.
     """
     if isinstance(text, Path):
-        return read_passages(text, seconds, recording.path or Path(recording.id))
+        return read_passages(text, seconds, recording.path or Path(recording.id), note=note)
     if isinstance(text, Mapping) or (isinstance(text, list) and all(isinstance(r, Mapping) for r in text)):
         return list(documents.of(text))
     if not isinstance(text, str):

@@ -29,7 +29,7 @@ class Kept:
         """Return the pipeline of these options; raises as :meth:`isotone.batch.Options.check` and loading do."""
         with self._lock:
             source = (options.model, options.text.language, _state(model_folder(options.model)))
-            key = (source, repr(options), tuple(_state(path) for path in options.text.dictionaries))
+            key = (source, repr(options), tuple(map(_state, options.text.dictionaries + options.text.rules)))
             if self._pipeline is None or self._pipeline[0] != key:
                 options.check()
                 compiling.announce()

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from isotone.text.languages import language_code
 from isotone.text.normalize import TextError, Word
+from isotone.text.rules import Rules
 from isotone.text.transcript import (
     STAR_NUMBER,
     Spelling,
@@ -18,6 +19,7 @@ from isotone.text.transcript import (
     known_graphs,
     not_pronounced,
 )
+from isotone.text.word_graph import of_readings, straight
 
 Unit = Literal["phones", "characters", "pieces"]
 
@@ -32,6 +34,7 @@ class Tokenizer(ABC):
         silence: The label of silence, if there is one: a text begins and ends with it.
         pauses: True where the silence also separates words. It gets frames where the speaker pauses.
         language: ISO 639 code of the language of texts, in which numbers are read; empty if unknown.
+        rules: Readings of a user's own, which come before those of the language.
     """
 
     unit: Unit
@@ -56,6 +59,7 @@ class Tokenizer(ABC):
         self.silence = silence
         self.pauses = pauses
         self.language = language
+        self.rules: Rules | None = None
         self._numbers = {label: i for i, label in enumerate(labels)}
 
     def __len__(self) -> int:
@@ -84,6 +88,21 @@ class Tokenizer(ABC):
     def spell(self, words: Sequence[Word]) -> list[Spelling]:
         """Return the labels of every word of a part of a text."""
 
+    def read(self, words: Sequence[Word]) -> list[tuple[Word, Spelling]]:
+        """Spell every word in all of its readings, of which an aligner chooses.
+
+        Returns:
+            The words with their spellings. A word that has other readings keeps those that can be spelled.
+        """
+        first = self.spell(words)
+        others = iter(self.spell([Word(way, way, 0, len(way)) for word in words for way in word.others]))
+        return [
+            (word, spelling)
+            if not word.others
+            else _choices(word, [spelling, *(next(others) for _ in word.others)])
+            for word, spelling in zip(words, first)
+        ]
+
     def guessed(self, words: Sequence[Word]) -> list[str]:
         """Return the parts of words whose labels are a guess, each once."""
         return []
@@ -96,13 +115,13 @@ class Tokenizer(ABC):
         Raises:
             TextError: nothing in the text is in the vocabulary, or a word cannot be pronounced.
         """
-        words = self.split(text)
-        spelled = self.spell(words)
+        read = self.read(self.split(text))
+        words, spelled = [word for word, _ in read], [spelling for _, spelling in read]
         if missing := [part for s in spelled for part in s.missing]:
             raise TextError(not_pronounced(missing))
         tokens = self.join((i, s.labels) for i, s in enumerate(spelled))
         found = self._transcript(words, tokens, (u for s in spelled for u in s.unknown))
-        return replace(found, graphs=known_graphs(s.graph for s in spelled))
+        return replace(found, graphs=known_graphs(s.graph for s in spelled), source=text)
 
     def encode_row(self, row: Mapping[str, Any]) -> Transcript:
         """Return the labels of a corpus row (see :data:`isotone.corpus.COLUMNS`); raises as :meth:`encode`."""
@@ -233,3 +252,16 @@ class Tokenizer(ABC):
             )
             raise TextError(f"The text has nothing to align: {what}. The {self.unit} are {self.labels[:40]}.")
         return Transcript(tuple(words), tuple(t for t, _ in tokens), tuple(w for _, w in tokens), dropped)
+
+
+def _choices(word: Word, spelled: Sequence[Spelling]) -> tuple[Word, Spelling]:
+    """Make one spelling of those of a word's readings; the word keeps the readings that have one."""
+    good = [(way, s) for way, s in zip(word.readings, spelled) if s.labels and not s.missing]
+    # a reading with unknown characters is better than none
+    good = [one for one in good if not one[1].unknown] or good[:1]
+    if not good:
+        return replace(word, others=()), spelled[0]
+    ways = tuple(way for way, _ in good)
+    graph = of_readings([(i, s.graph or straight(s.labels)) for i, (_, s) in enumerate(good)])
+    spelling = replace(good[0][1], graph=graph if len(good) > 1 else good[0][1].graph)
+    return replace(word, normal=ways[0], others=ways[1:]), spelling

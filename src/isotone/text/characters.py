@@ -58,7 +58,7 @@ class CharacterTokenizer(Tokenizer):
 
     def split(self, text: str) -> tuple[Word, ...]:
         """See :meth:`Tokenizer.split`."""
-        return split_words(text, case=self.case, language=self.language)
+        return split_words(text, case=self.case, language=self.language, rules=self.rules)
 
     def spell(self, words: Sequence[Word]) -> list[Spelling]:
         """Return the characters of every word; unknown characters are folded (:mod:`isotone.text.folding`)."""

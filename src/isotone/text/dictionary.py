@@ -7,13 +7,13 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from isotone.files import atomic_write
 from isotone.text.folding import bare
 from isotone.text.normalize import TextError
 from isotone.text.phones import Closures, PhoneSet, to_phone_set
-from isotone.text.pronouncer import Pronouncer, Pronunciation, ranked
+from isotone.text.pronouncer import Pauses, Pronouncer, Pronunciation, ranked
 
 #: Least weight of a pronunciation, relative to one without a probability: probabilities in files may be 0.
 _LEAST = 1e-4
@@ -24,9 +24,10 @@ class Dictionary(Pronouncer):
 
     A line is a word, optional probabilities, and phones; ``;;;`` begins a comment line, and a ``#`` between spaces a
     comment. A word may have several lines, as ``WORD(2)`` or repeated. The first number of a line is the probability of
-    the pronunciation; further ones are about the silences around it and are not used. Pronunciations without a number
-    are equally likely. Case does not matter. A word with accents that is not in the dictionary is looked up without
-    them.
+    the pronunciation. Three more are the Montreal Forced Aligner's: the probability of a silence after it, and the
+    factors by which a silence before it, and speech before it, are likelier than elsewhere. Pronunciations without a
+    number are equally likely. Case does not matter. A word with accents that is not in the dictionary is looked up
+    without them.
 
     Args:
         path: The file, UTF-8.
@@ -43,10 +44,12 @@ class Dictionary(Pronouncer):
     ) -> None:
         words = read_dictionary(Path(path))
         self.phone_set = None if phones is None else (phones, closures)
-        self._words = {
-            word: ranked((_fit(p, phones, closures, f"{path}: {word!r}"), weight) for p, weight in found)
-            for word, found in words.items()
-        }
+        self._words: dict[str, list[Pronunciation]] = {}
+        for word, found in words.items():
+            fitted = [tuple(_fit(e.phones, phones, closures, f"{path}: {word!r}")) for e in found]
+            pauses = dict(zip(reversed(fitted), reversed(_pauses(found))))  # of equal ones the first
+            weighted = ((own, e.weight) for own, e in zip(fitted, found))
+            self._words[word] = [one._replace(pauses=pauses[one.phones]) for one in ranked(weighted)]
 
     def __len__(self) -> int:
         return len(self._words)
@@ -70,8 +73,41 @@ class Dictionary(Pronouncer):
         return {"kind": "dictionary", "file": "pronunciations.dict"}
 
 
+class Entry(NamedTuple):
+    """A line of a dictionary.
+
+    Attributes:
+        phones: The phones.
+        weight: Their probability, above 0; 1 where the line has none.
+        silence: Probability of a silence after it; None where the line has none.
+        factors: Factors of the probabilities of silence, and of speech, before it.
+    """
+
+    phones: tuple[str, ...]
+    weight: float = 1.0
+    silence: float | None = None
+    factors: tuple[float, float] = (1.0, 1.0)
+
+
+def _pauses(entries: Sequence[Entry]) -> list[Pauses | None]:
+    """Turn the silences of a word's lines into costs, of which the least before it is 0."""
+    if all(entry.silence is None for entry in entries):
+        return [None] * len(entries)
+    costs = [[-math.log(max(factor, _LEAST)) for factor in entry.factors] for entry in entries]
+    least = min(cost for two in costs for cost in two)
+    found: list[Pauses | None] = []
+    for entry, (pause, speech) in zip(entries, costs):
+        silent = 0.5 if entry.silence is None else min(max(entry.silence, _LEAST), 1 - _LEAST)
+        found.append(Pauses(-math.log(1 - silent), -math.log(silent), speech - least, pause - least))
+    return found
+
+
 def _line(word: str, spoken: Pronunciation, among: int) -> str:
-    likely = f"\t{max(math.exp(spoken.log_prob), _LEAST):.6f}" if among > 1 else ""
+    numbers = [max(math.exp(spoken.log_prob), _LEAST)] if among > 1 or spoken.pauses else []
+    if spoken.pauses is not None:
+        _, to_pause, from_speech, from_pause = spoken.pauses
+        numbers += [math.exp(-cost) for cost in (to_pause, from_pause, from_speech)]
+    likely = "".join(f"\t{number:.6f}" for number in numbers)
     return f"{word}{likely}\t{' '.join(spoken.phones)}\n"
 
 
@@ -84,8 +120,8 @@ def _fit(phones: Sequence[str], to: PhoneSet | None, closures: Closures, entry: 
         raise TextError(f"{entry}: {error}") from None
 
 
-def read_dictionary(path: Path) -> dict[str, list[tuple[tuple[str, ...], float]]]:
-    """Read the pronunciations of every word, in lower case, with their weights; see :class:`Dictionary`.
+def read_dictionary(path: Path) -> dict[str, list[Entry]]:
+    """Read the pronunciations of every word, in lower case; see :class:`Dictionary`.
 
     Raises:
         FileNotFoundError: no such file.
@@ -93,17 +129,26 @@ def read_dictionary(path: Path) -> dict[str, list[tuple[tuple[str, ...], float]]
     """
     if not path.is_file():
         raise FileNotFoundError(f"No pronunciation dictionary {path}.")
-    words: dict[str, list[tuple[tuple[str, ...], float]]] = {}
+    words: dict[str, list[Entry]] = {}
     for number, line in _lines(path):
         word, *fields = re.split(r"\s#\s", line, maxsplit=1)[0].split()
-        weights = []
+        numbers = []
         while fields and re.fullmatch(r"\d*\.\d+(?:e-?\d+)?", fields[0]):
-            weights.append(float(fields.pop(0)))
+            numbers.append(float(fields.pop(0)))
         if not fields:
             raise TextError(f"{path}, line {number}: expected a word and its phones; got {line[:80]!r}.")
         word = re.sub(r"(?<=.)\(\d+\)$", "", word).replace("\u2019", "'")
         word = unicodedata.normalize("NFKC", word).lower()
-        words.setdefault(word, []).append((tuple(fields), max([*weights, 1.0][0], _LEAST)))
+        if len(numbers) not in (0, 1, 4):
+            raise TextError(
+                f"{path}, line {number}: expected no number, a probability, or the Montreal Forced Aligner's four; "
+                f"got {len(numbers)}: {line[:80]!r}."
+            )
+        if numbers and not max(numbers[:2]) <= 1:
+            raise TextError(f"{path}, line {number}: probabilities are at most 1; got {line[:80]!r}.")
+        weight = max([*numbers, 1.0][0], _LEAST)
+        silences = (numbers[1], (numbers[2], numbers[3])) if len(numbers) == 4 else ()
+        words.setdefault(word, []).append(Entry(tuple(fields), weight, *silences))
     if not words:
         raise TextError(f"{path}: the dictionary has no words.")
     return words

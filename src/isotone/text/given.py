@@ -51,7 +51,7 @@ def encode(tokenizer: Tokenizer, text: str, *, keep_markup: bool = False) -> Tra
         given.add_star(start, end, starred)
         now = end
     given.add_text(now, len(source.text))
-    return given.transcript(keep_markup)
+    return replace(given.transcript(keep_markup), source=text)
 
 
 def _stars(text: str, keep_markup: bool) -> Iterator[tuple[int, int, bool]]:
@@ -83,21 +83,20 @@ class _Given:
             self.unclear.append(text)
         elif self.spelled and self.spelled[-1][1] == (STAR_NUMBER,) and self.words[-1].text == STAR:
             return
-        self._add(self._word(text, start, end), (STAR_NUMBER,))
+        self._add(Word(text, text, start, end), (STAR_NUMBER,))
 
     def add_text(self, start: int, end: int) -> None:
         """Add the words of a part of the text."""
-        words = self.tokenizer.split(self.source.text[start:end])
-        for word, spelling in zip(words, self.tokenizer.spell(words)):
-            placed = self._word(word.text, word.start + start, word.end + start)
+        for word, spelling in self.tokenizer.read(self.tokenizer.split(self.source.text[start:end])):
+            placed = replace(word, start=word.start + start, end=word.end + start)
             reason = self._problem(word, spelling)
             if reason is None:
                 self.unknown += spelling.unknown
                 self.spoken.append(word)
-                self._add(replace(placed, normal=word.normal), spelling.labels, spelling.graph)
+                self._add(placed, spelling.labels, spelling.graph)
             else:
                 reason += spelling.missing if reason is self.unpronounced else (word.text,)
-                self._add(replace(placed, normal=word.normal), (STAR_NUMBER,))
+                self._add(placed, (STAR_NUMBER,))
 
     def transcript(self, keep_markup: bool) -> Transcript:
         """Return the transcript of everything added."""
@@ -105,7 +104,7 @@ class _Given:
         if all(token == STAR_NUMBER for token, _ in tokens):
             raise TextError(f"The text has nothing to align: {self._why_nothing()}.")
         return Transcript(
-            tuple(self.words), tuple(t for t, _ in tokens), tuple(w for _, w in tokens),
+            tuple(self._placed()), tuple(t for t, _ in tokens), tuple(w for _, w in tokens),
             tuple(dict.fromkeys(self.unknown)), tuple(self._notes(keep_markup)), known_graphs(self.graphs),
         )  # fmt: skip
 
@@ -118,8 +117,19 @@ class _Given:
             return self.unpronounced
         return None if spelling.labels else self.unlabelled
 
-    def _word(self, text: str, start: int, end: int) -> Word:
-        return Word(text, text, *self.source.span(start, end))
+    def _placed(self) -> Iterator[Word]:
+        """Iterate over the words with their places in the source, and with the punctuation beside stars."""
+        text, now = self.source.text, 0
+        for i, word in enumerate(self.words):
+            start, end = word.start, word.end
+            if self.tokenizer.takes_words:
+                following = self.words[i + 1].start if i + 1 < len(self.words) else len(text)
+                start = now + len(text[now:start]) - len(text[now:start].lstrip())
+                end = following - len(text[end:following]) + len(text[end:following].rstrip())
+            now = max(end, now)
+            shown = word.text if word.text == STAR else text[start:end]
+            first, last = self.source.span(start, end)
+            yield replace(word, text=shown, start=first, end=last)
 
     def _add(self, word: Word, labels: tuple[int, ...], graph: WordGraph | None = None) -> None:
         if self.tokenizer.takes_words or labels == (STAR_NUMBER,):

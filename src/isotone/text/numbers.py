@@ -1,8 +1,8 @@
-"""Digits, money and signs written out as English words: one reading each, the most common one."""
+"""English words of numbers, and the ways in which a string of digits is read."""
 
 from __future__ import annotations
 
-import re
+from isotone.text.ways import distinct
 
 _ONES = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
@@ -19,53 +19,44 @@ _ORDINALS = {
     "one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth", "nine": "ninth",
     "twelve": "twelfth",
 }  # fmt: skip
-_MONEY = {"$": ("dollar", "cent"), "£": ("pound", "penny"), "€": ("euro", "cent"), "¥": ("yen", "")}
-_PLURALS = {"penny": "pence", "yen": "yen"}
-
-#: Words between an amount and its currency: "$3 million" is read "three million dollars".
-MAGNITUDES = frozenset({"hundred", "thousand", "million", "billion", "trillion"})
-
-_NUMBER = r"\d{1,3}(?:,\d{3})+|\d+"
-_PATTERN = re.compile(
-    rf"(?P<sign>(?<![\w.])[-\u2212])?"
-    rf"(?P<money>[$£€¥])?"
-    rf"(?:(?P<hour>(?<!\d)\d{{1,2}}):(?P<minute>[0-5]\d)(?!\d)"
-    rf"|(?:(?<!\d\.)(?P<whole>{_NUMBER})|(?<![\w.]))\.(?P<decimals>\d+)(?!\.?\d)"
-    rf"|(?P<ordinal>{_NUMBER})(?:st|nd|rd|th)(?![^\W\d_])"
-    rf"|(?P<plural>{_NUMBER})'?s(?![^\W\d_])"
-    rf"|(?P<cardinal>{_NUMBER}))"
-    rf"(?P<percent>%)?",
-    re.IGNORECASE | re.ASCII,
-)
-_FRACTION = re.compile(r"(\d\s*)?(?<!\d)(\d+)\u2044(\d+)", re.ASCII)
-_SIGNS = {"%": "percent", "&": "and", "$": "dollars", "£": "pounds", "€": "euros"}
+_PLURALS = {"penny": "pence", "yen": "yen", "won": "won", "foot": "feet", "inch": "inches"}
+#: Longest number that has a value; longer ones are strings of digits.
+_LONGEST = 15
 
 
-def cardinal(number: int) -> str:
+def cardinal(number: int, joined: bool = False) -> str:
     """Spell a whole number; from a thousand trillion on, digit by digit.
 
+    Args:
+        number: Any whole number.
+        joined: Put ``and`` before the tens and ones, as British English does.
+
     Example:
-        >>> cardinal(1984)
-        'one thousand nine hundred eighty four'
+        >>> cardinal(1984, joined=True)
+        'one thousand nine hundred and eighty four'
     """
     if number < 0:
-        return f"minus {cardinal(-number)}"
+        return f"minus {cardinal(-number, joined)}"
     if number < 20:
         return _ONES[number]
     if number < 100:
         return _TENS[number // 10] + (f" {_ONES[number % 10]}" if number % 10 else "")
-    if number < 1000:
-        return f"{_ONES[number // 100]} hundred" + (f" {cardinal(number % 100)}" if number % 100 else "")
     if number >= 1000 * _SCALES[0][0]:
         return digits(str(number))
-    size, name = next(scale for scale in _SCALES if number >= scale[0])
+    size, name = next((scale for scale in _SCALES if number >= scale[0]), (100, "hundred"))
     rest = number % size
-    return f"{cardinal(number // size)} {name}" + (f" {cardinal(rest)}" if rest else "")
+    link = " and " if joined and 0 < rest < 100 else " "
+    return f"{cardinal(number // size, joined)} {name}" + (f"{link}{cardinal(rest, joined)}" if rest else "")
 
 
 def ordinal(number: int) -> str:
     """Spell a rank: 21 is ``twenty first``."""
-    *head, last = cardinal(number).split()
+    return ranked(cardinal(number))
+
+
+def ranked(words: str) -> str:
+    """Turn the words of a number into those of its rank."""
+    *head, last = words.split()
     if last in _ORDINALS:
         last = _ORDINALS[last]
     else:
@@ -77,86 +68,98 @@ def fraction(top: int, bottom: int) -> str:
     """Spell a fraction: 3 and 4 are ``three quarters``."""
     name = {2: "half", 4: "quarter"}.get(bottom) or ordinal(bottom)
     if top != 1:
-        name = "halves" if bottom == 2 else _plural(name)
+        name = "halves" if bottom == 2 else plural(name)
     return f"{cardinal(top)} {name}"
 
 
-def digits(text: str) -> str:
+def digits(text: str, zero: str = "zero") -> str:
     """Spell digits one by one: ``007`` is ``zero zero seven``."""
-    return " ".join(_ONES[int(d)] for d in text)
+    return " ".join(_ONES[int(d)] if d != "0" else zero for d in text)
 
 
-def spell(text: str, before_magnitude: bool = False) -> str:
-    """Replace digits, currency and the signs % and & by words; the rest of the text stays.
+def plural(word: str) -> str:
+    """Return the plural of the last of some words."""
+    head, _, last = word.rpartition(" ")
+    if last in _PLURALS:
+        last = _PLURALS[last]
+    elif last.endswith("y"):
+        last = last[:-1] + "ies"
+    else:
+        last += "es" if last.endswith(("x", "s")) else "s"
+    return f"{head} {last}".strip()
 
-    Whole numbers, years included, are cardinals. With a leading zero or more than 15 digits they are read by digit.
+
+def whole(text: str, single: bool = True) -> list[str]:
+    """List the readings of a whole number in digits, the likeliest first.
+
+    Four digits are a year first where they can be one. A leading zero means single digits.
 
     Args:
-        text: Any text, compatibility-normalised (NFKC).
-        before_magnitude: A word of :data:`MAGNITUDES` follows; the caller names the currency after it.
+        text: ASCII digits, with commas between thousands or without.
+        single: List the reading digit by digit as well, where there is another.
+
+    Example:
+        >>> whole("1905")[:3]
+        ['nineteen oh five', 'one thousand nine hundred five', 'one thousand nine hundred and five']
     """
-    text = _FRACTION.sub(
-        lambda m: f"{m[1] or ''}{' and' if m[1] else ''} {fraction(int(m[2]), int(m[3]))} ", text
-    )
-    text = _PATTERN.sub(lambda match: f" {_words(match, before_magnitude)} ", text)
-    return re.sub(r"[%&]|(?<!\w)[$£€](?!\w)", lambda sign: f" {_SIGNS[sign[0]]} ", text)
-
-
-def currency(text: str) -> str | None:
-    """Return the plural name of the currency of an amount such as ``$3.5``; None if it has none."""
-    match = _PATTERN.search(text)
-    return _plural(_MONEY[match["money"]][0]) if match and match["money"] else None
-
-
-def _words(match: re.Match[str], before_magnitude: bool) -> str:
-    money = match["money"]
-    if match["hour"]:
-        words = _time(match["hour"], match["minute"])
-    elif money and not before_magnitude:
-        return ("minus " if match["sign"] else "") + _amount(match)
-    elif match["decimals"]:
-        words = f"{_whole(match['whole'] or '0')} point {digits(match['decimals'])}"
-        if not match["whole"]:
-            words = words.removeprefix("zero ")
-    elif match["ordinal"]:
-        words = ordinal(int(match["ordinal"].replace(",", "")))
-    elif match["plural"]:
-        *head, last = _whole(match["plural"]).split()
-        words = " ".join([*head, _plural(last)])
-    else:
-        words = _whole(match["cardinal"])
-    return ("minus " if match["sign"] else "") + words + (" percent" if match["percent"] else "")
-
-
-def _whole(text: str) -> str:
     plain = text.replace(",", "")
-    return digits(plain) if len(plain) > 15 or (len(plain) > 1 and plain[0] == "0") else cardinal(int(plain))
+    if len(plain) > _LONGEST or (len(plain) > 1 and plain[0] == "0"):
+        return distinct([digits(plain), digits(plain, "oh"), *_doubled(plain)])
+    number = int(plain)
+    one_by_one = [digits(plain, "oh"), digits(plain)] if single else []
+    if "," in text:
+        return distinct([*_cardinals(number), *_hundreds(number)])
+    if len(plain) == 4:
+        return distinct([*_four(number), *one_by_one])
+    if len(plain) == 3:
+        return distinct([*_cardinals(number), _pair(number), *one_by_one])
+    return distinct([*_cardinals(number), *one_by_one])
 
 
-def _time(hour: str, minute: str) -> str:
-    if minute == "00":
-        return f"{cardinal(int(hour))} o'clock"
-    past = f"oh {_ONES[int(minute)]}" if minute[0] == "0" else cardinal(int(minute))
-    return f"{cardinal(int(hour))} {past}"
+def year(text: str) -> list[str]:
+    """List the readings of a year: of four digits as :func:`whole`, of two as a number or ``oh five``."""
+    if len(text) != 2:
+        return whole(text)
+    return [f"oh {_ONES[int(text)]}", *whole(text)] if text[0] == "0" and text != "00" else whole(text)
 
 
-def _amount(match: re.Match[str]) -> str:
-    """Spell an amount: two decimals are cents or pence; other decimals are read as decimals."""
-    unit, coin = _MONEY[match["money"]]
-    whole = match["whole"] or match["cardinal"] or match["ordinal"] or match["plural"] or "0"
-    decimals = match["decimals"] or ""
-    if decimals and (len(decimals) != 2 or not coin):
-        return f"{_whole(whole)} point {digits(decimals)} {_plural(unit)}"
-    parts = [(_whole(whole), unit)] if not decimals or _whole(whole) != "zero" else []
-    if decimals and int(decimals):
-        parts.append((cardinal(int(decimals)), coin))
-    named = [f"{words} {name if words == 'one' else _plural(name)}" for words, name in parts]
-    return " and ".join(named) or f"zero {_plural(unit)}"
+def _cardinals(number: int) -> list[str]:
+    found = [cardinal(number), cardinal(number, joined=True)]
+    if found[0].startswith(("one hundred", "one thousand", "one million")):
+        found += ["a" + words.removeprefix("one") for words in found]
+    return found
 
 
-def _plural(word: str) -> str:
-    if word in _PLURALS:
-        return _PLURALS[word]
-    if word.endswith("y"):
-        return word[:-1] + "ies"
-    return word + ("es" if word.endswith(("x", "s")) else "s")
+def _four(number: int) -> list[str]:
+    """List the readings of 1000 to 9999: as a year, and as a number."""
+    paired, counted = [_pair(number)], _cardinals(number)
+    is_year = 1100 <= number < 2000 or 2010 <= number < 2100
+    if number % 1000 < 10 and number % 1000:
+        paired, is_year = [_pair(number)], False
+    elif number % 1000 == 0:
+        paired = []
+    ordered = [*paired, *counted] if is_year else [*counted, *paired]
+    return [*ordered, *_hundreds(number)]
+
+
+def _pair(number: int) -> str:
+    """Read 905 or 1984 as two numbers: ``nine oh five``, ``nineteen eighty four``."""
+    first, last = divmod(number, 100)
+    if not last:
+        return f"{cardinal(first)} hundred"
+    return f"{cardinal(first)} oh {_ONES[last]}" if last < 10 else f"{cardinal(first)} {cardinal(last)}"
+
+
+def _hundreds(number: int) -> list[str]:
+    """Read 1500 as ``fifteen hundred``; nothing for what is not read so."""
+    first, last = divmod(number, 100)
+    if not 10 < first < 100 or first % 10 == 0:
+        return []
+    head = f"{cardinal(first)} hundred"
+    return [f"{head} {cardinal(last)}", f"{head} and {cardinal(last)}"] if last else [head]
+
+
+def _doubled(text: str) -> list[str]:
+    """Read 007 as ``double oh seven``."""
+    rest = text.removeprefix("00")
+    return [f"double oh {digits(rest, 'oh')}"] if rest != text and rest and len(text) < 6 else []

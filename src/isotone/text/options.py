@@ -1,4 +1,4 @@
-"""Options for reading the text of an alignment: its language, dictionaries and markup."""
+"""Options for reading the text of an alignment: its language, dictionaries, readings and markup."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from isotone.text.phones import (
 )
 from isotone.text.pronounce import Chain
 from isotone.text.pronouncer import Pronouncer
+from isotone.text.rules import Rules
 from isotone.text.tokenizer import PhoneTokenizer, Tokenizer
 
 _CODE = re.compile(r"(?:[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]+)*)?")
@@ -35,6 +36,7 @@ class TextOptions:
         dictionaries: Pronunciation dictionaries (:class:`isotone.text.pronounce.Dictionary`), in the model's phones or
             in ARPAbet. The first one with a word counts, then the model's own pronouncer.
         keep_markup: Read markup (:mod:`isotone.text.markup`) as text.
+        rules: Tables of written forms and their readings (:class:`isotone.text.rules.Rules`).
 
     Raises:
         ValueError: the language is not an ISO code.
@@ -43,6 +45,7 @@ class TextOptions:
     language: str | None = None
     dictionaries: tuple[Path, ...] = ()
     keep_markup: bool = False
+    rules: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         if self.language is not None and not _CODE.fullmatch(self.language):
@@ -52,10 +55,11 @@ class TextOptions:
 
 
 def adapted(tokenizer: Tokenizer, options: TextOptions) -> Tokenizer:
-    """Return a copy of a tokenizer with the language and the dictionaries of the options.
+    """Return a copy of a tokenizer with the language, the dictionaries and the rules of the options.
 
     Raises:
-        FileNotFoundError: no such dictionary.
+        FileNotFoundError: no such dictionary or table of readings.
+        RulesError: a file is not a table of readings.
         TextError: a file is not a dictionary, a dictionary has phones that the model does not have, or the model's
             labels are not phones.
     """
@@ -65,6 +69,8 @@ def adapted(tokenizer: Tokenizer, options: TextOptions) -> Tokenizer:
             changed.use_language(options.language)
         else:
             changed.language = ""
+    if options.rules:
+        changed.rules = Rules(options.rules)
     if options.dictionaries:
         if not isinstance(changed, PhoneTokenizer):
             raise TextError(
@@ -82,7 +88,7 @@ def _dictionary(path: Path, tokenizer: PhoneTokenizer) -> Dictionary:
     known = phone_set_of(tokenizer)
     strange: dict[str, str] = {}
     for word, found in words.items():
-        for phone in (phone for phones, _ in found for phone in phones):
+        for phone in (phone for entry in found for phone in entry.phones):
             if phone not in strange and not _has(tokenizer, phone, known):
                 strange[phone] = word
     if strange:

@@ -26,10 +26,12 @@ from isotone.text.transcript import (
     number_of_blank,
     write_json,
 )
-from isotone.text.word_graph import WordGraph, side_by_side
+from isotone.text.word_graph import WordGraph, in_line, paid, side_by_side, straight
 
 #: Pronunciations of a word that an aligner chooses from, at most: the likeliest.
 MOST_PRONUNCIATIONS = 12
+#: The same for each part of a word of several parts.
+MOST_OF_PART = 4
 
 
 class PhoneTokenizer(Tokenizer):
@@ -99,7 +101,9 @@ class PhoneTokenizer(Tokenizer):
 
     def split(self, text: str) -> tuple[Word, ...]:
         """Split a text into words; without a pronouncer, into the phones of a string of phones."""
-        return split_words(text, language=self.language) if self.takes_words else joined(text.split())
+        if not self.takes_words:
+            return joined(text.split())
+        return split_words(text, language=self.language, rules=self.rules)
 
     def spell(self, words: Sequence[Word]) -> list[Spelling]:
         """Return the phones of every word.
@@ -132,22 +136,27 @@ class PhoneTokenizer(Tokenizer):
         return phones[1:] if begins else phones
 
     def _graph(self, found: Sequence[Sequence[Pronunciation]]) -> WordGraph | None:
-        """Put the pronunciations of a word's parts in a graph; None for one pronunciation without closures."""
-        said: dict[tuple[int, ...], float] = {(): 0.0}
-        for choices in found:
-            longer: dict[tuple[int, ...], float] = {}
-            for before, cost in said.items():
-                for phones, log_prob in choices:
-                    own = phones if self.closures else self._without_closure(phones)
-                    labels = (*before, *(self._numbers[p] for p in own if p in self._numbers))
-                    longer.setdefault(labels, cost + choices[0].log_prob - log_prob)
-            said = dict(sorted(longer.items(), key=lambda one: one[1])[:MOST_PRONUNCIATIONS])
-        ways = [(labels, max(0.0, cost)) for labels, cost in said.items() if labels]
-        rules = self.closures
-        if rules is None:
-            return side_by_side(ways) if len(ways) > 1 else None
-        graph = side_by_side(ways, lambda labels: rules.spread(labels, self.labels))
-        return graph if len(ways) > 1 or any(part.half for part in graph) else None
+        """Make the graph of a word from those of its parts; None for one pronunciation without choices."""
+        most = MOST_PRONUNCIATIONS if len(found) == 1 else MOST_OF_PART
+        graphs = [self._side_by_side(choices[:most]) for choices in found]
+        graph = in_line([one for one in graphs if one], self.silence_number)
+        return None if graph == straight([part.label for part in graph]) else graph
+
+    def _side_by_side(self, choices: Sequence[Pronunciation]) -> WordGraph:
+        """Put the pronunciations of a part side by side; each costs what it is less likely than the first."""
+        said: dict[tuple[int, ...], Pronunciation] = {}
+        for one in choices:
+            own = one.phones if self.closures else self._without_closure(one.phones)
+            said.setdefault(tuple(self._numbers[p] for p in own if p in self._numbers), one)
+        said.pop((), None)
+
+        def spread(labels: Sequence[int]) -> WordGraph:
+            graph = self.closures.spread(labels, self.labels) if self.closures else straight(labels)
+            pauses = said[tuple(labels)].pauses
+            return graph if pauses is None else paid(graph, *pauses)
+
+        costs = (max(0.0, choices[0].log_prob - one.log_prob) for one in said.values())
+        return side_by_side(list(zip(said, costs)), spread)
 
     def _spell_phones(self, phones: Sequence[str]) -> list[Spelling]:
         if unknown := [p for p in dict.fromkeys(phones) if self._numbers.get(p, self.blank) == self.blank]:

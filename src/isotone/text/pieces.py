@@ -45,7 +45,7 @@ class PieceTokenizer(Tokenizer):
 
     def split(self, text: str) -> tuple[Word, ...]:
         """See :meth:`Tokenizer.split`."""
-        return split_words(text, case=self.case, language=self.language)
+        return split_words(text, case=self.case, language=self.language, rules=self.rules)
 
     def spell(self, words: Sequence[Word]) -> list[Spelling]:
         """Return the pieces of every word; characters in no piece are folded (:mod:`isotone.text.folding`)."""

@@ -14,16 +14,32 @@ from isotone.text.phones import Closures, PhoneSet
 from isotone.text.transcript import not_pronounced
 
 
+class Pauses(NamedTuple):
+    """Costs in nats, 0 or more, of what is beside a pronunciation.
+
+    Attributes:
+        to_speech, to_pause: Costs of other speech after it, and of a pause.
+        from_speech, from_pause: The same before it.
+    """
+
+    to_speech: float = 0.0
+    to_pause: float = 0.0
+    from_speech: float = 0.0
+    from_pause: float = 0.0
+
+
 class Pronunciation(NamedTuple):
     """One way of saying a word.
 
     Attributes:
         phones: Its phones.
         log_prob: Log-probability in nats among the pronunciations of the word; 0 for the only one.
+        pauses: Costs of pauses beside it; None where they are as likely as speech.
     """
 
     phones: tuple[str, ...]
     log_prob: float = 0.0
+    pauses: Pauses | None = None
 
 
 def ranked(weighted: Iterable[tuple[Iterable[str], float]], most: int | None = None) -> list[Pronunciation]:

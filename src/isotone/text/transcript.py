@@ -36,6 +36,9 @@ class Transcript:
             likeliest reading. Empty where no word has one; words that were added at the end have none.
         stops: For every token the label number of the stop that it is the closure of, None for other tokens. Empty
             where that is not known.
+        readings: For every token the number of its word's reading that it belongs to. Empty where every token belongs
+            to the first one.
+        source: The text as it was given, which the words' positions are in; empty where there was none.
     """
 
     words: tuple[Word, ...]
@@ -45,6 +48,8 @@ class Transcript:
     notes: tuple[str, ...] = ()
     graphs: tuple[WordGraph | None, ...] = ()
     stops: tuple[int | None, ...] = ()
+    readings: tuple[int, ...] = ()
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ from pathlib import Path, PurePath
 from isotone.format.audacity import AudacityFormat
 from isotone.format.csv import CSVFormat
 from isotone.format.mfa import MFACSVFormat
-from isotone.format.reading import ForeignFileError, FormatError, decode
+from isotone.format.reading import ForeignFileError
 from isotone.format.textgrid import TextGridFormat
+from isotone.text.encodings import EncodingError, decode_text
 from isotone.transcripts import documents, kaldi, lines, markup, subtitles
 from isotone.transcripts.kinds import KINDS, LABELS, kind_of_bytes, kind_of_name, kind_of_text
 from isotone.transcripts.passages import Passage, of_alignment
@@ -83,12 +84,16 @@ class Source:
         path: The file or folder.
         passages: All its passages, in order.
         plain: True for plain text, which is one passage without times.
+        warning: A sentence on an encoding that was guessed; empty where none was.
     """
 
-    def __init__(self, path: Path, passages: Iterable[Passage], plain: bool = False) -> None:
+    def __init__(
+        self, path: Path, passages: Iterable[Passage], plain: bool = False, warning: str = ""
+    ) -> None:
         self.path = path
         self.passages = tuple(passages)
         self.plain = plain
+        self.warning = warning
         self._named: dict[tuple[str, ...], list[int]] = {}
         self._by_name: dict[str, set[tuple[str, ...]]] = {}
         for number, one in enumerate(self.passages):
@@ -134,7 +139,7 @@ def open_source(path: Path) -> Source:
     """Read a transcript; that of the last call is kept while its files do not change.
 
     Args:
-        path: A file, in UTF-8 or in UTF-16 with a byte order mark, perhaps compressed (``.gz``); or a data folder of
+        path: A file, in UTF-8, UTF-16 or Windows-1252, perhaps compressed (``.gz``); or a data folder of
             Kaldi.
 
     Raises:
@@ -191,19 +196,20 @@ def _of_file(path: Path, data: bytes) -> Source:
     if kind is not None and kind not in _READERS:
         raise _not_read(path, kind)
     try:
-        text = re.sub(r"\r\n?", "\n", decode(data))
-    except FormatError as error:
+        text, warning = decode_text(data, path.name)
+    except EncodingError as error:
         raise TranscriptError(f"{path} is not text that can be read: {error}") from error
+    text = re.sub(r"\r\n?", "\n", text)
     kind = kind or kind_of_text(text)
     if kind is None:
         if "\0" in text:
             raise TranscriptError(
                 f"{path} is not text that can be read, it has zero bytes: save it as UTF-8."
             )
-        return Source(path, [Passage(text.strip(), where=path.name)], plain=True)
+        return Source(path, [Passage(text, where=path.name)], True, warning)
     if kind not in _READERS:
         raise _not_read(path, kind)
-    source = Source(path, _READERS[kind](text))
+    source = Source(path, _READERS[kind](text), warning=warning)
     if not source.passages and text.strip():
         raise TranscriptError(f"{path}: no passages were found in it; expected {kind}.")
     return source
