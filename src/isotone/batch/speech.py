@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from isotone.batch.inputs import TranscriptFile, find_transcript, read_text
+from isotone.batch.inputs import TranscriptFile, absolute, find_transcript, read_text
 from isotone.batch.keys import model_key, result_key
 from isotone.batch.options import Options, Target
 from isotone.batch.work import Done, Work
@@ -65,13 +65,13 @@ class Aligning(_Speech):
         self,
         options: Options,
         target: Target,
-        text: Path | None = None,
+        texts: Mapping[Path, Path] | None = None,
         text_dir: Path | None = None,
         min_score: float | None = None,
         check: bool = True,
     ) -> None:
         super().__init__(options, target, given_text=True)
-        self.text = text
+        self.texts = texts or {}
         self.text_dir = text_dir
         self.min_score = min_score
         self.check = check
@@ -89,7 +89,8 @@ class Aligning(_Speech):
         return self._done(path, result, formats, notes)
 
     def _transcript(self, recording: Path) -> TranscriptFile:
-        return TranscriptFile(self.text) if self.text else find_transcript(recording, self.text_dir)
+        given = self.texts.get(absolute(recording)) if self.texts else None
+        return TranscriptFile(given) if given else find_transcript(recording, self.text_dir)
 
     def doubt(self, score: float | None, agreement: float | None) -> str:
         """See :meth:`Work.doubt`."""

@@ -22,6 +22,7 @@ class Done:
         warnings: Warnings for people.
         score, agreement: Fit of the text, see :class:`isotone.pipeline.result.Result`.
         text: The recognised text.
+        error: The reason why there are no contents; empty if there are.
     """
 
     contents: Mapping[str, bytes]
@@ -29,6 +30,7 @@ class Done:
     score: float | None = None
     agreement: float | None = None
     text: str = ""
+    error: str = ""
 
 
 class Work(ABC):
@@ -75,8 +77,8 @@ class Work(ABC):
         return
 
 
-def explain(error: Exception, path: Path) -> str:
-    """Describe an error of a file in one line."""
+def explain(error: Exception, path: Path | str = "") -> str:
+    """Describe an error, of a file, in one line."""
     text = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
     if not isinstance(error, (OSError, ValueError, LookupError, ImportError)):
         text = f"{type(error).__name__}: {text}"

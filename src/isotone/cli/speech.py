@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from isotone.cli import options as opt
-from isotone.cli.console import AudioArgument, OutOption, explained
+from isotone.cli.console import AudioArgument, OutOption, SpeechArgument, explained
 from isotone.cli.outcomes import finish, interrupted
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def align(
-    audio: AudioArgument,
+    audio: SpeechArgument,
     model: opt.Model = None,
     text: opt.Text = None,
     text_dir: opt.TextDir = None,
@@ -41,6 +41,8 @@ def align(
     overwrite: opt.Overwrite = False,
     redo: opt.Redo = False,
     prune: opt.Prune = False,
+    jobs: opt.Jobs = 0,
+    cluster: opt.Cluster = "",
 ) -> None:
     """Align a given text: find the time of each word and phone.
 
@@ -58,11 +60,12 @@ def align(
     warnings are written, and listed in OUT/warnings.jsonl. Files whose text is likely wrong are printed; with --strict
     the exit code is then 2.
 
-    Example: isotone align speech/*.wav --format textgrid --format ctm
+    Example: isotone align talk.wav talk.txt; isotone align speech/ --out aligned --format textgrid --jobs 4
     """
     model = opt.chosen(model, language)
 
-    from isotone.batch import Options, Target, align_files
+    from isotone.batch import Options, Target, Workers, align_files
+    from isotone.batch.pairs import paired
     from isotone.text.options import TextOptions
 
     with explained(), interrupted(out_dir):
@@ -73,10 +76,11 @@ def align(
         )  # fmt: skip
         target = Target(out_dir, tuple(format), overwrite, redo, prune)
         if adapt:
-            options = _adapted(audio, options, out_dir, text_dir)
+            options = _adapted(paired(audio, text).audio, options, out_dir, text_dir)
         outcome = align_files(
-            audio, options, target, text=text, text_dir=text_dir, min_score=min_score, check=check
-        )
+            audio, options, target, text=text, text_dir=text_dir, min_score=min_score, check=check,
+            workers=Workers(jobs, cluster),
+        )  # fmt: skip
     finish(outcome, out_dir, strict=strict)
 
 
@@ -106,6 +110,8 @@ def transcribe(
     overwrite: opt.Overwrite = False,
     redo: opt.Redo = False,
     prune: opt.Prune = False,
+    jobs: opt.Jobs = 0,
+    cluster: opt.Cluster = "",
 ) -> None:
     """Recognise speech, with the time of every word and phone; the text alone is printed, and in transcripts.jsonl.
 
@@ -113,7 +119,7 @@ def transcribe(
     """
     model = opt.chosen(model, language)
 
-    from isotone.batch import Options, Target, transcribe_files
+    from isotone.batch import Options, Target, Workers, transcribe_files
     from isotone.text.options import TextOptions
 
     with explained(), interrupted(out_dir):
@@ -121,7 +127,8 @@ def transcribe(
             model, aligner=opt.plugin(aligner), decoder=opt.plugin(decoder), times=times, device=device,
             window_s=window, guided=guide, text=TextOptions(language),
         )  # fmt: skip
-        outcome = transcribe_files(audio, options, Target(out_dir, tuple(format), overwrite, redo, prune))
+        target = Target(out_dir, tuple(format), overwrite, redo, prune)
+        outcome = transcribe_files(audio, options, target, Workers(jobs, cluster))
     for file, text in outcome.texts.items():
         typer.echo(f"{file}: {text}")
     finish(outcome, out_dir)
