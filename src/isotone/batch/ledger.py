@@ -47,6 +47,7 @@ class Entry:
         score, agreement: Fit of the text, see :class:`isotone.pipeline.result.Result`.
         doubt: The reason to doubt the text; empty if there is none.
         text: The recognised text.
+        analysis: See :class:`isotone.batch.work.Done`.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Entry:
     agreement: float | None = None
     doubt: str = ""
     text: str = ""
+    analysis: dict[str, Any] | None = None
 
 
 class Ledger(Database):

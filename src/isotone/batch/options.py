@@ -115,6 +115,8 @@ class Target:
         overwrite: Replace files that isotone did not write, or that were changed since.
         redo: Redo recordings whose files are up to date.
         prune: Remove the files of recordings that are no longer in the given folders.
+        analysis: Write the tables of :mod:`isotone.batch.analysis`.
+        speaker_characters: See :func:`isotone.batch.analysis.tables`.
     """
 
     out: Path
@@ -122,6 +124,8 @@ class Target:
     overwrite: bool = False
     redo: bool = False
     prune: bool = False
+    analysis: bool = False
+    speaker_characters: int = 0
 
     def check(self) -> None:
         """Check that the folder is writable and the formats exist.

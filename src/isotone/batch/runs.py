@@ -13,7 +13,7 @@ from isotone.batch.crew import Begin, Crew, Here, Job, key_of
 from isotone.batch.inputs import find_recordings
 from isotone.batch.ledger import Entry, Ledger, State
 from isotone.batch.options import Target, Workers
-from isotone.batch.outcome import ERRORS, TRANSCRIPTS, WARNINGS, Outcome, outcome_of, write_lists
+from isotone.batch.outcome import Outcome, list_names, outcome_of, write_lists
 from isotone.batch.plan import Planner, Task, check_conflicts, stale
 from isotone.batch.progress import progress
 from isotone.batch.schedule import Schedule
@@ -51,7 +51,7 @@ def run(
     with Ledger(target.out) as ledger:
         planner = Planner(ledger, target, work)
         plan = planner.plan(recordings)
-        for name in (ERRORS, WARNINGS, *((TRANSCRIPTS,) if work.lists_texts else ())):
+        for name in list_names(target, texts=work.lists_texts):
             if ledger.state(name) is State.FOREIGN and not target.overwrite:
                 plan.conflicts[name] = State.FOREIGN.value
         check_conflicts(plan, target.out)
@@ -70,7 +70,7 @@ def run(
         finally:
             pruned = _prune(ledger, gone) if target.prune else 0
             _forget_mended(ledger, entries)
-            write_lists(ledger, target.overwrite, texts=work.lists_texts)
+            write_lists(ledger, target, texts=work.lists_texts)
     return outcome_of(entries, plan, len(gone), pruned)
 
 
@@ -108,6 +108,7 @@ class _OpenTasks:
     def __init__(self, tasks: Iterable[Task], planner: Planner, step: Callable[[str | None], None]) -> None:
         self._tasks, self._planner, self._step = tasks, planner, step
         self._open: dict[str, Task] = {}
+        self._ended: list[str] = []  # still claimed: the next claim releases them
 
     def jobs(self, entries: list[Entry]) -> Iterator[Job | None]:
         """Yield the job of each task when it is claimed; those that others have claimed come last.
@@ -123,7 +124,8 @@ class _OpenTasks:
         busy = 0  # tasks in a row that other processes have claimed
         while waiting:
             task = waiting.popleft()
-            if not ledger.claim(task.entry.id):
+            ended, self._ended = self._ended, []
+            if not ledger.claim(task.entry.id, ended):
                 waiting.append(task)
                 busy += 1
                 if busy >= len(waiting):
@@ -133,7 +135,7 @@ class _OpenTasks:
             busy = 0
             before, names = ledger.entry(task.entry.id), self._planner.missing(task)
             if before is not None and not names:  # another process has done it meanwhile
-                ledger.release(task.entry.id)
+                self._ended.append(task.entry.id)
                 entries.append(before)
                 self._step(None)
                 continue
@@ -147,7 +149,7 @@ class _OpenTasks:
         ledger, path = self._planner.ledger, task.recording.path
         entry = replace(
             task.entry, warnings=done.warnings, score=done.score, text=done.text, agreement=done.agreement,
-            doubt=work.doubt(done.score, done.agreement), error=done.error,
+            doubt=work.doubt(done.score, done.agreement), error=done.error, analysis=done.analysis,
         )  # fmt: skip
         try:
             if not done.error:
@@ -158,7 +160,7 @@ class _OpenTasks:
             entry = replace(task.entry, error=explain(error, path))
         if entry.error:
             ledger.note(entry)
-        ledger.release(entry.id)
+        self._ended.append(entry.id)
         self._step(None)
         return entry
 

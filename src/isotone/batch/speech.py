@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from isotone.batch.analysis import measured, oovs_of
 from isotone.batch.inputs import TranscriptFile, absolute, find_transcript, read_text
 from isotone.batch.keys import model_key, result_key
 from isotone.batch.options import Options, Target
@@ -86,7 +87,9 @@ class Aligning(_Speech):
         transcript = self.pipeline.encode(read_text(source.path, len(samples) / self.sample_rate))
         result = self.pipeline.align(id, samples, transcript)
         notes = [*silence(samples), *source.notes, *transcript.notes]
-        return self._done(path, result, formats, notes)
+        oovs = oovs_of(self.pipeline.tokenizer, transcript)
+        analysis = measured(result.alignment, samples, self.sample_rate, oovs)
+        return replace(self._done(path, result, formats, notes), analysis=analysis)
 
     def _transcript(self, recording: Path) -> TranscriptFile:
         given = self.texts.get(absolute(recording)) if self.texts else None

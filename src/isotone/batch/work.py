@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ class Done:
         warnings: Warnings for people.
         score, agreement: Fit of the text, see :class:`isotone.pipeline.result.Result`.
         text: The recognised text.
+        analysis: Measures of the alignment, see :func:`isotone.batch.analysis.measured`; None where there are none.
         error: The reason why there are no contents; empty if there are.
     """
 
@@ -30,6 +31,7 @@ class Done:
     score: float | None = None
     agreement: float | None = None
     text: str = ""
+    analysis: dict[str, Any] | None = None
     error: str = ""
 
 

@@ -80,6 +80,21 @@ Language = Annotated[
         "models with an adapter per language. Default: the model's own, if known."
     ),
 ]
+Analysis = Annotated[
+    bool,
+    typer.Option(
+        "--analysis",
+        help="Write alignment_analysis.csv, oovs_found.txt and utterance_oovs.txt, as Montreal Forced Aligner does.",
+    ),
+]
+SpeakerCharacters = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        help="Characters of a recording's name that name its speaker, in the tables of --analysis. 0: its folder does.",
+        show_default=False,
+    ),
+]
 Jobs = Annotated[
     int,
     typer.Option(

@@ -41,6 +41,8 @@ def align(
     overwrite: opt.Overwrite = False,
     redo: opt.Redo = False,
     prune: opt.Prune = False,
+    analysis: opt.Analysis = False,
+    speaker_characters: opt.SpeakerCharacters = 0,
     jobs: opt.Jobs = 0,
     cluster: opt.Cluster = "",
 ) -> None:
@@ -74,7 +76,15 @@ def align(
             edges=edges, extra_speech=extra_speech, star_cost=star_cost,
             text=TextOptions(language, tuple(dictionary or ()), keep_markup), closures=closures,
         )  # fmt: skip
-        target = Target(out_dir, tuple(format), overwrite, redo, prune)
+        target = Target(
+            out_dir,
+            tuple(format),
+            overwrite,
+            redo,
+            prune,
+            analysis or speaker_characters > 0,
+            speaker_characters,
+        )
         if adapt:
             options = _adapted(paired(audio, text).audio, options, out_dir, text_dir)
         outcome = align_files(
