@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -81,9 +81,10 @@ class Ledger(Database):
         """Return the entry of a recording; None if there is none."""
         return next(self._entries("WHERE id = ?", id), None)
 
-    def entries(self) -> list[Entry]:
-        """Return all entries, in order of their names."""
-        return list(self._entries("ORDER BY id"))
+    def entries(self, *, analysis: bool = False) -> list[Entry]:
+        """Return all entries, in order of their names; their ``analysis``, the largest part, only if it is wanted."""
+        found = self._entries("ORDER BY id")
+        return list(found) if analysis else [replace(entry, analysis=None) for entry in found]
 
     def _entries(self, clause: str, *values: str) -> Iterator[Entry]:
         for (row,) in self._db.execute(f"SELECT entry FROM entries {clause}", values):

@@ -66,7 +66,7 @@ def list_names(target: Target, *, texts: bool) -> tuple[str, ...]:
 
 def write_lists(ledger: Ledger, target: Target, *, texts: bool) -> None:
     """Write the folder's lists of errors, warnings and (``texts``) recognised texts, and the tables that are wanted."""
-    entries = ledger.entries()
+    entries = ledger.entries(analysis=target.analysis)
     done = [e for e in entries if not e.error]
     lists: dict[str, list[dict[str, str]]] = {
         ERRORS: [{"file": e.file, "error": e.error} for e in entries if e.error],

@@ -67,6 +67,8 @@ def run(
                 open_tasks = _OpenTasks(plan.tasks, planner, step)
                 for job, done in Schedule(crew, size, key_of(work)).run(open_tasks.jobs(entries)):
                     entries.append(open_tasks.end(job, done, work))
+            places = {task.entry.id: place for place, task in enumerate(plan.tasks)}
+            entries.sort(key=lambda entry: places.get(entry.id, -1))  # workers end in any order
         finally:
             pruned = _prune(ledger, gone) if target.prune else 0
             _forget_mended(ledger, entries)
@@ -162,7 +164,7 @@ class _OpenTasks:
             ledger.note(entry)
         self._ended.append(entry.id)
         self._step(None)
-        return entry
+        return replace(entry, analysis=None)  # the ledger has it: of many recordings it would fill the memory
 
 
 def _prune(ledger: Ledger, gone: Iterable[Entry]) -> int:
