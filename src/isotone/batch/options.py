@@ -116,7 +116,7 @@ class Target:
         redo: Redo recordings whose files are up to date.
         prune: Remove the files of recordings that are no longer in the given folders.
         analysis: Write the tables of :mod:`isotone.batch.analysis`.
-        speaker_characters: See :func:`isotone.batch.analysis.tables`.
+        speaker_characters: See :func:`isotone.batch.analysis.tables`; with more than 0 they are written.
     """
 
     out: Path
@@ -126,6 +126,11 @@ class Target:
     prune: bool = False
     analysis: bool = False
     speaker_characters: int = 0
+
+    @property
+    def tables(self) -> bool:
+        """True where tables are written."""
+        return self.analysis or self.speaker_characters > 0
 
     def check(self) -> None:
         """Check that the folder is writable and the formats exist.

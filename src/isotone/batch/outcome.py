@@ -60,13 +60,13 @@ def outcome_of(entries: Sequence[Entry], plan: Plan, gone: int, pruned: int) -> 
 
 def list_names(target: Target, *, texts: bool) -> tuple[str, ...]:
     """Return the names of the lists that :func:`write_lists` writes."""
-    tables = (ANALYSIS, OOVS, UTTERANCE_OOVS) if target.analysis else ()
+    tables = (ANALYSIS, OOVS, UTTERANCE_OOVS) if target.tables else ()
     return (ERRORS, WARNINGS, *((TRANSCRIPTS,) if texts else ()), *tables)
 
 
 def write_lists(ledger: Ledger, target: Target, *, texts: bool) -> None:
     """Write the folder's lists of errors, warnings and (``texts``) recognised texts, and the tables that are wanted."""
-    entries = ledger.entries(analysis=target.analysis)
+    entries = ledger.entries(analysis=target.tables)
     done = [e for e in entries if not e.error]
     lists: dict[str, list[dict[str, str]]] = {
         ERRORS: [{"file": e.file, "error": e.error} for e in entries if e.error],
@@ -77,7 +77,7 @@ def write_lists(ledger: Ledger, target: Target, *, texts: bool) -> None:
     for name, rows in lists.items():
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         ledger.write_report(name, lines.encode(), overwrite=target.overwrite)
-    for name, content in tables(entries, target.speaker_characters).items() if target.analysis else ():
+    for name, content in tables(entries, target.speaker_characters).items() if target.tables else ():
         ledger.write_report(name, content, overwrite=target.overwrite)
 
 

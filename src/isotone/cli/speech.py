@@ -67,7 +67,6 @@ def align(
     model = opt.chosen(model, language)
 
     from isotone.batch import Options, Target, Workers, align_files
-    from isotone.batch.pairs import paired
     from isotone.text.options import TextOptions
 
     with explained(), interrupted(out_dir):
@@ -76,17 +75,9 @@ def align(
             edges=edges, extra_speech=extra_speech, star_cost=star_cost,
             text=TextOptions(language, tuple(dictionary or ()), keep_markup), closures=closures,
         )  # fmt: skip
-        target = Target(
-            out_dir,
-            tuple(format),
-            overwrite,
-            redo,
-            prune,
-            analysis or speaker_characters > 0,
-            speaker_characters,
-        )
+        target = Target(out_dir, tuple(format), overwrite, redo, prune, analysis, speaker_characters)
         if adapt:
-            options = _adapted(paired(audio, text).audio, options, out_dir, text_dir)
+            options = _adapted(audio, options, out_dir, text_dir)
         outcome = align_files(
             audio, options, target, text=text, text_dir=text_dir, min_score=min_score, check=check,
             workers=Workers(jobs, cluster),
@@ -97,8 +88,9 @@ def align(
 def _adapted(audio: list[Path], options: Options, out_dir: Path, text_dir: Path | None) -> Options:
     """Adapt the model to the recordings, and say what came of it."""
     from isotone.batch.adapting import adapted_for
+    from isotone.batch.pairs import paired
 
-    options, found = adapted_for(audio, options, out_dir, text_dir)
+    options, found = adapted_for(paired(audio).audio, options, out_dir, text_dir)
     what = f"the model of step {found.step}" if found.better else "the model stays as it was"
     said = f"Adapted: agreement of held-out recordings {found.before:.4f} before, {found.after:.4f} after; {what}."
     typer.echo(said, err=True)
