@@ -68,7 +68,7 @@ def test_unknown_phones_are_named(phone_model: Path, tmp_path: Path) -> None:
         (b"", "is empty: expected the transcript"),
         (b" \n\t\n", "is empty: expected the transcript"),
         (b"\xef\xbb\xbf", "is empty: expected the transcript"),
-        ("one\nпривет".encode("cp1251"), "is not text that can be read: u.txt, line 2: expected UTF-8"),
+        (b"one\n\xef\xf0\xe8\xe2\xe5\xf2", "is not text that can be read: u.txt, line 2: expected UTF-8"),
         (b"a\0\0\0b", "it has zero bytes: save it as UTF-8"),
         (b"WEBVTT\n\n00:00.000 --> 00:01.000\n\n", "is empty: expected the transcript"),
         (b"{\\rtf1 hello}", "is RTF, a document with formatting; expected a transcript"),

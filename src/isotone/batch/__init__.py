@@ -2,7 +2,7 @@
 
 from isotone.batch.commands import align_files, transcribe_files
 from isotone.batch.matching import match_files
-from isotone.batch.options import Options, Target
+from isotone.batch.options import Options, Target, Workers
 from isotone.batch.outcome import Outcome
 from isotone.batch.plan import OutputConflict
 from isotone.batch.progress import progress_of
@@ -10,6 +10,6 @@ from isotone.batch.publishing import published
 from isotone.batch.work import explain
 
 __all__ = [
-    "Options", "Outcome", "OutputConflict", "Target", "align_files", "explain", "match_files",
+    "Options", "Outcome", "OutputConflict", "Target", "Workers", "align_files", "explain", "match_files",
     "progress_of", "published", "transcribe_files",
 ]  # fmt: skip

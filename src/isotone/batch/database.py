@@ -59,6 +59,8 @@ class Database:
                     f"{folder / NAME} was written by another version of isotone (ledger {version}; this one reads "
                     f"{_VERSION}). Use that version, or another folder."
                 )
+        # a process that is killed loses nothing; a machine that loses power may lose the last rows
+        self._db.execute("PRAGMA synchronous = NORMAL")
 
     def __enter__(self) -> Self:
         return self
@@ -114,19 +116,29 @@ class Database:
         with self._writing():
             self._db.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?, ?)", found)
 
-    def claim(self, id: str) -> bool:
-        """Claim a recording for this process; return False while another process of this machine has it."""
+    def claim(self, id: str, ended: Iterable[str] = ()) -> bool:
+        """Claim a recording for this process; return False while another process of this machine has it.
+
+        Args:
+            id: The recording.
+            ended: Claims of this process to release in the same transaction, which is the dearest part of both.
+        """
         with self._writing():
+            self._release(ended)
             row = self._db.execute("SELECT host, pid, born FROM claims WHERE id = ?", (id,)).fetchone()
             if row is not None and row[:2] != self._me[:2] and self._lives(*row):
                 return False
             self._db.execute("INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?)", (id, *self._me))
         return True
 
-    def release(self, id: str) -> None:
-        """Release the claim of a recording."""
+    def release(self, *ids: str) -> None:
+        """Release the claims of recordings."""
         with self._writing():
-            self._db.execute("DELETE FROM claims WHERE id = ? AND host = ? AND pid = ?", (id, *self._me[:2]))
+            self._release(ids)
+
+    def _release(self, ids: Iterable[str]) -> None:
+        rows = [(id, *self._me[:2]) for id in ids]
+        self._db.executemany("DELETE FROM claims WHERE id = ? AND host = ? AND pid = ?", rows)
 
     def _lives(self, host: str, pid: int, born: float) -> bool:
         """Tell if a process still runs; one of another machine cannot be checked and counts as ended."""

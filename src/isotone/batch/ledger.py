@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,7 @@ class Entry:
         score, agreement: Fit of the text, see :class:`isotone.pipeline.result.Result`.
         doubt: The reason to doubt the text; empty if there is none.
         text: The recognised text.
+        analysis: See :class:`isotone.batch.work.Done`.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Entry:
     agreement: float | None = None
     doubt: str = ""
     text: str = ""
+    analysis: dict[str, Any] | None = None
 
 
 class Ledger(Database):
@@ -79,9 +81,10 @@ class Ledger(Database):
         """Return the entry of a recording; None if there is none."""
         return next(self._entries("WHERE id = ?", id), None)
 
-    def entries(self) -> list[Entry]:
-        """Return all entries, in order of their names."""
-        return list(self._entries("ORDER BY id"))
+    def entries(self, *, analysis: bool = False) -> list[Entry]:
+        """Return all entries, in order of their names; their ``analysis``, the largest part, only if it is wanted."""
+        found = self._entries("ORDER BY id")
+        return list(found) if analysis else [replace(entry, analysis=None) for entry in found]
 
     def _entries(self, clause: str, *values: str) -> Iterator[Entry]:
         for (row,) in self._db.execute(f"SELECT entry FROM entries {clause}", values):

@@ -123,6 +123,8 @@ class Target:
         overwrite: Replace files that isotone did not write, or that were changed since.
         redo: Redo recordings whose files are up to date.
         prune: Remove the files of recordings that are no longer in the given folders.
+        analysis: Write the tables of :mod:`isotone.batch.analysis`.
+        speaker_characters: See :func:`isotone.batch.analysis.tables`; with more than 0 they are written.
     """
 
     out: Path
@@ -130,6 +132,13 @@ class Target:
     overwrite: bool = False
     redo: bool = False
     prune: bool = False
+    analysis: bool = False
+    speaker_characters: int = 0
+
+    @property
+    def tables(self) -> bool:
+        """True where tables are written."""
+        return self.analysis or self.speaker_characters > 0
 
     def check(self) -> None:
         """Check that the folder is writable and the formats exist.
@@ -141,3 +150,32 @@ class Target:
         for name in self.formats:
             formats.build(name)
         check_folder(self.out)
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The workers of a command.
+
+    Attributes:
+        jobs: Number of workers; 0: one process, or as many as a cluster has room for.
+        cluster: Address of a Ray cluster, see :class:`isotone.batch.cluster.Cluster`; empty: processes of this machine.
+        gpu: The model is on a GPU.
+    """
+
+    jobs: int = 0
+    cluster: str = ""
+    gpu: bool = False
+
+    def check(self) -> None:
+        """Check the numbers.
+
+        Raises:
+            ValueError: fewer than 0 workers, or several on one GPU.
+        """
+        if self.jobs < 0:
+            raise ValueError(f"--jobs is a number of processes, 1 or more; got {self.jobs}.")
+        if self.gpu and self.jobs > 1 and not self.cluster:
+            raise ValueError(
+                f"--jobs {self.jobs} would put {self.jobs} copies of the model on one device: leave it out, or take "
+                "--device cpu."
+            )

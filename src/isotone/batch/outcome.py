@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from isotone.batch.analysis import ANALYSIS, OOVS, UTTERANCE_OOVS, tables
 from isotone.batch.ledger import Entry, Ledger
+from isotone.batch.options import Target
 from isotone.batch.plan import Plan
 
 #: Lists of an output folder, beside the files of its recordings.
@@ -56,9 +58,15 @@ def outcome_of(entries: Sequence[Entry], plan: Plan, gone: int, pruned: int) -> 
     )
 
 
-def write_lists(ledger: Ledger, overwrite: bool, *, texts: bool) -> None:
-    """Write the folder's lists of errors, warnings and (``texts``) recognised texts."""
-    entries = ledger.entries()
+def list_names(target: Target, *, texts: bool) -> tuple[str, ...]:
+    """Return the names of the lists that :func:`write_lists` writes."""
+    tables = (ANALYSIS, OOVS, UTTERANCE_OOVS) if target.tables else ()
+    return (ERRORS, WARNINGS, *((TRANSCRIPTS,) if texts else ()), *tables)
+
+
+def write_lists(ledger: Ledger, target: Target, *, texts: bool) -> None:
+    """Write the folder's lists of errors, warnings and (``texts``) recognised texts, and the tables that are wanted."""
+    entries = ledger.entries(analysis=target.tables)
     done = [e for e in entries if not e.error]
     lists: dict[str, list[dict[str, str]]] = {
         ERRORS: [{"file": e.file, "error": e.error} for e in entries if e.error],
@@ -68,7 +76,9 @@ def write_lists(ledger: Ledger, overwrite: bool, *, texts: bool) -> None:
         lists[TRANSCRIPTS] = [{"file": e.file, "text": e.text} for e in done if e.command == "transcribe"]
     for name, rows in lists.items():
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        ledger.write_report(name, lines.encode(), overwrite=overwrite)
+        ledger.write_report(name, lines.encode(), overwrite=target.overwrite)
+    for name, content in tables(entries, target.speaker_characters).items() if target.tables else ():
+        ledger.write_report(name, content, overwrite=target.overwrite)
 
 
 def warnings_of(entries: Iterable[Entry]) -> list[dict[str, str]]:

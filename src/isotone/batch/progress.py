@@ -8,7 +8,16 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
 #: Takes the function that is to be told the share of a recording that is done.
 Watch = Callable[[Callable[[float], None]], None]
@@ -27,7 +36,9 @@ def progress(total: int, watch: Watch, there: int = 0) -> Iterator[Callable[[str
         A function to call with the name of each recording that begins, and with None when it is done.
     """
     screen = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn()
+    )  # fmt: skip
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bars:
         label = f"Files ({there} there before)" if there else "Files"
         whole = bars.add_task(label, total=total, completed=there, visible=total > 1)
@@ -41,6 +52,15 @@ def progress(total: int, watch: Watch, there: int = 0) -> Iterator[Callable[[str
                 bars.update(window, description=escape(id), completed=0.0, visible=False)
 
         yield step
+
+
+class _Rate(ProgressColumn):
+    """Files per minute."""
+
+    def render(self, task: Task) -> Text:
+        """Show the rate of a row that counts files."""
+        counts = task.speed is not None and task.total != 1.0
+        return Text(f"{60 * task.speed:.0f}/min" if counts and task.speed else "")
 
 
 def progress_of(files: Sequence[tuple[Path, str]], watch: Watch) -> Iterator[tuple[Path, str]]:

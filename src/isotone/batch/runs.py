@@ -3,41 +3,41 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from isotone import audio as sound
+from isotone.batch.crew import Begin, Crew, Here, Job, key_of
 from isotone.batch.inputs import find_recordings
 from isotone.batch.ledger import Entry, Ledger, State
-from isotone.batch.options import Target
-from isotone.batch.outcome import ERRORS, TRANSCRIPTS, WARNINGS, Outcome, outcome_of, write_lists
+from isotone.batch.options import Target, Workers
+from isotone.batch.outcome import Outcome, list_names, outcome_of, write_lists
 from isotone.batch.plan import Planner, Task, check_conflicts, stale
 from isotone.batch.progress import progress
-from isotone.batch.work import Work, explain
+from isotone.batch.schedule import Schedule
+from isotone.batch.work import Done, Work, explain
 from isotone.kernels import compiling
 
 log = logging.getLogger(__name__)
-
-# Seconds between two attempts to claim a recording that another process has.
-_LOOK_S = 0.2
 
 
 def run(
     audio: Sequence[Path],
     target: Target,
-    begin: Callable[[], Work],
+    begin: Begin,
     keep: Callable[[Path], bool] = lambda path: True,
+    workers: Workers = Workers(),  # noqa: B008 - frozen
 ) -> Outcome:
     """Do a command's work on recordings, write their files, and keep the ledger.
 
     Args:
         audio: Files or folders.
         target: The output folder.
-        begin: Makes the work, and loads its model: called when there are recordings.
+        begin: Makes the work, and loads its model: called when there are recordings, here and by every worker.
         keep: Tells which of the recordings to do.
+        workers: The workers, which this process gives recordings to. It alone writes files.
 
     Raises:
         OutputConflict: files that isotone did not write would be overwritten.
@@ -51,7 +51,7 @@ def run(
     with Ledger(target.out) as ledger:
         planner = Planner(ledger, target, work)
         plan = planner.plan(recordings)
-        for name in (ERRORS, WARNINGS, *((TRANSCRIPTS,) if work.lists_texts else ())):
+        for name in list_names(target, texts=work.lists_texts):
             if ledger.state(name) is State.FOREIGN and not target.overwrite:
                 plan.conflicts[name] = State.FOREIGN.value
         check_conflicts(plan, target.out)
@@ -60,58 +60,111 @@ def run(
             there = [replace(e, doubt=work.doubt(e.score, e.agreement)) for e in plan.there]
             entries = [*there, *plan.failed]
             ledger.note(*entries)
-            with progress(len(recordings), work.watch, len(plan.there)) as step:
-                for task in _claimed(plan.tasks, ledger, step):
-                    entries.append(_one(task, planner, work))
+            with (
+                _crew(workers, begin, work, len(plan.tasks)) as (crew, size),
+                progress(len(recordings), crew.watch, len(plan.there) + len(plan.failed)) as step,
+            ):
+                open_tasks = _OpenTasks(plan.tasks, planner, step)
+                for job, done in Schedule(crew, size, key_of(work)).run(open_tasks.jobs(entries)):
+                    entries.append(open_tasks.end(job, done, work))
+            places = {task.entry.id: place for place, task in enumerate(plan.tasks)}
+            entries.sort(key=lambda entry: places.get(entry.id, -1))  # workers end in any order
         finally:
             pruned = _prune(ledger, gone) if target.prune else 0
             _forget_mended(ledger, entries)
-            write_lists(ledger, target.overwrite, texts=work.lists_texts)
+            write_lists(ledger, target, texts=work.lists_texts)
     return outcome_of(entries, plan, len(gone), pruned)
 
 
-def _claimed(tasks: Iterable[Task], ledger: Ledger, step: Callable[[str | None], None]) -> Iterator[Task]:
-    """Yield tasks, each while this process has claimed it; those that others have claimed come last."""
-    waiting = deque(tasks)
-    busy = 0  # tasks in a row that other processes have claimed
-    while waiting:
-        task = waiting.popleft()
-        if not ledger.claim(task.entry.id):
-            waiting.append(task)
-            busy += 1
-            if busy >= len(waiting):
-                time.sleep(_LOOK_S)
-                busy = 0
-            continue
-        busy = 0
-        try:
-            step(task.entry.id)
-            yield task
-            step(None)
-        finally:
-            ledger.release(task.entry.id)
+@contextmanager
+def _crew(workers: Workers, begin: Begin, work: Work, tasks: int) -> Iterator[tuple[Crew, int]]:
+    """Make the crew that workers are asked of, and give the number of its workers."""
+    crew: Crew
+    tasks = max(1, tasks)
+    size = min(workers.jobs or 1, tasks)
+    if workers.cluster:
+        from isotone.batch.cluster import Cluster  # Ray is an extra
+
+        with Cluster(begin, workers.cluster, gpu=workers.gpu) as cluster:
+            yield cluster, min(workers.jobs or cluster.size, tasks)
+        return
+    if size > 1:
+        from isotone.batch.processes import Processes
+
+        crew = Processes(begin)
+    else:
+        crew = Here(work)
+    with crew:
+        yield crew, size
 
 
-def _one(task: Task, planner: Planner, work: Work) -> Entry:
-    """Do one recording and return its entry, with the error if it failed."""
-    ledger, path = planner.ledger, task.recording.path
-    names = planner.missing(task)
-    before = ledger.entry(task.entry.id)
-    if before is not None and not names:  # another process has done it meanwhile
-        return before
-    try:
-        done = work.run(path, task.entry.id, sound.load(path, work.sample_rate), names.keys())
+class _OpenTasks:
+    """The tasks of a command that this process has claimed, and not yet written.
+
+    Args:
+        tasks: The tasks.
+        planner: Their planner, with the ledger.
+        step: Told of every recording that begins, and (None) ends.
+    """
+
+    def __init__(self, tasks: Iterable[Task], planner: Planner, step: Callable[[str | None], None]) -> None:
+        self._tasks, self._planner, self._step = tasks, planner, step
+        self._open: dict[str, Task] = {}
+        self._ended: list[str] = []  # still claimed: the next claim releases them
+
+    def jobs(self, entries: list[Entry]) -> Iterator[Job | None]:
+        """Yield the job of each task when it is claimed; those that others have claimed come last.
+
+        Args:
+            entries: Gets the entries of tasks that another process has done meanwhile.
+
+        Yields:
+            A job; None while other processes have all that are left.
+        """
+        ledger = self._planner.ledger
+        waiting = deque(self._tasks)
+        busy = 0  # tasks in a row that other processes have claimed
+        while waiting:
+            task = waiting.popleft()
+            ended, self._ended = self._ended, []
+            if not ledger.claim(task.entry.id, ended):
+                waiting.append(task)
+                busy += 1
+                if busy >= len(waiting):
+                    busy = 0
+                    yield None
+                continue
+            busy = 0
+            before, names = ledger.entry(task.entry.id), self._planner.missing(task)
+            if before is not None and not names:  # another process has done it meanwhile
+                self._ended.append(task.entry.id)
+                entries.append(before)
+                self._step(None)
+                continue
+            self._open[task.entry.id] = replace(task, names=names)
+            self._step(task.entry.id)
+            yield Job(task.entry.id, task.recording.path, tuple(names))
+
+    def end(self, job: Job, done: Done, work: Work) -> Entry:
+        """Write the files of a job and its entry, with the error if it failed, and end its claim."""
+        task = self._open.pop(job.id)
+        ledger, path = self._planner.ledger, task.recording.path
         entry = replace(
             task.entry, warnings=done.warnings, score=done.score, text=done.text, agreement=done.agreement,
-            doubt=work.doubt(done.score, done.agreement),
+            doubt=work.doubt(done.score, done.agreement), error=done.error, analysis=done.analysis,
         )  # fmt: skip
-        contents = {name: done.contents[format] for format, name in names.items()}
-        ledger.write(entry, contents, overwrite=planner.target.overwrite)
-    except Exception as error:  # of any kind: the other files go on
-        log.debug("%s", path, exc_info=True)
-        entry = replace(task.entry, error=explain(error, path))
-        ledger.note(entry)
-    return entry
+        try:
+            if not done.error:
+                contents = {name: done.contents[format] for format, name in task.names.items()}
+                ledger.write(entry, contents, overwrite=self._planner.target.overwrite)
+        except Exception as error:  # of any kind: the other files go on
+            log.debug("%s", path, exc_info=True)
+            entry = replace(task.entry, error=explain(error, path))
+        if entry.error:
+            ledger.note(entry)
+        self._ended.append(entry.id)
+        self._step(None)
+        return replace(entry, analysis=None)  # the ledger has it: of many recordings it would fill the memory
 
 
 def _prune(ledger: Ledger, gone: Iterable[Entry]) -> int:

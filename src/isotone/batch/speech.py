@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from isotone.batch.inputs import TranscriptFile, find_transcript, read_passages
+from isotone.batch.analysis import measured, oovs_of
+from isotone.batch.inputs import TranscriptFile, absolute, find_transcript, read_passages
 from isotone.batch.keys import model_key, result_key
 from isotone.batch.options import Options, Target
 from isotone.batch.work import Done, Work
@@ -18,6 +20,7 @@ from isotone.pipeline import Pipeline
 from isotone.pipeline.doubt import doubtful
 from isotone.pipeline.passages import Passages, align_passages
 from isotone.pipeline.result import Result
+from isotone.text.transcript import Transcript
 from isotone.transcripts import Passage
 
 
@@ -28,16 +31,17 @@ def silence(samples: np.ndarray) -> tuple[str, ...]:
 
 def align_text(
     pipeline: Pipeline, id: str, samples: np.ndarray, passages: Sequence[Passage], slack_s: float
-) -> tuple[Result | Passages, tuple[str, ...]]:
+) -> tuple[Result | Passages, Transcript]:
     """Align the passages of a transcript: those with times by these, others as one text.
 
     Returns:
-        The result, and notes on what is not aligned as written that its warnings do not have.
+        The result, and the whole text in labels. Its notes are among the warnings of passages with times, and not among
+        those of a text.
     """
-    if any(p.start is not None or p.end is not None for p in passages):
-        return align_passages(pipeline, id, samples, passages, slack_s), ()
     transcript = pipeline.encode("\n".join(p.text for p in passages))
-    return pipeline.align(id, samples, transcript), transcript.notes
+    if any(p.start is not None or p.end is not None for p in passages):
+        return align_passages(pipeline, id, samples, passages, slack_s), transcript
+    return pipeline.align(id, samples, transcript), transcript
 
 
 class _Speech(Work):
@@ -76,11 +80,7 @@ class _Speech(Work):
 
 
 class Aligning(_Speech):
-    """Forced alignment; see :func:`isotone.batch.align_files`.
-
-    Args:
-        several: True where ``text`` holds the transcripts of several recordings.
-    """
+    """Forced alignment; see :func:`isotone.batch.align_files`."""
 
     command = "align"
 
@@ -88,15 +88,15 @@ class Aligning(_Speech):
         self,
         options: Options,
         target: Target,
-        text: Path | None = None,
+        texts: Mapping[Path, Path] | None = None,
         text_dir: Path | None = None,
         min_score: float | None = None,
         check: bool = True,
-        several: bool = False,
     ) -> None:
         super().__init__(options, target, given_text=True)
-        self.several, self.slack_s = several, options.slack_s
-        self.text = text
+        self.slack_s = options.slack_s
+        self.texts = texts or {}
+        self._owners = Counter(self.texts.values())
         self.text_dir = text_dir
         self.min_score = min_score
         self.check = check
@@ -108,15 +108,19 @@ class Aligning(_Speech):
     def run(self, path: Path, id: str, samples: np.ndarray, formats: Collection[str]) -> Done:
         """Align a recording."""
         source = self._transcript(path)
-        seconds = len(samples) / self.sample_rate
         noted: list[str] = []
-        only = not (self.several or source.path.is_dir())
-        passages = read_passages(source.path, seconds, path, only, noted.append)
-        result, notes = align_text(self.pipeline, id, samples, passages, self.slack_s)
-        return self._done(path, result, formats, [*silence(samples), *source.notes, *noted, *notes])
+        shared = source.path.is_dir() or self._owners[source.path] > 1
+        passages = read_passages(source.path, len(samples) / self.sample_rate, path, not shared, noted.append)
+        result, transcript = align_text(self.pipeline, id, samples, passages, self.slack_s)
+        notes = [*silence(samples), *source.notes, *noted]
+        notes += transcript.notes if isinstance(result, Result) else ()
+        oovs = oovs_of(self.pipeline.tokenizer, transcript)
+        analysis = measured(result.alignment, samples, self.sample_rate, oovs)
+        return replace(self._done(path, result, formats, notes), analysis=analysis)
 
     def _transcript(self, recording: Path) -> TranscriptFile:
-        return TranscriptFile(self.text) if self.text else find_transcript(recording, self.text_dir)
+        given = self.texts.get(absolute(recording)) if self.texts else None
+        return TranscriptFile(given) if given else find_transcript(recording, self.text_dir)
 
     def doubt(self, score: float | None, agreement: float | None) -> str:
         """See :meth:`Work.doubt`."""

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ class Done:
         warnings: Warnings for people.
         score, agreement: Fit of the text, see :class:`isotone.pipeline.result.Result`.
         text: The recognised text.
+        analysis: Measures of the alignment, see :func:`isotone.batch.analysis.measured`; None where there are none.
+        error: The reason why there are no contents; empty if there are.
     """
 
     contents: Mapping[str, bytes]
@@ -29,6 +31,8 @@ class Done:
     score: float | None = None
     agreement: float | None = None
     text: str = ""
+    analysis: dict[str, Any] | None = None
+    error: str = ""
 
 
 class Work(ABC):
@@ -75,8 +79,8 @@ class Work(ABC):
         return
 
 
-def explain(error: Exception, path: Path) -> str:
-    """Describe an error of a file in one line."""
+def explain(error: Exception, path: Path | str = "") -> str:
+    """Describe an error, of a file, in one line."""
     text = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
     if not isinstance(error, (OSError, ValueError, LookupError, ImportError)):
         text = f"{type(error).__name__}: {text}"

@@ -47,6 +47,15 @@ def path_argument(text: str) -> Path:
 #: Argument of commands that take recordings.
 AudioArgument = Annotated[list[Path], typer.Argument(help="Audio files or folders.", parser=path_argument)]
 
+#: Argument of commands that take recordings and transcripts.
+SpeechArgument = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Recordings, folders, and transcripts: the one of the one recording, or named like their recordings.",
+        parser=path_argument,
+    ),
+]
+
 #: Output folder of commands that write several files.
 OutOption = Annotated[Path, typer.Option("--out", "-o", help="Folder the files are written to.")]
 

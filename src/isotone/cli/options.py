@@ -80,6 +80,40 @@ Language = Annotated[
         "models with an adapter per language. Default: the model's own, if known."
     ),
 ]
+Analysis = Annotated[
+    bool,
+    typer.Option(
+        "--analysis",
+        help="Write alignment_analysis.csv, oovs_found.txt and utterance_oovs.txt, as Montreal Forced Aligner does.",
+    ),
+]
+SpeakerCharacters = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        help="Characters of a recording's name that name its speaker, in the tables of --analysis. 0: its folder does.",
+        show_default=False,
+    ),
+]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        "--jobs",
+        "-j",
+        min=0,
+        help="Processes that share the recordings, with a copy of the model and one thread each. 0: one process, with "
+        "all threads; with --cluster as many as there is room for.",
+        show_default=False,
+    ),
+]
+Cluster = Annotated[
+    str,
+    typer.Option(
+        help="Address of a Ray cluster whose machines share the recordings: auto, HOST:PORT ... They need isotone, and "
+        "the files at the same paths.",
+        show_default=False,
+    ),
+]
 Overwrite = Annotated[
     bool,
     typer.Option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from isotone.cli import options as opt
-from isotone.cli.console import AudioArgument, OutOption, explained
+from isotone.cli.console import AudioArgument, OutOption, SpeechArgument, explained
 from isotone.cli.outcomes import finish, interrupted
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def align(
-    audio: AudioArgument,
+    audio: SpeechArgument,
     model: opt.Model = None,
     text: opt.Text = None,
     text_dir: opt.TextDir = None,
@@ -43,6 +43,10 @@ def align(
     overwrite: opt.Overwrite = False,
     redo: opt.Redo = False,
     prune: opt.Prune = False,
+    analysis: opt.Analysis = False,
+    speaker_characters: opt.SpeakerCharacters = 0,
+    jobs: opt.Jobs = 0,
+    cluster: opt.Cluster = "",
 ) -> None:
     """Align a given text: find the time of each word and phone.
 
@@ -63,11 +67,11 @@ def align(
     warnings are written, and listed in OUT/warnings.jsonl. Files whose text is likely wrong are printed; with --strict
     the exit code is then 2.
 
-    Example: isotone align speech/*.wav --format textgrid --format ctm
+    Example: isotone align talk.wav talk.txt; isotone align speech/ --out aligned --format textgrid --jobs 4
     """
     model = opt.chosen(model, language)
 
-    from isotone.batch import Options, Target, align_files
+    from isotone.batch import Options, Target, Workers, align_files
     from isotone.text.options import TextOptions
 
     with explained(), interrupted(out_dir):
@@ -77,20 +81,22 @@ def align(
             text=TextOptions(language, tuple(dictionary or ()), keep_markup, tuple(rules or ())), closures=closures,
             slack_s=slack,
         )  # fmt: skip
-        target = Target(out_dir, tuple(format), overwrite, redo, prune)
+        target = Target(out_dir, tuple(format), overwrite, redo, prune, analysis, speaker_characters)
         if adapt:
             options = _adapted(audio, options, out_dir, text_dir)
         outcome = align_files(
-            audio, options, target, text=text, text_dir=text_dir, min_score=min_score, check=check
-        )
+            audio, options, target, text=text, text_dir=text_dir, min_score=min_score, check=check,
+            workers=Workers(jobs, cluster),
+        )  # fmt: skip
     finish(outcome, out_dir, strict=strict)
 
 
 def _adapted(audio: list[Path], options: Options, out_dir: Path, text_dir: Path | None) -> Options:
     """Adapt the model to the recordings, and say what came of it."""
     from isotone.batch.adapting import adapted_for
+    from isotone.batch.pairs import paired
 
-    options, found = adapted_for(audio, options, out_dir, text_dir)
+    options, found = adapted_for(paired(audio).audio, options, out_dir, text_dir)
     what = f"the model of step {found.step}" if found.better else "the model stays as it was"
     said = f"Adapted: agreement of held-out recordings {found.before:.4f} before, {found.after:.4f} after; {what}."
     typer.echo(said, err=True)
@@ -112,6 +118,8 @@ def transcribe(
     overwrite: opt.Overwrite = False,
     redo: opt.Redo = False,
     prune: opt.Prune = False,
+    jobs: opt.Jobs = 0,
+    cluster: opt.Cluster = "",
 ) -> None:
     """Recognise speech, with the time of every word and phone; the text alone is printed, and in transcripts.jsonl.
 
@@ -119,7 +127,7 @@ def transcribe(
     """
     model = opt.chosen(model, language)
 
-    from isotone.batch import Options, Target, transcribe_files
+    from isotone.batch import Options, Target, Workers, transcribe_files
     from isotone.text.options import TextOptions
 
     with explained(), interrupted(out_dir):
@@ -127,7 +135,8 @@ def transcribe(
             model, aligner=opt.plugin(aligner), decoder=opt.plugin(decoder), times=times, device=device,
             window_s=window, guided=guide, text=TextOptions(language),
         )  # fmt: skip
-        outcome = transcribe_files(audio, options, Target(out_dir, tuple(format), overwrite, redo, prune))
+        target = Target(out_dir, tuple(format), overwrite, redo, prune)
+        outcome = transcribe_files(audio, options, target, Workers(jobs, cluster))
     for file, text in outcome.texts.items():
         typer.echo(f"{file}: {text}")
     finish(outcome, out_dir)

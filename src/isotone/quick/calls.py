@@ -12,6 +12,7 @@ from isotone.batch.speech import align_text, silence
 from isotone.model.check import usable
 from isotone.model.packs import pack_for
 from isotone.pipeline.doubt import doubtful
+from isotone.pipeline.result import Result
 from isotone.pipeline.passages import SLACK_S
 from isotone.pipeline.stars import STAR_COST
 from isotone.pipeline.windows import Windows
@@ -83,7 +84,8 @@ def align(
     recording = given.recording(audio, rate, sample_rate)
     noted: list[str] = []
     passages = given.passages(text, recording, len(recording.samples) / sample_rate, noted.append)
-    result, notes = align_text(pipeline, recording.id, recording.samples, passages, slack_s)
+    result, transcript = align_text(pipeline, recording.id, recording.samples, passages, slack_s)
+    notes = transcript.notes if isinstance(result, Result) else ()
     doubt = doubtful(result.agreement, usable(pipeline.model.check))
     said = [*silence(recording.samples), *noted, *notes, *result.warnings, *((doubt,) if doubt else ())]
     return Aligned(

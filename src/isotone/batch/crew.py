@@ -1,0 +1,142 @@
+"""Crews: workers that each hold a command's work, in this process, in others, or on other machines."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from isotone import audio as sound
+from isotone.batch.work import Done, Work, explain
+
+log = logging.getLogger(__name__)
+
+#: Makes the work of a command. Workers elsewhere get it pickled: it is a class or function of a module, or a
+#: ``functools.partial`` of one.
+Begin = Callable[[], Work]
+
+
+class WorkerError(OSError):
+    """No worker can be started; the message says why."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A recording for a worker.
+
+    Attributes:
+        id: Its name, which no other job has.
+        path: The recording.
+        formats: Formats to write.
+    """
+
+    id: str
+    path: Path
+    formats: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A worker has its model. ``key`` is its work's :meth:`Work.key` of no inputs, which tells models apart."""
+
+    worker: int
+    key: str
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A worker has done its job."""
+
+    worker: int
+    done: Done
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A worker has ended, and does not come back: it was killed, its machine is gone, or it could not begin."""
+
+    worker: int
+    reason: str
+
+
+Event = Ready | Finished | Lost
+
+
+class Crew(ABC):
+    """Workers, by number; a context manager that ends them all."""
+
+    @abstractmethod
+    def hire(self) -> int:
+        """Start a worker, and return its number. It is told by :class:`Ready` or :class:`Lost`."""
+
+    @abstractmethod
+    def give(self, worker: int, job: Job) -> None:
+        """Give a job to a ready worker that has none. It is told by :class:`Finished` or :class:`Lost`."""
+
+    @abstractmethod
+    def wait(self, seconds: float | None) -> list[Event]:
+        """Wait for events: at most so many seconds, or (None) until there is one."""
+
+    def watch(self, on_part: Callable[[float], None]) -> None:
+        """Report the share of a long recording that is done, where it can be known."""
+        return
+
+    def close(self) -> None:
+        """End all workers, at once."""
+        return
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def perform(work: Work, job: Job) -> Done:
+    """Do a job; an error of any kind becomes that of the recording."""
+    try:
+        return work.run(job.path, job.id, sound.load(job.path, work.sample_rate), job.formats)
+    except Exception as error:
+        log.debug("%s", job.path, exc_info=True)
+        return Done({}, error=explain(error, job.path))
+
+
+class Here(Crew):
+    """One worker: this process, with work that it has already."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self._events: deque[Event] = deque()
+        self._job: Job | None = None
+
+    def hire(self) -> int:
+        """See :meth:`Crew.hire`."""
+        self._events.append(Ready(0, key_of(self.work)))
+        return 0
+
+    def give(self, worker: int, job: Job) -> None:
+        """See :meth:`Crew.give`; the work is done by :meth:`wait`."""
+        self._job = job
+
+    def wait(self, seconds: float | None) -> list[Event]:
+        """See :meth:`Crew.wait`; it takes as long as the job."""
+        if self._job is not None:
+            job, self._job = self._job, None
+            self._events.append(Finished(0, perform(self.work, job)))
+        events = list(self._events)
+        self._events.clear()
+        return events
+
+    def watch(self, on_part: Callable[[float], None]) -> None:
+        """See :meth:`Crew.watch`."""
+        self.work.watch(on_part)
+
+
+def key_of(work: Work) -> str:
+    """Compute the key of no inputs: that of the model, the options and isotone's version."""
+    none: Mapping[str, str] = {}
+    return work.key(none)
