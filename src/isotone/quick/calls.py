@@ -12,8 +12,8 @@ from isotone.batch.speech import align_text, silence
 from isotone.model.check import usable
 from isotone.model.packs import pack_for
 from isotone.pipeline.doubt import doubtful
-from isotone.pipeline.result import Result
 from isotone.pipeline.passages import SLACK_S
+from isotone.pipeline.result import Result
 from isotone.pipeline.stars import STAR_COST
 from isotone.pipeline.windows import Windows
 from isotone.quick import given
