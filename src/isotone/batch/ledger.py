@@ -47,6 +47,7 @@ class Entry:
         score, agreement: Fit of the text, see :class:`isotone.pipeline.result.Result`.
         doubt: The reason to doubt the text; empty if there is none.
         text: The recognised text.
+        verdict: Verdict on a given text, see :class:`isotone.alignment.Alignment`.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Entry:
     agreement: float | None = None
     doubt: str = ""
     text: str = ""
+    verdict: str = ""
 
 
 class Ledger(Database):

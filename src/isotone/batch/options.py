@@ -33,7 +33,7 @@ class Options:
         window_s: Seconds of the windows into which long audio is cut; 0: none. See
             :class:`isotone.pipeline.windows.Windows`.
         text: Options of given texts.
-        closures: See :class:`isotone.pipeline.Pipeline`.
+        closures, verify: See :class:`isotone.pipeline.Pipeline`.
     """
 
     model: str
@@ -48,6 +48,7 @@ class Options:
     star_cost: float = STAR_COST
     text: TextOptions = field(default_factory=TextOptions)
     closures: bool = False
+    verify: bool = True
 
     def check(self) -> None:
         """Check the options before a model is loaded.
@@ -87,6 +88,7 @@ class Options:
             edges=self.edges,
             text=self.text,
             closures=self.closures,
+            verify=self.verify,
         )
 
     def values(self) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def _one(task: Task, planner: Planner, work: Work) -> Entry:
         done = work.run(path, task.entry.id, sound.load(path, work.sample_rate), names.keys())
         entry = replace(
             task.entry, warnings=done.warnings, score=done.score, text=done.text, agreement=done.agreement,
-            doubt=work.doubt(done.score, done.agreement),
+            verdict=done.verdict, doubt=work.doubt(done.score, done.agreement),
         )  # fmt: skip
         contents = {name: done.contents[format] for format, name in names.items()}
         ledger.write(entry, contents, overwrite=planner.target.overwrite)

@@ -53,7 +53,8 @@ class _Speech(Work):
     def _done(self, path: Path, result: Result, formats: Collection[str], warnings: Sequence[str]) -> Done:
         alignment = replace(result.alignment, audio=path)
         contents = {name: self.writers[name].dumps(alignment).encode() for name in formats}
-        return Done(contents, (*warnings, *result.warnings), result.score, result.agreement, result.text)
+        notes = (*warnings, *result.warnings)
+        return Done(contents, notes, result.score, result.agreement, result.text, alignment.verdict)
 
 
 class Aligning(_Speech):

@@ -22,6 +22,7 @@ class Done:
         warnings: Warnings for people.
         score, agreement: Fit of the text, see :class:`isotone.pipeline.result.Result`.
         text: The recognised text.
+        verdict: Verdict on a given text, see :class:`isotone.alignment.Alignment`.
     """
 
     contents: Mapping[str, bytes]
@@ -29,6 +30,7 @@ class Done:
     score: float | None = None
     agreement: float | None = None
     text: str = ""
+    verdict: str = ""
 
 
 class Work(ABC):

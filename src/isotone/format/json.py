@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from isotone.alignment import Alignment, AlignmentError, Segment, Tier
+from isotone.alignment import Absent, Alignment, AlignmentError, Segment, Tier
 from isotone.format.reading import ForeignFileError, FormatError
 from isotone.interfaces import Format
 
@@ -20,13 +20,15 @@ class JSONFormat(Format):
     The schema, version 1::
 
         {"format": "isotone-alignment", "version": 1,
-         "id": str, "duration": seconds, "score": number,
+         "id": str, "duration": seconds, "score": number, "verdict": str,
          "tiers": [{"name": str,
                     "segments": [{"label": str, "start": seconds, "end": seconds,
-                                  "score": number, "confidence": number}]}]}
+                                  "score": number, "confidence": number, "presence": number}]}]}
 
-    Scores are defined in :mod:`isotone.alignment`. Unknown values of ``score`` and ``confidence`` are left out; values
-    that are not finite are the texts ``"-inf"``, ``"inf"`` or ``"nan"``. Other keys are ignored when reading.
+    Scores are defined in :mod:`isotone.alignment`. Unknown values of ``verdict``, ``score``, ``confidence`` and
+    ``presence`` are left out; values that are not finite are the texts ``"-inf"``, ``"inf"`` or ``"nan"``. Words that
+    were not said are among the segments of the first tier, with ``"present": false`` and null as ``start`` and ``end``.
+    Other keys are ignored when reading.
 
     Args:
         indent: Spaces per level; None gives one line.
@@ -39,16 +41,21 @@ class JSONFormat(Format):
 
     def dumps(self, alignment: Alignment) -> str:
         """Return the text of the file."""
-        content = {
+        content: dict[str, Any] = {
             "format": _FORMAT,
             "version": _VERSION,
             "id": alignment.id,
             "duration": float(alignment.duration),
             **_number("score", alignment.score),
+            **({"verdict": alignment.verdict} if alignment.verdict else {}),
             "tiers": [
                 {"name": tier.name, "segments": [_segment(s) for s in tier]} for tier in alignment.tiers
             ],
         }
+        if alignment.absent:
+            rows = content["tiers"][0]["segments"]
+            for word in reversed(alignment.absent):
+                rows.insert(word.position, _absent(word))
         return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=self.indent) + "\n"
 
     def loads(self, text: str, id: str) -> Alignment:
@@ -73,13 +80,16 @@ class JSONFormat(Format):
                 f"expected version {_VERSION}; got {content['version']}: read it with a newer isotone."
             )
         try:
+            absent: list[Absent] = []
             tiers = [
-                _tier(tier, f"tiers[{i}]")
+                _tier(tier, f"tiers[{i}]", absent if i == 0 else None)
                 for i, tier in enumerate(_get(content, "tiers", list, "the document"))
             ]
             duration = float(_get(content, "duration", float, "the document"))
             score = _get_number(content, "score", "the document")
-            return Alignment(_get(content, "id", str, "the document"), duration, tuple(tiers), score)
+            verdict = _get(content, "verdict", str, "the document") if "verdict" in content else ""
+            id = _get(content, "id", str, "the document")
+            return Alignment(id, duration, tuple(tiers), score, absent=tuple(absent), verdict=verdict)
         except AlignmentError as error:
             raise FormatError(str(error)) from None
 
@@ -91,7 +101,14 @@ def _segment(segment: Segment) -> dict[str, Any]:
         "end": float(segment.end),
         **_number("score", segment.score),
         **_number("confidence", segment.confidence),
+        **_number("presence", segment.presence),
     }
+
+
+def _absent(word: Absent) -> dict[str, Any]:
+    return {
+        "label": word.label, "start": None, "end": None, "present": False, **_number("presence", word.presence),
+    }  # fmt: skip
 
 
 def _number(key: str, value: float | None) -> dict[str, Any]:
@@ -101,16 +118,21 @@ def _number(key: str, value: float | None) -> dict[str, Any]:
     return {key: float(value) if math.isfinite(value) else str(float(value))}
 
 
-def _tier(tier: Any, where: str) -> Tier:
-    segments = []
+def _tier(tier: Any, where: str, absent: list[Absent] | None) -> Tier:
+    """Read a tier; words that were not said are added to ``absent``, where they are allowed."""
+    segments: list[Segment] = []
     for i, row in enumerate(_get(tier, "segments", list, where)):
         path = f"{where}.segments[{i}]"
+        if absent is not None and isinstance(row, dict) and row.get("present") is False:
+            presence = _get_number(row, "presence", path)
+            absent.append(Absent(_get(row, "label", str, path), len(segments), presence or 0.0))
+            continue
         label, start, end = (
             _get(row, "label", str, path),
             _get(row, "start", float, path),
             _get(row, "end", float, path),
         )
-        numbers = (_get_number(row, key, path) for key in ("score", "confidence"))
+        numbers = (_get_number(row, key, path) for key in ("score", "confidence", "presence"))
         try:
             segments.append(Segment(label, float(start), float(end), *numbers))
         except AlignmentError as error:

@@ -10,12 +10,15 @@ import torch
 
 from isotone.interfaces import Aligner, Decoder
 from isotone.model import Model
-from isotone.pipeline import stars
+from isotone.model.check import Presence
+from isotone.pipeline import stars, verdict
+from isotone.pipeline.attempt import Attempt
 from isotone.pipeline.doubt import agreements
 from isotone.pipeline.edges import EDGE_COST, SECOND_PASS, SECOND_PASS_SHARE, edge_share, edges_left_out
 from isotone.pipeline.emitter import Emitter
 from isotone.pipeline.lattices import chosen
 from isotone.pipeline.placing import Placer
+from isotone.pipeline.presence import Evidence, evidence
 from isotone.pipeline.recognition import Recogniser
 from isotone.pipeline.result import Result, results
 from isotone.pipeline.texts import TextToAlign, with_pauses
@@ -52,6 +55,8 @@ class Pipeline:
         closures: Show the closures of stops as segments of their own, as TIMIT's labels do (``tcl`` and ``t``), for
             models that choose how stops are said (:class:`isotone.text.closures.ClosureRules`). Otherwise a stop is
             one segment, with the closure that it has.
+        verify: Leave out words of given texts that were not said, and mark other speech, where the model knows when
+            (:mod:`isotone.pipeline.verdict`). Otherwise every word gets times.
 
     Raises:
         LookupError: there is no such aligner, decoder or head.
@@ -77,6 +82,7 @@ class Pipeline:
         on_window: Callable[[float], None] = lambda share: None,
         check: bool = True,
         closures: bool = False,
+        verify: bool = True,
     ) -> None:
         if not star_cost >= 0:
             raise ValueError(f"Pipeline expects a star_cost of 0 nats per frame or more; got {star_cost}.")
@@ -110,6 +116,7 @@ class Pipeline:
         self.holds_phones = aligner is None and model.tokenizer.unit == "phones"
         self.finds_edges = edges and not extra_speech and self.aligner.skips_optional
         self.check, self.closures = check, closures
+        self.presence = self._presence() if verify and self.aligner.skips_optional else None
 
     def encode(self, text: str) -> Transcript:
         """Encode a text for :meth:`align`: the tokenizer's labels, and stars (:mod:`isotone.pipeline.stars`).
@@ -140,12 +147,24 @@ class Pipeline:
             return [self.align(*one) for one in zip(ids, audio, transcripts)]
         emissions = self.emitter(ids, audio, self.placer.heads, self.on_window)
         texts = [self._with_pauses(t) for t in transcripts]
-        strings = [" ".join(word.text for word in t.words) for t in transcripts]
-        out = self._given(ids, audio, emissions, texts, strings, self.star_cost)
-        for i, name in enumerate(ids if self.finds_edges else ()):
-            row = {head: e.rows([i]) for head, e in emissions.items()}
-            out[i] = self._within_edges(out[i], name, audio[i], row, texts[i]) or out[i]
-        return out
+        out = self._given(ids, audio, emissions, texts, transcripts, self.star_cost)
+        for i, name in enumerate(ids):
+            if self.finds_edges:
+                out[i] = self._within_edges(out[i], name, audio[i], transcripts[i]) or out[i]
+            if self.presence is not None:
+                out[i] = self._as_said(out[i], name, audio[i], transcripts[i], self.presence)
+        return [attempt.result for attempt in out]
+
+    def evidence(self, id: str, audio: np.ndarray, transcript: Transcript) -> Evidence | None:
+        """Collect the evidence on every word of a text (:mod:`isotone.pipeline.presence`). Arguments as in :meth:`align`.
+
+        Returns:
+            The evidence; None where there is none, or texts are not verified.
+        """
+        emissions = self.emitter([id], [audio], self.placer.heads, self.on_window)
+        return self._given(
+            [id], [audio], emissions, [self._with_pauses(transcript)], [transcript], self.star_cost
+        )[0].evidence
 
     def transcribe(self, id: str, audio: np.ndarray) -> Result:
         """Recognise the text, and the times of its tokens. Arguments as in :meth:`align`.
@@ -175,54 +194,89 @@ class Pipeline:
         audio: Sequence[np.ndarray],
         emissions: Mapping[str, Emissions],
         texts: Sequence[TextToAlign],
-        strings: Sequence[str],
+        transcripts: Sequence[Transcript],
         star_cost: float,
-    ) -> list[Result]:
-        """Align given texts, and make their results."""
+    ) -> list[Attempt]:
+        """Align given texts."""
         placer = self._placer(emissions)
         unfolded, targets = placer.targets(texts)
-        texts, targets, coupling = chosen(unfolded, *placer(ids, emissions, targets, star_cost))
+        readings, targets, coupling = chosen(unfolded, *placer(ids, emissions, targets, star_cost))
         timing = emissions[self.times]
         found = results(
-            ids, [self.emitter.seconds(samples) for samples in audio], strings,
-            [text.transcript for text in texts], self.model.tokenizer, timing, targets, coupling, star_cost,
+            ids, [self.emitter.seconds(samples) for samples in audio],
+            [" ".join(word.text for word in transcript.words) for transcript in transcripts],
+            [text.transcript for text in readings], self.model.tokenizer, timing, targets, coupling, star_cost,
             self.closures,
         )  # fmt: skip
-        if not self.check:
-            return found
-        agreed = agreements(list(emissions.values()), timing.grid, texts, coupling)
-        return [replace(result, agreement=a) for result, a in zip(found, agreed)]
+        if self.check:
+            agreed = agreements(list(emissions.values()), timing.grid, readings, coupling)
+            found = [replace(result, agreement=a) for result, a in zip(found, agreed)]
+        out = []
+        for i, (result, text, spans) in enumerate(zip(found, texts, coupling.spans().tolist())):
+            row = {head: e.rows([i]) for head, e in emissions.items()}
+            seen = self._evidence(row, readings[i], spans, len(transcripts[i].words))
+            out.append(Attempt(result, row, text, star_cost, seen))
+        return out
+
+    def _evidence(
+        self,
+        emissions: Mapping[str, Emissions],
+        text: TextToAlign,
+        spans: Sequence[Sequence[float]],
+        given: int,
+    ) -> Evidence | None:
+        if self.presence is None:
+            return None
+        grid = emissions[self.times].grid
+        times = [(grid.seconds(start), grid.seconds(end)) for start, end in spans]
+        return evidence([emissions[head] for head in self.presence.heads], text, times, given)
 
     def _placer(self, emissions: Mapping[str, Emissions]) -> Placer:
         """Return the placer of given texts."""
         return self.placer.patient(emissions) if self.holds_phones else self.placer
 
     def _within_edges(
-        self,
-        whole: Result,
-        name: str,
-        audio: np.ndarray,
-        emissions: Mapping[str, Emissions],
-        text: TextToAlign,
-    ) -> Result | None:
+        self, whole: Attempt, name: str, audio: np.ndarray, transcript: Transcript
+    ) -> Attempt | None:
         """Align with edges (:mod:`isotone.pipeline.edges`); None where the text covers its recording."""
 
-        def attempt(emissions: Mapping[str, Emissions]) -> Result | None:
-            edged = self._placer(emissions).with_edges(emissions, text)
-            if edged == text:
+        def attempt(emissions: Mapping[str, Emissions]) -> Attempt | None:
+            edged = self._placer(emissions).with_edges(emissions, whole.text)
+            if edged == whole.text:
                 return None
-            return self._given([name], [audio], emissions, [edged], [whole.text], EDGE_COST)[0]
+            return self._given([name], [audio], emissions, [edged], [transcript], EDGE_COST)[0]
 
-        found = attempt(emissions)
+        found = attempt(whole.emissions)
         if found is None:
             return None
-        if edge_share(found.alignment) >= SECOND_PASS_SHARE:
-            second = attempt(self.emitter.in_windows(audio, set(emissions), SECOND_PASS))
-            found = second if second is not None and second.score > found.score else found
+        if edge_share(found.result.alignment) >= SECOND_PASS_SHARE:
+            second = attempt(self.emitter.in_windows(audio, set(whole.emissions), SECOND_PASS))
+            found = second if second is not None and second.result.score > found.result.score else found
         # the score is that of the text on the whole recording: with edges, a wrong text moves to where it fits best
-        alignment = replace(found.alignment, score=whole.score)
-        warnings = (edges_left_out(alignment), *found.warnings)
-        return replace(found, alignment=alignment, score=whole.score, warnings=warnings)
+        result, score = found.result, whole.result.score
+        alignment = replace(result.alignment, score=score)
+        warnings = (edges_left_out(alignment), *result.warnings)
+        return replace(found, result=replace(result, alignment=alignment, score=score, warnings=warnings))
+
+    def _as_said(
+        self, first: Attempt, name: str, audio: np.ndarray, transcript: Transcript, presence: Presence
+    ) -> Attempt:
+        """Align without the words that were not said (:mod:`isotone.pipeline.verdict`)."""
+
+        def again(text: TextToAlign) -> Attempt:
+            cost = min(first.star_cost, verdict.STAR_COST)
+            attempt = self._given([name], [audio], first.emissions, [text], [transcript], cost)[0]
+            # score and agreement stay those of the whole text
+            kept = replace(attempt.result, score=first.result.score, agreement=first.result.agreement)
+            return replace(attempt, result=kept)
+
+        labels = [word.text for word in transcript.words]
+        return verdict.settled(presence, first, again, labels, everywhere=self.extra_speech)
+
+    def _presence(self) -> Presence | None:
+        """Return how single words are judged; None where the model does not know, or has not all heads for it here."""
+        presence = self.model.check.presence if self.model.check else None
+        return presence if presence is not None and set(presence.heads) <= self.placer.heads else None
 
     def _with_pauses(self, transcript: Transcript) -> TextToAlign:
         """Put optional silences between words, and stars where extra speech is allowed."""

@@ -36,6 +36,7 @@ class Result:
             that are too long (:mod:`isotone.pipeline.plausible`).
         agreement: Agreement of a given text with the audio, 1 at best and near 0 for a wrong text
             (:func:`isotone.pipeline.doubt.agreement`). None for recognised texts and for very short ones.
+        words: Number in the transcript of every segment of the tier of words, if there is one.
     """
 
     alignment: Alignment
@@ -47,6 +48,7 @@ class Result:
     frameless: float = 0.0
     warnings: tuple[str, ...] = ()
     agreement: float | None = None
+    words: tuple[int, ...] = ()
 
 
 def results(
@@ -89,7 +91,12 @@ def results(
         alignment = Alignment(name, seconds[i], tiers, fit)
         warnings = long_words(_word_spans(tokenizer, transcripts[i], placed))
         own = _runs(quiet[i, : lengths[i]])
-        out.append(Result(alignment, texts[i], lengths[i], own, emissions.grid, fit, frameless, warnings))
+        out.append(
+            Result(
+                alignment, texts[i], lengths[i], own, emissions.grid, fit, frameless, warnings,
+                words=tuple(_by_word(placed)),
+            )
+        )  # fmt: skip
     return out
 
 
