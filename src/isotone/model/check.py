@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,3 +78,9 @@ DEFAULT = Check(0.12, "", 0, 0.0, 0.0)
 def usable(check: Check | None) -> Check:
     """Return the check, or the default if there is none or it is of another statistic."""
     return check if check is not None and check.statistic == STATISTIC else DEFAULT
+
+
+def known_presence(check: Check | None, heads: Collection[str]) -> Presence | None:
+    """Return how single words are judged; None where the model does not know, or needs other heads for it."""
+    presence = check.presence if check is not None else None
+    return presence if presence is not None and set(presence.heads) <= set(heads) else None

@@ -10,7 +10,7 @@ import torch
 
 from isotone.interfaces import Aligner, Decoder
 from isotone.model import Model
-from isotone.model.check import Presence
+from isotone.model.check import Presence, known_presence
 from isotone.pipeline import stars, verdict
 from isotone.pipeline.attempt import Attempt
 from isotone.pipeline.doubt import agreements
@@ -98,16 +98,13 @@ class Pipeline:
                 f"Extra speech needs an aligner that can leave tokens out; {type(self.aligner).__name__} "
                 "cannot. Choose another, such as segmental, or write * in the text where there is such speech."
             )
-        self.guide = decoding.guide if guided and self.aligner.takes_guide else ""
-        if self.guide == self.times:
-            self.guide = ""
+        takes_guide = guided and self.aligner.takes_guide and decoding.guide != self.times
+        self.guide = decoding.guide if takes_guide else ""
         guide_aligner = aligners.create(decoding.guide_aligner) if self.guide else None
         self.placer = Placer(self.times, self.aligner, self.guide, guide_aligner)
         rescorer = aligners.create(decoding.aligner) if decoding.rescore and self.decoder.ranks else None
-        realigns = bool(times or aligner or decoding.times)
-        self.recogniser = Recogniser(
-            model, self.decoder, rescorer, self.placer if realigns else None, star_cost
-        )
+        placer = self.placer if times or aligner or decoding.times else None
+        self.recogniser = Recogniser(model, self.decoder, rescorer, placer, star_cost)
         self.emitter = Emitter(self.model, windows)
         self.on_window = on_window
         self.star_cost = star_cost
@@ -116,7 +113,9 @@ class Pipeline:
         self.holds_phones = aligner is None and model.tokenizer.unit == "phones"
         self.finds_edges = edges and not extra_speech and self.aligner.skips_optional
         self.check, self.closures = check, closures
-        self.presence = self._presence() if verify and self.aligner.skips_optional else None
+        self.presence = known_presence(
+            model.check, self.placer.heads if verify and self.aligner.skips_optional else ()
+        )
 
     def encode(self, text: str) -> Transcript:
         """Encode a text for :meth:`align`: the tokenizer's labels, and stars (:mod:`isotone.pipeline.stars`).
@@ -156,7 +155,7 @@ class Pipeline:
         return [attempt.result for attempt in out]
 
     def evidence(self, id: str, audio: np.ndarray, transcript: Transcript) -> Evidence | None:
-        """Collect the evidence on every word of a text (:mod:`isotone.pipeline.presence`). Arguments as in :meth:`align`.
+        """Collect the evidence on every word of a text (:mod:`isotone.pipeline.presence`); see :meth:`align`.
 
         Returns:
             The evidence; None where there is none, or texts are not verified.
@@ -272,11 +271,6 @@ class Pipeline:
 
         labels = [word.text for word in transcript.words]
         return verdict.settled(presence, first, again, labels, everywhere=self.extra_speech)
-
-    def _presence(self) -> Presence | None:
-        """Return how single words are judged; None where the model does not know, or has not all heads for it here."""
-        presence = self.model.check.presence if self.model.check else None
-        return presence if presence is not None and set(presence.heads) <= self.placer.heads else None
 
     def _with_pauses(self, transcript: Transcript) -> TextToAlign:
         """Put optional silences between words, and stars where extra speech is allowed."""

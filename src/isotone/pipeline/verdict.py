@@ -187,7 +187,7 @@ def _notes(
     if verdict == NO_SPEECH:
         yield "the recording holds no speech: the times mean nothing"
     if verdict == WRONG:
-        yield f"the text is wrong: at most {100 * judged.share:.0f} % of its words are said; the times mean little"
+        yield "the text is wrong: few of its words are said, and the times mean little"
     if missing:
         named = (f"{word.label!r} {_where(word, result)}" for word in missing)
         yield f"words that were not said, left out: {_listed(named, len(missing))}"
