@@ -64,7 +64,6 @@ def test_a_gap_where_a_word_is_missing_has_the_most_evidence(place: int):
     seen = found([word for i, word in enumerate(SAID) if i != place])
     assert seen.places == list(range(5))
     assert int(seen.gaps[:, 0].argmax()) == place
-    assert seen.gaps[place, 0] > np.delete(seen.gaps[:, 0], place).max() + 1
 
 
 def test_stars_are_not_judged_and_words_after_the_given_ones_are_left_out():

@@ -98,7 +98,7 @@ def test_a_word_that_was_only_displaced_keeps_its_first_times():
     first = attempt(evidence_of([5.0, -4.0, 5.0]))
     found = settled(PRESENCE, first, lambda text: attempt(evidence_of([5.0, 3.0, 5.0])), LABELS)
     assert found.result.alignment.verdict == "right"
-    assert found.result.alignment.tier("words")[1].presence == pytest.approx(0.9526, abs=1e-4)
+    assert found.result.alignment.tier("words").segments[1].presence == pytest.approx(0.9526, abs=1e-4)
     assert found.result.words == first.result.words
 
 
