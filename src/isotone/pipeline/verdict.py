@@ -176,13 +176,13 @@ def told(
         verdict = WRONG
     elif missing or extra:
         verdict = PARTLY
-    notes = tuple(_notes(result, verdict, judged, missing, extra))
+    notes = tuple(_notes(result, verdict, missing, extra))
     alignment = replace(alignment, tiers=tiers, absent=missing, verdict=verdict)
     return replace(result, alignment=alignment, warnings=(*result.warnings, *notes))
 
 
 def _notes(
-    result: Result, verdict: str, judged: Judged, missing: Sequence[Absent], extra: Sequence[Segment]
+    result: Result, verdict: str, missing: Sequence[Absent], extra: Sequence[Segment]
 ) -> Iterator[str]:
     if verdict == NO_SPEECH:
         yield "the recording holds no speech: the times mean nothing"
