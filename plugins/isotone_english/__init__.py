@@ -12,5 +12,5 @@ class English(ModelPack):
     title = "English, words and phones"
     languages = ("en",)
     licence = "Apache-2.0"
-    size_mb = 5.0
+    size_mb = 5.2
     trained_on = "synthetic voices; two hours of read speech with transcripts alone"
