@@ -20,7 +20,7 @@ from benchmarks.memory import peak_extra_mib
 OURS = "isotone"
 # Modules of this package that declare no benchmarks.
 _HARNESS = {
-    "__main__", "aligners", "corpus", "doubt", "edges", "harness", "long_audio", "match", "memory", "output",
+    "__main__", "aligners", "corpus", "numbers", "doubt", "edges", "harness", "long_audio", "match", "memory", "output",
     "search_threshold", "start",
 }  # fmt: skip
 # Timed runs of a contender at one size, and how long one round of all contenders may take to be repeated.
