@@ -50,7 +50,7 @@ def give(pipeline: Pipeline, emissions: Emissions, second: Emissions | None = No
     """Give a pipeline these emissions for any audio; return the list of the windows of its second passes."""
     emitter = pipeline.emitter
     first, again = {"ctc": emissions}, {} if second is None else {"ctc": second}
-    pipeline.emitter = GivenEmissions(emitter.model, emitter.windows, first, again)
+    pipeline.emitter = GivenEmissions(emitter.model, emitter.windows, None, first, again)
     return pipeline.emitter.seen
 
 

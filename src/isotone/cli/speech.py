@@ -70,20 +70,17 @@ def align(
     Example: isotone align talk.wav talk.txt; isotone align speech/ --out aligned --format textgrid --jobs 4
     """
     model = opt.chosen(model, language)
-
     from isotone.batch import Options, Target, Workers, align_files
     from isotone.text.options import TextOptions
 
     with explained(), interrupted(out_dir):
+        written = TextOptions(language, tuple(dictionary or ()), keep_markup, tuple(rules or ()))
         options = Options(
             model, aligner=opt.plugin(aligner), times=times, device=device, window_s=window, guided=guide,
-            edges=edges, extra_speech=extra_speech, star_cost=star_cost,
-            text=TextOptions(language, tuple(dictionary or ()), keep_markup, tuple(rules or ())), closures=closures,
-            slack_s=slack,
+            edges=edges, extra_speech=extra_speech, star_cost=star_cost, text=written, closures=closures, slack_s=slack,
         )  # fmt: skip
         target = Target(out_dir, tuple(format), overwrite, redo, prune, analysis, speaker_characters)
-        if adapt:
-            options = _adapted(audio, options, out_dir, text_dir)
+        options = _adapted(audio, options, out_dir, text_dir) if adapt else options
         outcome = align_files(
             audio, options, target, text=text, text_dir=text_dir, min_score=min_score, check=check,
             workers=Workers(jobs, cluster),

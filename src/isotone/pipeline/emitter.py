@@ -95,7 +95,8 @@ class Emitter:
 
     def _mixed(self, emissions: dict[str, Emissions], heads: set[str]) -> dict[str, Emissions]:
         """Mix what is to be mixed; return the emissions of the given heads."""
-        if self.mixture and self.mixture.head in heads:
-            head, beside, share = self.mixture
-            emissions = {**emissions, head: emissions[head].mixed(emissions[beside], share)}
-        return {name: emissions[name] for name in heads}
+        if self.mixture is None or self.mixture.head not in heads:
+            return emissions
+        head, beside, share = self.mixture
+        mixed = {**emissions, head: emissions[head].mixed(emissions[beside], share)}
+        return {name: mixed[name] for name in heads}

@@ -28,8 +28,8 @@ LEAST = 20
 FLAGGED = 0.95
 
 
-def measure(model: Model, data: Utterances, split: str) -> Check | None:
-    """Measure the threshold that 95 % of wrong transcripts lie below, and the share of correct ones it flags.
+def measure(model: Model, data: Utterances, split: str, flagged: float = FLAGGED) -> Check | None:
+    """Measure the threshold that most wrong transcripts lie below, and the share of correct ones it flags.
 
     Every utterance is aligned with its own transcript and with that of another utterance.
 
@@ -37,6 +37,7 @@ def measure(model: Model, data: Utterances, split: str) -> Check | None:
         model: In evaluation mode.
         data: Utterances with transcripts.
         split: Name of the split, for the result.
+        flagged: Share of the wrong transcripts to flag, 0 to 1.
 
     Returns:
         The check; None with fewer than 20 recordings whose texts are long enough.
@@ -65,7 +66,7 @@ def measure(model: Model, data: Utterances, split: str) -> Check | None:
     if min(len(right), len(wrong)) < LEAST:
         log.info("Nothing says when a transcript is doubtful: %d utterances can be used.", len(right))
         return None
-    threshold = float(np.quantile(wrong, FLAGGED, method="higher"))
+    threshold = float(np.quantile(wrong, flagged, method="higher"))
     return Check(
         threshold=threshold,
         split=split,
