@@ -18,7 +18,7 @@ import typer
 from scipy.signal import lfilter
 from typer.testing import CliRunner
 
-from benchmarks import harness, output, search_threshold
+from benchmarks import harness, output, search_threshold, timing
 from benchmarks.__main__ import app
 from benchmarks.harness import Bench, Peer, Report, Row, Size
 from benchmarks.memory import peak_extra_mib
@@ -143,7 +143,7 @@ def test_a_peer_that_is_not_installed_is_left_out(toys: ModuleType) -> None:
 def test_every_round_calls_everybody_once() -> None:
     calls: list[str] = []
     runs = {name: partial(calls.append, name) for name in "abc"}
-    times = harness.interleaved(runs, seconds=60)
+    times = timing.interleaved(runs, seconds=60)
     rounds = [calls[at : at + 3] for at in range(0, len(calls), 3)]
     assert all(sorted(of_round) == ["a", "b", "c"] for of_round in rounds)
     assert len(set(map(tuple, rounds))) > 1  # not always in the same order
@@ -153,8 +153,8 @@ def test_every_round_calls_everybody_once() -> None:
 
 def test_long_calls_are_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 10_000, 100))  # every reading is 100 s later
-    monkeypatch.setattr(harness.time, "perf_counter", lambda: float(next(clock)))
-    times = harness.interleaved({"slow": lambda: None}, seconds=1.0)
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: float(next(clock)))
+    times = timing.interleaved({"slow": lambda: None}, seconds=1.0)
     assert times == {"slow": [100_000.0]}
 
 
