@@ -45,13 +45,9 @@ def main(
         ),
     ] = None,
     json: Annotated[Path | None, typer.Option(help="File for the rows: a JSON list.")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="File for one table of all rows.")] = None,
-    device: Annotated[
-        str, typer.Option(help="cpu, or cuda: the benchmarks that run on a GPU, at sizes for one.")
-    ] = "cpu",
-    figures: Annotated[
-        Path | None, typer.Option(help="Folder for cost against size, NAME.png and NAME.svg.")
-    ] = None,
+    markdown: Annotated[Path | None, typer.Option(help="File for a table.")] = None,
+    device: Annotated[str, typer.Option(help="cpu, or cuda: at a GPU's sizes.")] = "cpu",
+    figures: Annotated[Path | None, typer.Option(help="Folder for cost against size.")] = None,
     memory: Annotated[
         bool, typer.Option(help="Measure memory too, every call in a process of its own.")
     ] = True,
@@ -76,11 +72,7 @@ def main(
 
     Examples: python -m benchmarks coupling ottc; python -m benchmarks coupling --sizes n=5000,m=400 --no-memory
     """
-    if device not in ("cpu", "cuda"):
-        _fail(f"The device is cpu or cuda; got {device!r}.")
-    if device == "cuda" and not output.gpu_name():
-        out.print("There is no CUDA device here: nothing was measured.")
-        raise typer.Exit(0)
+    _check(device)
     report = Report()
     benches = _chosen(names or [], report)
     if show:
@@ -95,14 +87,27 @@ def main(
         for bench, of_bench in plan:
             _run(bench, of_bench, report, 0.2 if quick else seconds, memory, threads, figures, device)
     finally:
-        if json is not None:
-            output.write_json(json, report.rows, of_machine)
-        if markdown is not None:
-            out.print(
-                output.write_markdown(markdown, report.rows, of_machine, _NO_MEASUREMENT if quick else ""),
-                highlight=False, markup=False, soft_wrap=True,
-            )  # fmt: skip
+        _write(json, markdown, report, of_machine, _NO_MEASUREMENT if quick else "")
     _finish(report)
+
+
+def _write(
+    json: Path | None, markdown: Path | None, report: Report, of_machine: Mapping[str, str], note: str
+) -> None:
+    """Write the rows to the files that were asked for, and show the table."""
+    if json is not None:
+        output.write_json(json, report.rows, of_machine)
+    if markdown is not None:
+        print(output.write_markdown(markdown, report.rows, of_machine, note))
+
+
+def _check(device: str) -> None:
+    """End the command where there is nothing of the device."""
+    if device not in ("cpu", "cuda"):
+        _fail(f"The device is cpu or cuda; got {device!r}.")
+    if device == "cuda" and not output.gpu_name():
+        out.print("There is no CUDA device here: nothing was measured.")
+        raise typer.Exit(0)
 
 
 def _plan(

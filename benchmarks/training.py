@@ -12,10 +12,12 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import shutil
 import statistics
 import string
 import tempfile
 import time
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
@@ -48,10 +50,18 @@ _LR = 1e-4
 _WARM_UP = 4
 
 
-class Work(NamedTuple):
-    """A corpus on disk (deleted with the object), its characters, what to train, and where."""
+class Folder:
+    """A temporary folder that is deleted with the object."""
 
-    corpus: tempfile.TemporaryDirectory[str]
+    def __init__(self) -> None:
+        self.name = tempfile.mkdtemp()
+        weakref.finalize(self, shutil.rmtree, self.name, ignore_errors=True)
+
+
+class Work(NamedTuple):
+    """A corpus on disk, its characters, what to train, and where."""
+
+    corpus: Folder
     tokenizer: CharacterTokenizer
     steps: int
     batch: int
@@ -82,7 +92,7 @@ def letters_of(vocab_size: int) -> CharacterTokenizer:
 def inputs(dims: Mapping[str, int]) -> Work:
     """Write noise of so many seconds with random letters, B recordings per step; V tokens, three of them special."""
     rng = np.random.default_rng(0)
-    folder = tempfile.TemporaryDirectory()
+    folder = Folder()
     tokenizer = letters_of(dims["V"])
     alphabet = tokenizer.labels[len(_SPECIAL) :]
     few = len(alphabet) <= len(string.ascii_lowercase)
@@ -169,11 +179,7 @@ def transformers_steps(work: Work) -> Trained:
         "mean",
     )
     extractor = Wav2Vec2FeatureExtractor(return_attention_mask=True)
-    examples = []
-    for path in sorted(Path(work.corpus.name).glob("*.flac")):
-        values = extractor(soundfile.read(path, dtype="float32")[0], sampling_rate=_RATE).input_values[0]
-        labels = list(work.tokenizer.encode(path.with_suffix(".txt").read_text(encoding="utf-8")).tokens)
-        examples.append({"input_values": values, "labels": labels})
+    examples = _examples(work, extractor)
 
     def collate(rows: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
         batch = extractor.pad(
@@ -191,7 +197,6 @@ def transformers_steps(work: Work) -> Trained:
             ends.append(time.perf_counter())
 
     on_cpu = work.device == "cpu"
-    # the loss is read in every step, as ours is, so that each waits for the GPU once
     with tempfile.TemporaryDirectory() as folder, _alone(work.device):
         arguments = TrainingArguments(
             output_dir=folder, per_device_train_batch_size=work.batch, max_steps=work.steps, learning_rate=_LR,
@@ -209,6 +214,16 @@ def transformers_steps(work: Work) -> Trained:
         with redirect_stdout(io.StringIO()):  # its summary
             done = trainer.train()
     return Trained(float(done.training_loss), _step_ms(ends))
+
+
+def _examples(work: Work, extractor: Any) -> list[dict[str, Any]]:
+    """Read the corpus as the example of transformers has it, in memory."""
+    examples = []
+    for path in sorted(Path(work.corpus.name).glob("*.flac")):
+        values = extractor(soundfile.read(path, dtype="float32")[0], sampling_rate=_RATE).input_values[0]
+        labels = list(work.tokenizer.encode(path.with_suffix(".txt").read_text(encoding="utf-8")).tokens)
+        examples.append({"input_values": values, "labels": labels})
+    return examples
 
 
 def check(work: Work, loss: float) -> None:
