@@ -8,7 +8,7 @@ DEMO := ctc ottc joint
 # Processes that the tests are shared out to, of one thread each.
 JOBS ?= 2
 
-.PHONY: demo test lint bench env clean
+.PHONY: demo test lint bench gpu env clean
 
 env: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml
@@ -31,6 +31,11 @@ test: env
 bench: env
 	$(BIN)/pip install --quiet --group bench
 	$(BIN)/python -m benchmarks --json runs/bench/rows.json --figures runs/bench
+
+# On a machine with CUDA: the tests that need it, then kernels, training and alignment beside their peers, as one table.
+gpu: env
+	$(BIN)/python -m pytest -m gpu
+	$(BIN)/python -m benchmarks --device cuda --json runs/gpu/rows.json --markdown runs/gpu/table.md
 
 lint: env
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

@@ -45,6 +45,8 @@ class Transport(Aligner):
         ValueError: an option outside its range.
     """
 
+    takes_device = True
+
     def __init__(
         self,
         *,
@@ -128,6 +130,7 @@ class SegmentalViterbi(Aligner):
     """
 
     skips_optional = True
+    takes_device = True
 
     def __init__(
         self,
