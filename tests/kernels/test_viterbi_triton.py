@@ -91,10 +91,12 @@ for number, blanks, block, warps in (("fp32", True, 512, 8), ("bf16", False, 102
         (_trellis.forward_kernel, {"BLANKS": blanks, "BLOCK": block}), (_trellis.trace_kernel, {}),
     ):
         types = known | {"log_probs": "*" + number} | dict.fromkeys(options, "constexpr")
-        signature = {name: types.get(name, "i32") for name in kernel.arg_names}
-        source = ASTSource(kernel, signature, constexprs=options)
-        code = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": warps})
-        assert ("bar.sync" in code.asm["ptx"]) == (bool(options) and warps > 1), "neighbours wait for each other"
+        sizes = [name for name in kernel.arg_names if name not in types]
+        for ones in ({}, dict.fromkeys(sizes, 1)):  # Triton takes 1 for a constant
+            signature = {name: types.get(name, "constexpr" if ones else "i32") for name in kernel.arg_names}
+            source = ASTSource(kernel, signature, constexprs=options | ones)
+            code = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": warps})
+            assert ("bar.sync" in code.asm["ptx"]) == (bool(options) and warps > 1), "neighbours wait for each other"
 print("compiled")
 """
 

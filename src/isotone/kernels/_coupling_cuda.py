@@ -161,7 +161,7 @@ def gradient_side(  # type: ignore[no-untyped-def]
     # through the sums: from the last weight to the first
     scale = tl.where(total != 0, total, 1.0)
     tail = tl.zeros((), tl.float64)
-    begin = (tl.cdiv(size, BLOCK) - 1) * BLOCK
+    begin = tl.zeros((), tl.int64) + (tl.cdiv(size, BLOCK) - 1) * BLOCK
     while begin >= 0:
         i = begin + offset
         slope = tl.load(slopes + i, mask=i < count, other=0.0)

@@ -126,7 +126,7 @@ def first_pair(source, pairs, t):  # type: ignore[no-untyped-def]
     """Return the number of sources below t: they ascend."""
     low = tl.zeros(t.shape, tl.int64)
     high = low + pairs
-    left = pairs
+    left = tl.zeros((), tl.int64) + pairs
     while left > 0:
         middle = (low + high) // 2
         below = tl.load(source + middle, mask=low < high, other=0) < t
