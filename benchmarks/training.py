@@ -19,7 +19,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +34,7 @@ from benchmarks.timing import synchronize
 from isotone.corpus.folder import FolderCorpus
 from isotone.model import DecodingConfig, Model
 from isotone.model.encoder import SpeechEncoder
+from isotone.model.sources import resolve
 from isotone.text.tokenizer import CharacterTokenizer
 from isotone.training.config import Recipe, Training
 from isotone.training.data import Utterances
@@ -118,7 +119,7 @@ def ottc(work: Work) -> float:
 def _alone(device: str) -> Iterator[None]:
     """Let accelerate begin anew, on this device."""
     AcceleratorState._reset_state(reset_partial_state=True)
-    with patch_environment(ACCELERATE_TORCH_DEVICE=device):
+    with patch_environment(ACCELERATE_TORCH_DEVICE="cuda:0" if device == "cuda" else device):
         yield
     AcceleratorState._reset_state(reset_partial_state=True)
 
@@ -129,7 +130,12 @@ def _step_ms(ends: list[float]) -> float:
     return statistics.median(steps[_WARM_UP:] or steps)
 
 
-def train(work: Work, name: str) -> Trained:
+class _Enough(Exception):
+    """The last step is done, and its checkpoint is not wanted."""
+
+
+def train(work: Work, name: str, *, saves: bool = True) -> Trained:
+    """Train, and save the last checkpoint if ``saves``."""
     torch.manual_seed(0)
     reading = DecodingConfig(
         name, {"name": f"{name}-greedy"}, name, {"name": "ctc" if name == "ctc" else "segmental"}
@@ -147,6 +153,8 @@ def train(work: Work, name: str) -> Trained:
 
     def stamp(step: int, model: Model) -> dict[str, float]:
         ends.append(time.perf_counter())
+        if step == work.steps and not saves:
+            raise _Enough
         return {}
 
     recipe = Recipe(train=Training(**settings))
@@ -154,7 +162,8 @@ def train(work: Work, name: str) -> Trained:
         data = Utterances(rows, work.tokenizer, _RATE, frames=model.encoder.frames)
         with redirect_stdout(io.StringIO()), _alone(work.device):  # the progress bar
             accelerator = make_accelerator(recipe, Path(folder))
-            Trainer(objective, data, recipe, Path(folder), stamp, accelerator).fit()
+            with suppress(_Enough):
+                Trainer(objective, data, recipe, Path(folder), stamp, accelerator).fit()
         rows_of = [json.loads(line) for line in Path(folder, "metrics.jsonl").read_text().splitlines()]
     return Trained(float([row["loss"] for row in rows_of if "loss" in row][-1]), _step_ms(ends))
 
@@ -172,7 +181,7 @@ def transformers_steps(work: Work) -> Trained:
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     torch.manual_seed(0)
-    config = SpeechEncoder(work.encoder).model.config
+    config, _ = resolve(work.encoder)
     config.vocab_size, config.pad_token_id, config.ctc_loss_reduction = (
         len(work.tokenizer),
         work.tokenizer.blank,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -134,6 +135,26 @@ def test_recognition(
         Pipeline(Model.load(folder), decoder=decoder, device=where).transcribe_batch(ids, audio)
         for where in ("cpu", device)
     ]
+    for expected, found in zip(*results, strict=True):
+        check_same(found, expected)
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [{"rescore": 0.2, "decoder": {"name": "ctc-beam"}}, {"beside": "ctc", "share": 0.3}],
+    ids=["rescored", "mixed"],
+)
+def test_two_heads(
+    reading: dict, recordings: list[tuple[np.ndarray, str]], tmp_path: Path, device: str
+) -> None:
+    folder = model_of("guided", tmp_path)
+    few, results = recordings[:3], []
+    for where in ("cpu", device):
+        model = Model.load(folder)
+        model.decoding = replace(model.decoding, **reading)
+        pipeline = Pipeline(model, device=where)
+        spoken = pipeline.transcribe_batch(["0", "1", "2"], [samples for samples, _ in few])
+        results.append([*spoken, *align_all(pipeline, few)])
     for expected, found in zip(*results, strict=True):
         check_same(found, expected)
 

@@ -194,7 +194,7 @@ def _compared(
             torch.full((size,), frames, device=here),
             torch.full((size,), rows.shape[1], device=here),
             int(codes[-1]),
-            torch.from_numpy(optional).to(here).expand(size, -1),
+            torch.from_numpy(optional).to(here).expand(size, -1) if optional.any() else None,
         )[1].double()
     except AlignmentError:  # no path has a probability above 0
         return 0.0, 0.0
