@@ -31,6 +31,63 @@ def from_left(token, entering, offset):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
+def load_group(  # type: ignore[no-untyped-def]
+    log_probs, columns, real, blank_column, handed, t, frames, frame_stride
+):  # fmt: skip
+    """Load what :func:`load_frame` does for a group of frames."""
+    s0, b0, h0 = load_frame(log_probs, columns, real, blank_column, handed, t, frames, frame_stride)
+    s1, b1, h1 = load_frame(log_probs, columns, real, blank_column, handed, t + 1, frames, frame_stride)
+    s2, b2, h2 = load_frame(log_probs, columns, real, blank_column, handed, t + 2, frames, frame_stride)
+    s3, b3, h3 = load_frame(log_probs, columns, real, blank_column, handed, t + 3, frames, frame_stride)
+    return s0, s1, s2, s3, b0, b1, b2, b3, h0, h1, h2, h3
+
+
+@triton.jit
+def above(bad, s0, s1, s2, s3):  # type: ignore[no-untyped-def]
+    """Return 1 where it was 1 before, or a score is NaN or +inf."""
+    # NaN is below nothing
+    numbers = (s0 < float("inf")) & (s1 < float("inf")) & (s2 < float("inf")) & (s3 < float("inf"))
+    return tl.where(numbers, bad, 1)
+
+
+@triton.jit
+def fitting(frames, tokens, most_frames, most_tokens):  # type: ignore[no-untyped-def]
+    """Return the lengths of a row, 0 where they do not fit the batch, and whether they do."""
+    fits = (frames >= 0) & (frames <= most_frames) & (tokens >= 0) & (tokens <= most_tokens)
+    return tl.where(fits, frames, 0), tl.where(fits, tokens, 0), fits
+
+
+@triton.jit
+def read_labels(  # type: ignore[no-untyped-def]
+    labels, lane, tokens, vocab, blank, BLANKS: tl.constexpr
+):  # fmt: skip
+    """Return the labels of a block, where they are real, where neighbours may follow directly, and where known."""
+    real = lane < tokens
+    label = tl.load(labels + lane, mask=real, other=0)
+    left = tl.load(labels + lane - 1, mask=real & (lane > 0), other=-1)
+    known = (label >= 0) & (label < vocab) & (label != blank)
+    skips = real & known
+    if BLANKS:
+        skips &= label != left
+    return label, real & known, skips, known | (lane >= tokens)
+
+
+@triton.jit
+def end_row(  # type: ignore[no-untyped-def]
+    token, blanks, entering, last, offset, score_place, rest_place, BLANKS: tl.constexpr
+):  # fmt: skip
+    """Store the best score of the row, and 1 if it ends in a blank, where the given cell is in the block."""
+    # it is the blank at the end, after the last token
+    score = from_left(token, entering, offset)
+    rest = tl.zeros(offset.shape, tl.int32)
+    if BLANKS:
+        rest = tl.where(score > blanks, 0, 1)
+        score = tl.where(score > blanks, score, blanks)
+    tl.store(score_place + offset * 0, score, mask=offset == last)
+    tl.store(rest_place + offset * 0, rest, mask=offset == last)
+
+
+@triton.jit
 def step(  # type: ignore[no-untyped-def]
     token, blanks, word, scores, blank_score, entering, skips, offset, t, frames, passed,
     PLACE: tl.constexpr, BLANKS: tl.constexpr, BLOCK: tl.constexpr,
@@ -78,43 +135,28 @@ def forward_kernel(  # type: ignore[no-untyped-def]
         first: The block's first cell.
     """
     row = tl.program_id(0).to(tl.int64)
-    n, m = tl.load(frames + row), tl.load(tokens + row)
-    fits = (n >= 0) & (n <= most_frames) & (m >= 0) & (m <= most_tokens)
-    n, m = tl.where(fits, n, 0), tl.where(fits, m, 0)
+    n, m, fits = fitting(tl.load(frames + row), tl.load(tokens + row), most_frames, most_tokens)
     log_probs += row * row_stride
-    labels += row * most_tokens
-    handed += row * (most_frames + 1)
-    passed += row * (most_frames + 1)
+    handed, passed = handed + row * (most_frames + 1), passed + row * (most_frames + 1)
     trellis += row * tl.cdiv(most_frames, GROUP) * width
     offset = tl.arange(0, BLOCK)
     lane = first + offset
-    real = lane < m
-    label = tl.load(labels + lane, mask=real, other=0)
-    left = tl.load(labels + lane - 1, mask=real & (lane > 0), other=-1)
-    known = (label >= 0) & (label < vocab) & (label != blank)
-    bad = tl.where(fits & (known | (lane >= m)), 0, 1)
-    real &= known
+    label, real, skips, known = read_labels(labels + row * most_tokens, lane, m, vocab, blank, BLANKS)
+    bad = tl.where(fits & known, 0, 1)
+    bad_blank = tl.where((m == 0) & (blank < 0), 1, 0)  # a path without blanks needs a token
     columns, blank_column = label * column_stride, tl.maximum(blank, 0) * column_stride
-    skips = real
-    if BLANKS:
-        skips &= label != left
     token = tl.full((BLOCK,), float("-inf"), tl.float64)
-    blanks = token
-    if BLANKS:
-        blanks = tl.where(lane == 0, 0.0, blanks)
+    blanks = tl.where(lane == 0, 0.0 if BLANKS else float("-inf"), token)
     tl.store(passed + offset, token, mask=offset == 0)
-    s0, b0, h0 = load_frame(log_probs, columns, real, blank_column, handed, 0, n, frame_stride)
-    s1, b1, h1 = load_frame(log_probs, columns, real, blank_column, handed, 1, n, frame_stride)
-    s2, b2, h2 = load_frame(log_probs, columns, real, blank_column, handed, 2, n, frame_stride)
-    s3, b3, h3 = load_frame(log_probs, columns, real, blank_column, handed, 3, n, frame_stride)
-    bad_blank = tl.zeros((), tl.int32)
     t = tl.zeros((), tl.int64)
+    s0, s1, s2, s3, b0, b1, b2, b3, h0, h1, h2, h3 = load_group(
+        log_probs, columns, real, blank_column, handed, t, n, frame_stride
+    )
     while t < n:
         # the next group, whose scores arrive while this one is computed
-        x0, c0, g0 = load_frame(log_probs, columns, real, blank_column, handed, t + 4, n, frame_stride)
-        x1, c1, g1 = load_frame(log_probs, columns, real, blank_column, handed, t + 5, n, frame_stride)
-        x2, c2, g2 = load_frame(log_probs, columns, real, blank_column, handed, t + 6, n, frame_stride)
-        x3, c3, g3 = load_frame(log_probs, columns, real, blank_column, handed, t + 7, n, frame_stride)
+        x0, x1, x2, x3, c0, c1, c2, c3, g0, g1, g2, g3 = load_group(
+            log_probs, columns, real, blank_column, handed, t + GROUP, n, frame_stride
+        )
         word = tl.zeros((BLOCK,), tl.int32)
         token, blanks, word = step(
             token, blanks, word, s0, b0, h0, skips, offset, t, n, passed, 0, BLANKS, BLOCK
@@ -129,26 +171,13 @@ def forward_kernel(  # type: ignore[no-untyped-def]
             token, blanks, word, s3, b3, h3, skips, offset, t + 3, n, passed, 3, BLANKS, BLOCK
         )
         tl.store(trellis + t // GROUP * width + lane, word.to(tl.int16), mask=lane <= m)
-        # NaN is below nothing
-        numbers = (s0 < float("inf")) & (s1 < float("inf")) & (s2 < float("inf")) & (s3 < float("inf"))
-        bad = tl.where(numbers, bad, 1)
+        bad = above(bad, s0, s1, s2, s3)
         if BLANKS:
-            numbers = (b0 < float("inf")) & (b1 < float("inf")) & (b2 < float("inf")) & (b3 < float("inf"))
-            bad_blank = tl.where(numbers, bad_blank, 1)
+            bad_blank = above(bad_blank, b0, b1, b2, b3)
         s0, s1, s2, s3, b0, b1, b2, b3, h0, h1, h2, h3 = x0, x1, x2, x3, c0, c1, c2, c3, g0, g1, g2, g3
         t += GROUP
-    # cell m is the blank at the end, after the last token
-    score = from_left(token, tl.load(handed + n), offset)
-    rest = tl.zeros((BLOCK,), tl.int32)
-    if BLANKS:
-        rest = tl.where(score > blanks, 0, 1)
-        score = tl.where(score > blanks, score, blanks)
-    else:
-        bad_blank = tl.where(m == 0, 1, bad_blank)  # a path without blanks needs a token
-    tl.store(scores + row + offset * 0, score, mask=lane == m)
-    tl.store(rests + row + offset * 0, rest, mask=lane == m)
-    bad = tl.maximum(tl.max(bad, 0), bad_blank)
-    tl.store(wrong + row, 1, mask=bad > 0)
+    end_row(token, blanks, tl.load(handed + n), m - first, offset, scores + row, rests + row, BLANKS)
+    tl.store(wrong + row, 1, mask=tl.maximum(tl.max(bad, 0), bad_blank) > 0)
 
 
 @triton.jit
