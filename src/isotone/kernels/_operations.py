@@ -41,7 +41,10 @@ class Operation:
         return getattr(importlib.import_module(module), name)
 
     def _on_cuda(self, *inputs: Any) -> Any:
-        with torch.cuda.device(inputs[0].device):
+        place = inputs[0].device.index
+        if place == torch.cuda.current_device():  # entering a device takes longer than to ask
+            return self._kernels(*inputs)
+        with torch.cuda.device(place):
             return self._kernels(*inputs)
 
     def call(self, *inputs: Any) -> Any:
@@ -61,14 +64,18 @@ def differentiable(operation: Operation, keep: Function, backward: Function) -> 
         backward: ``(ctx, *grads)`` to the gradients of all inputs, by operations that graphs can hold.
     """
     operation.operator.register_autograd(backward, setup_context=keep)
+
+    # not as setup_context, for which torch inspects the signature at each call
+    def forward(ctx: Any, *inputs: Any) -> Any:
+        output = operation.call(*inputs)
+        keep(ctx, inputs, output)
+        return output
+
+    methods = {"forward": forward, "backward": once_differentiable(backward)}
     plain: Any = type(
         operation.name,
         (torch.autograd.Function,),
-        {
-            "forward": staticmethod(operation.call),
-            "setup_context": staticmethod(keep),
-            "backward": staticmethod(once_differentiable(backward)),
-        },
+        {name: staticmethod(method) for name, method in methods.items()},
     )
 
     def call(*inputs: Any) -> Any:

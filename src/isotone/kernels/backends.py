@@ -8,10 +8,13 @@ from types import ModuleType
 
 import torch
 
+# Found once: torch.compile cannot trace the search.
+_TRITON = importlib.util.find_spec("triton") is not None
+
 
 def has_kernels(device: torch.device) -> bool:
     """Return whether there are compiled loops or Triton kernels for a device, rather than tensor operations only."""
-    return device.type == "cpu" or (device.type == "cuda" and importlib.util.find_spec("triton") is not None)
+    return device.type == "cpu" or (device.type == "cuda" and _TRITON)
 
 
 def on_cuda(module: str, device: torch.device) -> ModuleType | None:

@@ -17,6 +17,8 @@ from isotone.types import Coupling, length_mask
 
 # Work per entry, in the half nanoseconds of each_task.
 _CELLS = 10
+# Most weights of a row that one programme of CUDA merges; longer rows are faster by tensor operations.
+_LONGEST = 1 << 15
 
 
 def couple(
@@ -51,7 +53,7 @@ def couple(
 
     Numerics: prefix sums and differences are float64 inside: a mass has an error of about 1e-16 n of the total.
     On the CPU one compiled pass, O(n + m); elsewhere O(n log m), without synchronisation with the host: on CUDA one
-    launch each way. Memory O(n + m) per row.
+    launch each way for rows of up to 32,768 weights. Memory O(n + m) per row.
 
     References: Peyré & Cuturi, Computational Optimal Transport, 2019, section 2.6; "A Differentiable
     Alignment Framework for Sequence-to-Sequence Modeling via Optimal Transport", 2025, section 4.2.
@@ -66,7 +68,8 @@ def couple(
     if target_lengths is None:
         target_lengths = torch.full((len(beta),), beta.shape[1], device=beta.device)
     wide = torch.float64 if torch.float64 in (alpha.dtype, beta.dtype) else torch.float32
-    merge = merge_operation if has_kernels(alpha.device) else TensorMerge.apply
+    few = alpha.device.type == "cpu" or alpha.shape[1] + beta.shape[1] <= _LONGEST
+    merge = merge_operation if few and has_kernels(alpha.device) else TensorMerge.apply
     mass, source, target = merge(alpha.to(wide), beta.to(wide), source_lengths, target_lengths)
     return Coupling(source, target, mass, source_lengths, target_lengths)
 

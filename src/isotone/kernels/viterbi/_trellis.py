@@ -182,8 +182,12 @@ def forward_kernel(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def load_word(trellis, group, width, cell, offset):  # type: ignore[no-untyped-def]
-    """Load the decisions of a group of frames for a window of cells up to the given one."""
-    at = cell - (offset.shape[0] - 1) + offset
+    """Load the decisions of a group of frames for a window of cells up to the given one.
+
+    Lane i has the cell that is i modulo the window length: a cell is found without the place of its window. (Places
+    carried through the loop beside the words were taken for constants by the compiler, Triton 3.6.)
+    """
+    at = cell - ((cell - offset) & (_WINDOW - 1))
     return tl.load(trellis + group * width + at, mask=(at >= 0) & (group >= 0), other=0).to(tl.int32)
 
 
@@ -203,21 +207,21 @@ def trace_kernel(  # type: ignore[no-untyped-def]
     paths += row * most_frames
     offset = tl.arange(0, _WINDOW)
     group = tl.cdiv(n, GROUP) - 1
-    # words of this group and, ahead of their use, of the three before it; and the last cells of their windows
+    # words of this group and, ahead of their use, of the three before it
     w0, w1 = load_word(trellis, group, width, u, offset), load_word(trellis, group - 1, width, u, offset)
-    w2, u0, u1, u2 = load_word(trellis, group - 2, width, u, offset), u, u, u
+    w2 = load_word(trellis, group - 2, width, u, offset)
     while group >= 0:
-        w3, u3 = load_word(trellis, group - 3, width, u, offset), u
+        w3 = load_word(trellis, group - 3, width, u, offset)
         for k in tl.static_range(GROUP):
             t = group * GROUP + GROUP - 1 - k
             inside = t < n
             tl.store(paths + t, tl.where(rest > 0, -1, u), mask=inside)
-            word = tl.sum(tl.where(offset == u - u0 + (_WINDOW - 1), w0, 0), 0)
+            word = tl.sum(tl.where(offset == (u & (_WINDOW - 1)), w0, 0), 0)
             came = tl.where(inside, word >> (3 * (GROUP - 1 - k)), 0)
             # in a blank, bit 2 leads to the token before; in a token bit 1 does, and bit 0 to its blank
             moves = tl.where(rest > 0, came >> 2, came >> 1) & 1
             to_blank = tl.where(rest > 0, 1 - moves, came & 1)
             rest = tl.where(inside, to_blank, rest)
             u -= moves
-        w0, w1, w2, u0, u1, u2 = w1, w2, w3, u1, u2, u3
+        w0, w1, w2 = w1, w2, w3
         group -= 1
