@@ -169,7 +169,7 @@ def losses(
 
 def value_and_gradients(given: tuple[Tensor, ...], device: str, call: Any = losses) -> list[Tensor]:
     """Return values and gradients in logits, weights' logits and label weights, on the CPU."""
-    moved = [x.to(device) for x in given]
+    moved = [x.to(device, copy=True) for x in given]
     leaves = [moved[i].requires_grad_() for i in (0, 1, 3)]
     value = call(*moved)
     value.backward(torch.arange(1.0, 1 + len(value), device=device).to(value.dtype))
@@ -193,6 +193,7 @@ def test_on_cuda_as_on_the_cpu(vocab: int, dtype: torch.dtype) -> None:
 
 @pytest.mark.gpu
 @on_gpu
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype:UserWarning")
 def test_cuda_is_never_waited_for() -> None:
     given = [x.cuda() for x in problem(torch.float32, 32)]
     given[0].requires_grad_()
@@ -207,6 +208,7 @@ def test_cuda_is_never_waited_for() -> None:
 
 @pytest.mark.gpu
 @on_gpu
+@pytest.mark.filterwarnings("ignore:TensorFloat32 tensor cores:UserWarning")
 def test_graphs_hold_the_kernels() -> None:
     given = problem(torch.float32, 32)
     compiled = torch.compile(losses, fullgraph=True)
