@@ -88,11 +88,12 @@ def _paths(
     scores = torch.empty(batch, dtype=torch.float64, device=device)
     rests, wrong = torch.zeros(2, batch, dtype=torch.int32, device=device)
     paths = torch.full((batch, most), PADDING, device=device)
-    for i, first in enumerate(range(0, cells, block)):
-        forward_kernel[(batch,)](
-            log_probs, labels, frames, tokens, handed[i % 2], handed[1 - i % 2], trellis, scores, rests, wrong,
-            *log_probs.stride(), most, labels.shape[1], vocab, -1 if blank is None else blank, first, width,
-            BLANKS=blank is not None, BLOCK=block, num_warps=max(1, min(16, block // _CELLS)), num_stages=1,
-        )  # fmt: skip
-    trace_kernel[(batch,)](frames, tokens, trellis, scores, rests, wrong, paths, most, width, num_warps=1)
+    with torch.cuda.device_of(log_probs):
+        for i, first in enumerate(range(0, cells, block)):
+            forward_kernel[(batch,)](
+                log_probs, labels, frames, tokens, handed[i % 2], handed[1 - i % 2], trellis, scores, rests, wrong,
+                *log_probs.stride(), most, labels.shape[1], vocab, -1 if blank is None else blank, first, width,
+                BLANKS=blank is not None, BLOCK=block, num_warps=max(1, min(16, block // _CELLS)), num_stages=1,
+            )  # fmt: skip
+        trace_kernel[(batch,)](frames, tokens, trellis, scores, rests, wrong, paths, most, width, num_warps=1)
     return paths, scores
