@@ -1,0 +1,82 @@
+"""Scripts in processes of their own, without what starting one anew costs: forks of a server that has the imports.
+
+A test that is of a fresh interpreter starts one. All others, which need a process that can be killed or two at once,
+are here: a fork begins within a hundredth of the seconds that importing torch and transformers takes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import weakref
+from collections.abc import Mapping
+from multiprocessing import get_context
+from pathlib import Path
+
+_IMPORTED = [
+    "isotone.batch.adapting", "isotone.training.run", "soundfile",
+    "transformers.models.wav2vec2_bert.modeling_wav2vec2_bert", "transformers.trainer_pt_utils",
+]  # fmt: skip
+
+
+class Script:
+    """Python code that runs in another process from the moment this object is made, on one thread.
+
+    Args:
+        code: As for ``python -c``.
+        arguments: ``sys.argv`` from 1.
+        variables: Of the environment, beside those of this process.
+    """
+
+    def __init__(self, code: str, *arguments: object, variables: Mapping[str, str] | None = None) -> None:
+        self._words = Path(tempfile.mkdtemp(prefix="isotone-script-"))
+        weakref.finalize(self, shutil.rmtree, self._words)
+        context = get_context("forkserver")
+        context.set_forkserver_preload(_IMPORTED)
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", **(variables or {})}
+        self._process = context.Process(
+            target=_run, args=(code, list(map(str, arguments)), environment, self._words)
+        )
+        self._process.start()
+
+    @property
+    def code(self) -> int | None:
+        """Exit code; minus a signal's number where one ended it, and None while it runs."""
+        return self._process.exitcode
+
+    @property
+    def stdout(self) -> str:
+        """All that was written so far."""
+        return (self._words / "1").read_text()
+
+    @property
+    def stderr(self) -> str:
+        """All that was written so far, tracebacks among it."""
+        return (self._words / "2").read_text()
+
+    def signal(self, number: int) -> None:
+        """Send a signal."""
+        assert self._process.pid is not None
+        os.kill(self._process.pid, number)
+
+    def wait(self, seconds: float = 240) -> int:
+        """Wait for the end, for so many seconds at most, after which it is killed; return the exit code."""
+        self._process.join(seconds)
+        self._process.kill()
+        self._process.join()
+        assert self.code is not None
+        return self.code
+
+
+def _run(code: str, arguments: list[str], environment: dict[str, str], words: Path) -> None:
+    import torch
+
+    os.environ.clear()
+    os.environ.update(environment)
+    for number in (1, 2):
+        os.dup2(os.open(words / str(number), os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+    sys.argv = ["-c", *arguments]
+    torch.set_num_threads(1)
+    exec(code, {"__name__": "__main__"})
