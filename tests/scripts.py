@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import sys
 import tempfile
+import time
 import weakref
 from collections.abc import Mapping
 from multiprocessing import get_context
@@ -33,6 +35,8 @@ class Script:
     def __init__(self, code: str, *arguments: object, variables: Mapping[str, str] | None = None) -> None:
         self._words = Path(tempfile.mkdtemp(prefix="isotone-script-"))
         weakref.finalize(self, shutil.rmtree, self._words)
+        for number in "12":
+            (self._words / number).touch()
         context = get_context("forkserver")
         context.set_forkserver_preload(_IMPORTED)
         environment = {**os.environ, "OMP_NUM_THREADS": "1", **(variables or {})}
@@ -56,6 +60,12 @@ class Script:
         """All that was written so far, tracebacks among it."""
         return (self._words / "2").read_text()
 
+    def wait_for(self, word: str) -> None:
+        """Wait until the script has printed a word."""
+        while word not in self.stdout:
+            assert self.code is None, self.stderr
+            time.sleep(0.001)
+
     def signal(self, number: int) -> None:
         """Send a signal."""
         assert self._process.pid is not None
@@ -70,13 +80,23 @@ class Script:
         return self.code
 
 
+def ranks(count: int) -> list[dict[str, str]]:
+    """Variables of processes that share a training, as ``torchrun`` sets them."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "ACCELERATE_USE_CPU": "true"}
+    sizes = {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)}
+    return [{**common, **sizes, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
+
+
 def _run(code: str, arguments: list[str], environment: dict[str, str], words: Path) -> None:
     import torch
 
     os.environ.clear()
     os.environ.update(environment)
     for number in (1, 2):
-        os.dup2(os.open(words / str(number), os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+        os.dup2(os.open(words / str(number), os.O_WRONLY | os.O_APPEND), number)
     sys.argv = ["-c", *arguments]
     torch.set_num_threads(1)
     exec(code, {"__name__": "__main__"})

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import shutil
 import signal
-import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from isotone.training import checkpoint
-from tests.scripts import Script
+from tests.scripts import Script, ranks
 
 Train = Callable[..., Path]
 
@@ -67,9 +65,8 @@ run(load_recipe(sys.argv[1], sys.argv[2:]))
 
 #: Ways to share the work, and a file by which a checkpoint shows which it was.
 SHARED = {
-    "whole weights": {"ACCELERATE_USE_CPU": "true"},
+    "whole weights": {},
     "FSDP": {
-        "ACCELERATE_USE_CPU": "true",
         "ACCELERATE_USE_FSDP": "true",
         "FSDP_VERSION": "2",
         "FSDP_RESHARD_AFTER_FORWARD": "true",
@@ -249,15 +246,8 @@ def test_two_processes(tiny_recipes: Path, train: Train, tmp_path: Path, way: st
     folder, alone = tmp_path / "two", tmp_path / "one"
 
     def pair() -> list[Script]:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        ranks = (
-            {"RANK": str(r), "LOCAL_RANK": str(r), "WORLD_SIZE": "2", "MASTER_PORT": str(port)}
-            for r in (0, 1)
-        )
-        common = {"MASTER_ADDR": "127.0.0.1", "LOCAL_WORLD_SIZE": "2", **SHARED[way]}
-        return [start(tiny_recipes / "joint.yaml", folder, options, {**common, **rank}) for rank in ranks]
+        of_all = [{**rank, **SHARED[way]} for rank in ranks(2)]
+        return [start(tiny_recipes / "joint.yaml", folder, options, variables) for variables in of_all]
 
     for ends in (True, False):
         processes = pair()
