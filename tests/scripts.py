@@ -14,6 +14,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Mapping
+from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -67,9 +68,10 @@ class Script:
             time.sleep(0.001)
 
     def signal(self, number: int) -> None:
-        """Send a signal."""
+        """Send a signal, if it still runs."""
         assert self._process.pid is not None
-        os.kill(self._process.pid, number)
+        with suppress(ProcessLookupError):
+            os.kill(self._process.pid, number)
 
     def wait(self, seconds: float = 240) -> int:
         """Wait for the end, for so many seconds at most, after which it is killed; return the exit code."""

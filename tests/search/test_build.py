@@ -273,7 +273,7 @@ def test_kill_9_leaves_the_old_index_whole_and_the_next_run_ends(
         "import sys; from pathlib import Path; from isotone.search import add_recordings, open_searcher;"
         "print('go', flush=True); add_recordings([Path(sys.argv[1])], open_searcher(), Path(sys.argv[2]))"
     )
-    for wait in (0.05, 0.4, 1.0):
+    for wait in (0.02, 0.1, 0.4):
         script = Script(code, folder, grown)
         script.wait_for("go")
         time.sleep(wait)
