@@ -7,8 +7,10 @@ DEMO_STEPS ?= 600
 DEMO := ctc ottc joint
 # Processes that the tests are shared out to, of one thread each.
 JOBS ?= 2
+# Threads beside a GPU.
+THREADS ?= $(shell nproc)
 
-.PHONY: demo test lint bench env clean
+.PHONY: demo test lint bench gpu env clean
 
 env: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml
@@ -31,6 +33,12 @@ test: env
 bench: env
 	$(BIN)/pip install --quiet --group bench
 	$(BIN)/python -m benchmarks --json runs/bench/rows.json --figures runs/bench
+
+# On a machine with CUDA: the tests that need it, then kernels, training and alignment beside their peers, as one table.
+gpu: env
+	$(BIN)/python -m pytest -m gpu
+	$(BIN)/python -m benchmarks --device cuda --seconds 2 --threads $(THREADS) \
+	  --json runs/gpu/rows.json --markdown runs/gpu/table.md
 
 lint: env
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

@@ -16,6 +16,8 @@ from benchmarks import harness, output
 from benchmarks.harness import Bench, Report, Size
 from benchmarks.memory import use_threads
 
+_NO_MEASUREMENT = "By --quick, with one small size of each: a smoke test, no measurement."
+
 app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -43,9 +45,9 @@ def main(
         ),
     ] = None,
     json: Annotated[Path | None, typer.Option(help="File for the rows: a JSON list.")] = None,
-    figures: Annotated[
-        Path | None, typer.Option(help="Folder for cost against size, NAME.png and NAME.svg.")
-    ] = None,
+    markdown: Annotated[Path | None, typer.Option(help="File for a table.")] = None,
+    device: Annotated[str, typer.Option(help="cpu, or cuda: at a GPU's sizes.")] = "cpu",
+    figures: Annotated[Path | None, typer.Option(help="Folder for cost against size.")] = None,
     memory: Annotated[
         bool, typer.Option(help="Measure memory too, every call in a process of its own.")
     ] = True,
@@ -70,29 +72,50 @@ def main(
 
     Examples: python -m benchmarks coupling ottc; python -m benchmarks coupling --sizes n=5000,m=400 --no-memory
     """
+    _check(device)
     report = Report()
     benches = _chosen(names or [], report)
     if show:
         _list(benches)
         _finish(report)
-    plan = _plan(benches, sizes or [], quick)
+    plan = _plan(benches, sizes or [], quick, device)
     use_threads(threads)
-    of_machine = output.machine(threads, benches)
+    of_machine = output.machine(threads, benches, device)
     _print_machine(of_machine, threads)
     _missing(benches)
     try:
         for bench, of_bench in plan:
-            _run(bench, of_bench, report, 0.2 if quick else seconds, memory, threads, figures)
+            _run(bench, of_bench, report, 0.2 if quick else seconds, memory, threads, figures, device)
     finally:
-        if json is not None:
-            output.write_json(json, report.rows, of_machine)
+        _write(json, markdown, report, of_machine, _NO_MEASUREMENT if quick else "")
     _finish(report)
 
 
-def _plan(benches: Sequence[Bench], sizes: Sequence[str], quick: bool) -> list[tuple[Bench, list[Size]]]:
+def _write(
+    json: Path | None, markdown: Path | None, report: Report, of_machine: Mapping[str, str], note: str
+) -> None:
+    """Write the rows to the files that were asked for, and show the table."""
+    if json is not None:
+        output.write_json(json, report.rows, of_machine)
+    if markdown is not None:
+        print(output.write_markdown(markdown, report.rows, of_machine, note))
+
+
+def _check(device: str) -> None:
+    """End the command where there is nothing of the device."""
+    if device not in ("cpu", "cuda"):
+        _fail(f"The device is cpu or cuda; got {device!r}.")
+    if device == "cuda" and not output.gpu_name():
+        out.print("There is no CUDA device here: nothing was measured.")
+        raise typer.Exit(0)
+
+
+def _plan(
+    benches: Sequence[Bench], sizes: Sequence[str], quick: bool, device: str
+) -> list[tuple[Bench, list[Size]]]:
     """List every benchmark with the sizes it is measured at."""
     requested = [_dims(text) for text in sizes]
-    plan = [(bench, _sizes(bench, requested, quick)) for bench in benches]
+    plan = [(bench, _sizes(bench, requested, quick, device)) for bench in benches]
     if requested and not any(of_one for _, of_one in plan):
         _fail(
             f"No benchmark that was named has sizes of {', '.join(sorted(requested[0]))}; --list shows them."
@@ -128,6 +151,7 @@ def _run(
     memory: bool,
     threads: int,
     figures: Path | None,
+    device: str,
 ) -> None:
     if not sizes:
         return
@@ -135,7 +159,7 @@ def _run(
     try:
         with err.status(f"{bench.name}: starting") as status:
             steps = harness.measure(
-                bench, sizes, seconds=seconds, memory=memory, threads=threads, report=part
+                bench, sizes, seconds=seconds, memory=memory, threads=threads, report=part, device=device
             )
             for step in steps:
                 status.update(step)
@@ -179,13 +203,14 @@ def _dims(text: str) -> dict[str, int]:
     return dims
 
 
-def _sizes(bench: Bench, requested: Sequence[dict[str, int]], quick: bool) -> list[Size]:
+def _sizes(bench: Bench, requested: Sequence[dict[str, int]], quick: bool, device: str) -> list[Size]:
     """Choose sizes as declared, with their targets; other sizes of the command line have none."""
-    if not requested:
-        return [size for size in bench.sizes if size.quick or not quick]
-    order = list(bench.sizes[0].dims)
+    declared_ones = bench.sizes_on(device)
+    if not (requested and declared_ones):
+        return [size for size in declared_ones if size.quick or not quick]
+    order = list(declared_ones[0].dims)
     fitting = [{name: dims[name] for name in order} for dims in requested if set(dims) == set(order)]
-    declared = {str(size): size for size in bench.sizes}
+    declared = {str(size): size for size in declared_ones}
     swept = len({dims[bench.axis] for dims in fitting}) == len(fitting)
     return [replace(declared.get(str(Size(dims)), Size(dims)), swept=swept) for dims in fitting]
 

@@ -184,6 +184,15 @@ def _size(b: int, t: int, s: int, v: int = 32, **options: Any) -> Size:
     return Size({"B": b, "T": t, "S": s, "V": v}, **options)
 
 
+_GPU_SIZES = [
+    _size(2, 200, 20, quick=True),
+    _size(1, 3000, 400),
+    _size(16, 3000, 400),
+    _size(64, 1500, 200),
+    _size(8, 1500, 60, 4000),
+]
+
+
 BENCHES = [
     Bench(
         name="align",
@@ -192,7 +201,7 @@ BENCHES = [
         ours=ours_ctc,
         check=check_ctc,
         peers=[
-            Peer("torchaudio", torchaudio_align, same_scores),
+            Peer("torchaudio", torchaudio_align, same_scores, devices=("cpu", "cuda")),
             Peer("ctc-segmentation", ctc_segmentation, same_starts, package="ctc-segmentation"),
         ],
         sizes=[
@@ -205,6 +214,7 @@ BENCHES = [
             _size(16, 3000, 400, targets={"torchaudio": 0.125}, peers=("torchaudio",)),
             _size(1, 180_000, 15_000, memory_mib=1024, peers=()),
         ],
+        gpu_sizes=_GPU_SIZES,
         axis="T",
     ),
     Bench(
@@ -215,7 +225,7 @@ BENCHES = [
         check=check,
         peers=[
             Peer("numpy", numpy_monotone, same_scores),
-            Peer("torchaudio CTC", torchaudio_align, no_worse, yardstick=True),
+            Peer("torchaudio CTC", torchaudio_align, no_worse, yardstick=True, devices=("cpu", "cuda")),
         ],
         sizes=[
             _size(1, 200, 20, quick=True),
@@ -227,6 +237,7 @@ BENCHES = [
             _size(16, 3000, 400, targets={"torchaudio CTC": 0.125}),
             _size(1, 180_000, 15_000, memory_mib=1024, peers=()),
         ],
+        gpu_sizes=_GPU_SIZES,
         axis="T",
     ),
     Bench(

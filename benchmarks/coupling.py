@@ -35,7 +35,7 @@ def pot(pair: tuple[Tensor, Tensor]) -> Triplets:
     return plan.row, plan.col, plan.data
 
 
-def torch_sort(pair: tuple[Tensor, Tensor]) -> Triplets:
+def torch_sort(pair: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
     """Sort all ends of both sums together; count how many of each side lie before an end."""
     alpha, beta = pair
     ends = torch.cat([alpha.cumsum(0), beta.cumsum(0)])
@@ -43,9 +43,11 @@ def torch_sort(pair: tuple[Tensor, Tensor]) -> Triplets:
     is_source = order < len(alpha)
     ended = torch.cumsum(is_source, 0)
     source = (ended - is_source.long()).clamp(max=len(alpha) - 1)
-    target = (torch.arange(len(order)) - ended + is_source.long()).clamp(max=len(beta) - 1)
+    target = (torch.arange(len(order), device=order.device) - ended + is_source.long()).clamp(
+        max=len(beta) - 1
+    )
     mass = torch.diff(ends, prepend=ends.new_zeros(1))
-    return source.numpy(), target.numpy(), mass.numpy()
+    return source, target, mass
 
 
 def check(pair: tuple[Tensor, Tensor], result: Coupling) -> None:
@@ -55,11 +57,12 @@ def check(pair: tuple[Tensor, Tensor], result: Coupling) -> None:
         torch.testing.assert_close(marginal, weight, rtol=0, atol=1e-12)
 
 
-def same_plan(pair: tuple[Tensor, Tensor], result: Coupling, theirs: Triplets) -> None:
+def same_plan(pair: tuple[Tensor, Tensor], result: Coupling, theirs: Triplets | tuple[Tensor, ...]) -> None:
     """Compare plans: sums round in another order, so that a mass near a tie may be one position off."""
     shape = len(pair[0]), len(pair[1])
     plan = coo_array((result.mass[0].numpy(), (result.source[0].numpy(), result.target[0].numpy())), shape)
-    other = coo_array((theirs[2], (theirs[0], theirs[1])), shape)
+    source, target, mass = (np.asarray(x) for x in theirs)
+    other = coo_array((mass, (source, target)), shape)
     difference: Any = abs(plan.tocsr() - other.tocsr())
     assert difference.sum() < 1e-7, f"the plans differ by a mass of {difference.sum():.1e}"
 
@@ -77,7 +80,7 @@ BENCHES = [
         check=check,
         peers=[
             Peer("POT emd_1d", pot, same_plan, package="POT", module="ot"),
-            Peer("torch sort", torch_sort, same_plan),
+            Peer("torch sort", torch_sort, same_plan, devices=("cpu", "cuda")),
         ],
         sizes=[
             _size(10_000, swept=True, quick=True),
@@ -86,6 +89,7 @@ BENCHES = [
             _size(300_000, swept=True),
             _size(1_000_000, swept=True, targets={"POT emd_1d": 0.5}),
         ],
+        gpu_sizes=[_size(10_000, quick=True), _size(100_000), _size(1_000_000)],
         axis="n",
     )
 ]

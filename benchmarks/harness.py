@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import importlib.util
 import pkgutil
-import random
 import statistics
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from benchmarks.memory import peak_extra_mib
+from benchmarks.timing import gpu_extra_mib, interleaved, moved
 
 #: Name of this repository's kernels among the contenders.
 OURS = "isotone"
 # Modules of this package that declare no benchmarks.
 _HARNESS = {
     "__main__", "aligners", "corpus", "numbers", "doubt", "edges", "harness", "long_audio", "match", "memory", "output",
-    "search_threshold", "start",
+    "search_threshold", "softdtw_blocks", "start", "timing",
 }  # fmt: skip
-# Timed runs of a contender at one size, and how long one round of all contenders may take to be repeated.
-_ROUNDS = 3, 101
-_LONG_S = 15.0
 
 
 @dataclass(frozen=True)
@@ -64,6 +59,7 @@ class Peer:
         yardstick: True where it computes something else; its time is a reference all the same.
         package: Its name on PyPI; empty for code of this repository and for dependencies of isotone.
         module: Name of the imported module, where it differs from the package's.
+        devices: Devices that it works on.
     """
 
     name: str
@@ -72,6 +68,7 @@ class Peer:
     yardstick: bool = False
     package: str = ""
     module: str = ""
+    devices: tuple[str, ...] = ("cpu",)
 
     @property
     def installed(self) -> bool:
@@ -94,6 +91,8 @@ class Bench:
         peers: The peers that it is compared with.
         sizes: In the order of the table.
         axis: The number on the figure's x axis.
+        gpu_sizes: Sizes on a GPU. Empty: it does not run there.
+        hours: From the numbers of a size to the hours of audio that one call goes through, where it has any.
     """
 
     name: str
@@ -104,6 +103,12 @@ class Bench:
     sizes: Sequence[Size]
     axis: str
     check: Callable[[Any, Any], None] | None = None
+    gpu_sizes: Sequence[Size] = ()
+    hours: Callable[[Mapping[str, int]], float] | None = None
+
+    def sizes_on(self, device: str) -> Sequence[Size]:
+        """Return its sizes on a kind of device, ``cpu`` or ``cuda``."""
+        return self.sizes if device == "cpu" else self.gpu_sizes
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,7 @@ class Row:
 
     ``peer`` is empty, and its own fields are None, where ours ran alone. ``same_result`` is False for a peer
     that computes something else. Times are medians; the best ones show how noisy the machine was. ``held``
-    and ``memory_held`` are None where there is no target.
+    and ``memory_held`` are None where there is no target. ``hours`` are those of audio in one call.
     """
 
     bench: str
@@ -134,6 +139,7 @@ class Row:
     memory_target_mib: float | None
     memory_held: bool | None
     rounds: int
+    hours: float | None = None
 
 
 @dataclass
@@ -157,44 +163,15 @@ def load(module: str) -> Sequence[Bench]:
     return benches
 
 
-def interleaved(runs: Mapping[str, Callable[[], object]], seconds: float) -> dict[str, list[float]]:
-    """Time the calls of every run in milliseconds, in rounds, so that a busy machine is busy for all.
-
-    Every round calls each of them once, in a new random order.
-
-    Args:
-        runs: By name; each has been run before.
-        seconds: Time to continue for. There are at least 3 rounds, unless one takes long.
-
-    Returns:
-        One time per round for every run, by name.
-    """
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    least, most = _ROUNDS
-    order = random.Random(0)
-    begin = time.perf_counter()
-    collects = gc.isenabled()
-    gc.collect()
-    gc.disable()
-    try:
-        for done in range(1, most + 1):
-            # after a long call caches are cold and the time slice is spent: a random order spreads that over all
-            for name in order.sample(list(runs), len(runs)):
-                start = time.perf_counter()
-                result = runs[name]()
-                times[name].append(1e3 * (time.perf_counter() - start))
-                del result
-            spent = time.perf_counter() - begin
-            if (done >= least and spent > seconds) or spent > least * max(seconds, _LONG_S):
-                break
-    finally:
-        if collects:
-            gc.enable()
-    return times
-
-
 def measure(
-    bench: Bench, sizes: Sequence[Size], *, seconds: float, memory: bool, threads: int, report: Report
+    bench: Bench,
+    sizes: Sequence[Size],
+    *,
+    seconds: float,
+    memory: bool,
+    threads: int,
+    report: Report,
+    device: str = "cpu",
 ) -> Iterator[str]:
     """Measure a benchmark and add rows and failures to ``report``.
 
@@ -204,9 +181,10 @@ def measure(
         bench: The benchmark.
         sizes: Its sizes to measure.
         seconds: Time per size.
-        memory: Measure memory as well, in a fresh process each.
+        memory: Measure memory as well: of the CPU in a fresh process each, of a GPU that which torch takes.
         threads: Threads of those processes.
         report: Filled step by step, so that an interruption keeps the finished part.
+        device: ``cpu`` or ``cuda``: where inputs are. Results are checked on the CPU.
 
     Yields:
         The current step, for a progress line.
@@ -214,41 +192,49 @@ def measure(
     for size in sizes:
         where = f"{bench.name} ({size})"
         yield f"{where}: warm-up"
-        runs, wrong = _warmed_up(bench, size)
+        runs, wrong = _warmed_up(bench, size, device)
         report.failures += [f"{where}, {what}" for what in wrong]
         if OURS not in runs:
             continue
         yield f"{where}: timing {', '.join(runs)}"
-        times = interleaved(runs, seconds)
+        times = interleaved(runs, seconds, device)
         mib: dict[str, float] = {}
         for name, run in runs.items() if memory else ():
             yield f"{where}: memory of {name}"
             try:
-                mib[name] = peak_extra_mib(bench.inputs, run.func, size.dims, threads)
+                if device == "cpu":
+                    mib[name] = peak_extra_mib(bench.inputs, run.func, size.dims, threads)
+                else:
+                    mib[name] = gpu_extra_mib(run)
             except Exception as error:
                 report.failures.append(f"{where}, memory of {name}: {_one_line(error)}")
         report.rows += _rows(bench, size, times, mib)
 
 
-def _warmed_up(bench: Bench, size: Size) -> tuple[dict[str, partial[Any]], list[str]]:
+def _warmed_up(bench: Bench, size: Size, device: str) -> tuple[dict[str, partial[Any]], list[str]]:
     """Run every contender once; return those that are right, and the reasons against the others."""
     runs: dict[str, partial[Any]] = {}
     wrong: list[str] = []
     try:
-        inputs = bench.inputs(size.dims)
-        ours = bench.ours(inputs)
+        given = bench.inputs(size.dims)
+        inputs = given if device == "cpu" else moved(given, device)
+        ours = moved(bench.ours(inputs), "cpu")
         if bench.check is not None:
-            bench.check(inputs, ours)
+            bench.check(given, ours)
     except Exception as error:
         return runs, [f"{OURS}: {_one_line(error)}"]
     runs[OURS] = partial(bench.ours, inputs)
     for peer in bench.peers:
-        if not peer.installed or (size.peers is not None and peer.name not in size.peers):
+        if (
+            not peer.installed
+            or device not in peer.devices
+            or (size.peers is not None and peer.name not in size.peers)
+        ):
             continue
         try:
-            theirs = peer.run(inputs)
+            theirs = moved(peer.run(inputs), "cpu")
             if peer.agrees is not None:
-                peer.agrees(inputs, ours, theirs)
+                peer.agrees(given, ours, theirs)
         except Exception as error:
             wrong.append(f"{peer.name}: {_one_line(error)}")
             continue
@@ -289,6 +275,7 @@ def _rows(
             memory_target_mib=size.memory_mib,
             memory_held=fits,
             rounds=len(times[OURS]),
+            hours=None if bench.hours is None else bench.hours(size.dims),
         )
 
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import ctypes
 import gc
 import multiprocessing
-import os
 import resource
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from isotone.batch.environment import environment
 
 # Blocks from this size on come from the system and go back to it when they are freed. So memory freed before
 # the call cannot hide memory that the call takes. (By default the C library raises this bound over time.)
 _OWN_MAPPING_BYTES = 65_536
+# Of the server that processes are forked from: it starts at the first measurement.
+_ALLOCATION = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(_OWN_MAPPING_BYTES))
 _NO_HUGE_PAGES = 41  # PR_SET_THP_DISABLE: a touched page counts as 4 KiB, not 2 MiB
 
 
@@ -41,7 +43,7 @@ def peak_extra_mib(
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["torch", "numba", "isotone.types"])
-    with _environment(), ProcessPoolExecutor(1, mp_context=context) as pool:
+    with environment(_ALLOCATION), ProcessPoolExecutor(1, mp_context=context) as pool:
         return pool.submit(_measure, inputs, run, dims, threads).result()
 
 
@@ -98,19 +100,3 @@ def _status(field: str) -> int:
         if line.startswith(field + ":"):
             return int(line.split()[1]) * 1024
     raise OSError(f"Expected {field} in /proc/self/status; this system does not have it.")
-
-
-@contextmanager
-def _environment() -> Iterator[None]:
-    """Set the environment of the server that processes are forked from (it starts at the first measurement)."""
-    names = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, str(_OWN_MAPPING_BYTES)))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

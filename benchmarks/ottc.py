@@ -104,7 +104,7 @@ BENCHES = [
         inputs=batch,
         ours=ottc,
         check=check,
-        peers=[Peer("torch CTC", ctc, yardstick=True)],
+        peers=[Peer("torch CTC", ctc, yardstick=True, devices=("cpu", "cuda"))],
         sizes=[
             _size(2, 60, 12, 9, quick=True),
             _size(8, 250, 32, 37, swept=True),
@@ -113,6 +113,12 @@ BENCHES = [
             _size(8, 2000, 32, 300, swept=True),
             _size(8, 4000, 32, 600, swept=True),
             _size(4, 3000, 1000, 600, targets={"torch CTC": 0.15}),
+        ],
+        gpu_sizes=[
+            _size(2, 60, 12, 9, quick=True),
+            _size(8, 1000, 32, 150),
+            _size(32, 1000, 32, 150),
+            _size(4, 3000, 1000, 600),
         ],
         axis="T",
     )

@@ -24,17 +24,25 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 _PACKAGES = ("isotone", "torch", "torchaudio", "numba", "numpy", "scipy")
 
 
-def machine(threads: int, benches: Sequence[Bench]) -> dict[str, str]:
-    """Describe the processor, its cores and load, threads, and the versions of everything that is timed."""
+def machine(threads: int, benches: Sequence[Bench], device: str = "cpu") -> dict[str, str]:
+    """Describe the processor, its cores and load, threads, the GPU, and the versions of everything that is timed."""
     peers = sorted({peer.package for bench in benches for peer in bench.peers if peer.package})
     versions = {name: _version(name) for name in ("python", *_PACKAGES, *peers)}
     return {
+        **({} if device == "cpu" else {"device": gpu_name()}),
         "processor": _processor(),
         "cores": str(os.cpu_count()),
         "threads": str(threads),
         "load": f"{os.getloadavg()[0]:.1f}",
         "versions": ", ".join(f"{name} {number}" for name, number in versions.items() if number),
     }
+
+
+def gpu_name() -> str:
+    """Return the name of the GPU; empty where there is none."""
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
 
 
 def table(bench: Bench, rows: Sequence[Row]) -> Table:
@@ -63,6 +71,44 @@ def table(bench: Bench, rows: Sequence[Row]) -> Table:
         notes.append(f"cost ~ {bench.axis}^k: " + ", ".join(f"{name} {k:.2f}" for name, k in slopes.items()))
     shown.caption, shown.caption_justify = "\n".join(notes) or None, "left"
     return shown
+
+
+def write_markdown(path: Path, rows: Sequence[Row], of_machine: Mapping[str, str], note: str = "") -> str:
+    """Write one table of all rows, under the machine that they were measured on; return it."""
+    about = "; ".join(f"{name}: {text}" for name, text in of_machine.items())
+    headings = [
+        "bench, size",
+        "ours ms",
+        "peer",
+        "peer ms",
+        "ratio",
+        "ours MiB",
+        "peer MiB",
+        "ours h/min",
+        "peer h/min",
+    ]
+    lines = [f"| {' | '.join(cells)} |" for cells in (headings, ["---"] * len(headings))]
+    for row in rows:
+        peer = f"{row.peer} *" if row.same_result is False else row.peer
+        cells = [
+            f"{row.bench}: {row.size}", _number(row.ours_ms), peer, _number(row.peer_ms),
+            "" if row.ratio is None else f"{row.ratio:.3f}", _number(row.ours_mib), _number(row.peer_mib),
+            _per_minute(row.hours, row.ours_ms), _per_minute(row.hours, row.peer_ms),
+        ]  # fmt: skip
+        lines.append(f"| {' | '.join(cells)} |")
+    notes = [
+        "\\* a yardstick: it computes something else. h/min: hours of audio per minute.",
+        *([note] if note else []),
+    ]
+    text = "\n".join([f"{about}.", "", *lines, "", *notes]) + "\n"
+    with atomic_write(path) as file:
+        file.write(text)
+    return text
+
+
+def _per_minute(hours: float | None, ms: float | None) -> str:
+    """Hours of audio per minute, of the hours that one call of so many milliseconds goes through."""
+    return "" if hours is None or not ms else _number(hours / (ms / 60_000))
 
 
 def write_json(path: Path, rows: Sequence[Row], of_machine: Mapping[str, str]) -> None:

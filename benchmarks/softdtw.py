@@ -43,6 +43,12 @@ def pysdtw(pair: Pair) -> Result:
     return _with_gradient(package.SoftDTW(gamma=GAMMA, use_cuda=False)(*pair), pair)
 
 
+def blocks(pair: Pair) -> Result:
+    from benchmarks.softdtw_blocks import soft_dtw as one_block_per_row
+
+    return _with_gradient(one_block_per_row(*pair, GAMMA), pair)
+
+
 def tslearn(pair: Pair) -> Result:
     from tslearn.metrics import SoftDTWLossPyTorch
 
@@ -142,6 +148,7 @@ BENCHES = [
         peers=[
             Peer("pysdtw", pysdtw, same, package="pysdtw"),
             Peer("tslearn", tslearn, same, package="tslearn"),
+            Peer("pytorch-softdtw-cuda's algorithm", blocks, same, devices=("cuda",)),
         ],
         sizes=[
             _size(2, 20, d=3, quick=True),
@@ -152,6 +159,13 @@ BENCHES = [
             _size(1, 1600, swept=True),
             _size(32, 200, targets=_SOFT),
             _size(8, 800, targets=_SOFT),
+            _size(4096, 20),
+        ],
+        gpu_sizes=[
+            _size(2, 20, d=3, quick=True),
+            _size(32, 200),
+            _size(8, 800),
+            _size(128, 200),
             _size(4096, 20),
         ],
         axis="n",

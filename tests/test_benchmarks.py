@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import soundfile
+import torch
 import typer
 from scipy.signal import lfilter
 from typer.testing import CliRunner
 
-from benchmarks import harness, output, search_threshold
+from benchmarks import harness, output, search_threshold, timing
 from benchmarks.__main__ import app
 from benchmarks.harness import Bench, Peer, Report, Row, Size
 from benchmarks.memory import peak_extra_mib
 from tests.paths import ROOT
+
+CUDA = torch.cuda.is_available()
 
 TOYS = """
 import time
@@ -143,7 +149,7 @@ def test_a_peer_that_is_not_installed_is_left_out(toys: ModuleType) -> None:
 def test_every_round_calls_everybody_once() -> None:
     calls: list[str] = []
     runs = {name: partial(calls.append, name) for name in "abc"}
-    times = harness.interleaved(runs, seconds=60)
+    times = timing.interleaved(runs, seconds=60)
     rounds = [calls[at : at + 3] for at in range(0, len(calls), 3)]
     assert all(sorted(of_round) == ["a", "b", "c"] for of_round in rounds)
     assert len(set(map(tuple, rounds))) > 1  # not always in the same order
@@ -153,8 +159,8 @@ def test_every_round_calls_everybody_once() -> None:
 
 def test_long_calls_are_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 10_000, 100))  # every reading is 100 s later
-    monkeypatch.setattr(harness.time, "perf_counter", lambda: float(next(clock)))
-    times = harness.interleaved({"slow": lambda: None}, seconds=1.0)
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: float(next(clock)))
+    times = timing.interleaved({"slow": lambda: None}, seconds=1.0)
     assert times == {"slow": [100_000.0]}
 
 
@@ -198,18 +204,20 @@ def test_declarations_fit_together(module: str) -> None:
     for of in harness.load(module):
         names = [peer.name for peer in of.peers]
         assert all(peer.yardstick or peer.agrees is not None for peer in of.peers)
-        assert sum(size.quick for size in of.sizes) >= 1
-        assert len({tuple(size.dims) for size in of.sizes}) == 1
-        assert all(of.axis in size.dims for size in of.sizes)
-        assert sum(size.swept for size in of.sizes) >= 3
-        for size in of.sizes:
+        assert of.sizes or of.gpu_sizes
+        for sizes in filter(None, (of.sizes, of.gpu_sizes)):
+            assert sum(size.quick for size in sizes) >= 1
+            assert all(of.axis in size.dims for size in sizes)
+        assert len({tuple(size.dims) for size in (*of.sizes, *of.gpu_sizes)}) == 1
+        assert sum(size.swept for size in of.sizes) >= 3 or not of.sizes
+        for size in (*of.sizes, *of.gpu_sizes):
             assert set(size.targets) <= set(names if size.peers is None else size.peers)
 
 
 @pytest.mark.filterwarnings("ignore")  # of the peers
 @pytest.mark.parametrize("module", harness.modules())
 def test_every_benchmark_runs_and_agrees_with_its_peers(module: str) -> None:
-    for of in harness.load(module):
+    for of in (one for one in harness.load(module) if one.sizes):
         report = Report()
         sizes = [size for size in of.sizes if size.quick]
         for _ in harness.measure(of, sizes, seconds=0, memory=False, threads=1, report=report):
@@ -217,6 +225,97 @@ def test_every_benchmark_runs_and_agrees_with_its_peers(module: str) -> None:
         assert report.failures == []
         assert {row.bench for row in report.rows} == {of.name}
         assert all(row.ours_ms > 0 and row.ours_mib is None for row in report.rows)
+
+
+ON_GPU = [of for module in harness.modules() for of in harness.load(module) if of.gpu_sizes]
+
+
+@pytest.mark.parametrize("of", ON_GPU, ids=lambda of: of.name)
+@pytest.mark.parametrize(
+    "device",
+    [
+        "cpu",
+        pytest.param(
+            "cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not CUDA, reason="needs a CUDA device")]
+        ),
+    ],
+)
+def test_what_runs_on_a_gpu(of: Bench, device: str, tmp_path: Path) -> None:
+    """On the CPU the same code, and the peers that run there: nothing that is measured counts."""
+    if of.name == "throughput-english" and not (ROOT / "plugins/isotone_english/model").is_dir():
+        pytest.skip("the pack's weights are not built")
+    report = Report()
+    sizes = [size for size in of.gpu_sizes if size.quick]
+    steps = harness.measure(
+        of, sizes, seconds=0.01, memory=device == "cuda", threads=1, report=report, device=device
+    )
+    assert len(list(steps)) >= 2
+    assert report.failures == []
+    timed = {one.peer for one in report.rows if one.peer}
+    assert timed == {peer.name for peer in of.peers if peer.installed and device in peer.devices}
+    text = output.write_markdown(tmp_path / "table.md", report.rows, {"device": "a GPU"}, "no measurement")
+    assert text.startswith("device: a GPU.")
+    assert text.count(f"| {of.name}: ") == len(report.rows)
+    assert "no measurement" in (tmp_path / "table.md").read_text()
+
+
+def test_hours_of_audio_per_minute(tmp_path: Path) -> None:
+    one = replace(row(10, 500.0, "peer", 1000.0), hours=0.5)
+    text = output.write_markdown(tmp_path / "table.md", [one], {})
+    assert "| 60.0 | 30.0 |" in text
+
+
+@pytest.mark.skipif(CUDA, reason="there is a CUDA device")
+def test_without_a_gpu_nothing_is_measured(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["--device", "cuda", "--json", str(tmp_path / "rows.json")])
+    assert done.exit_code == 0
+    assert "There is no CUDA device here: nothing was measured." in done.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_result_may_time_itself() -> None:
+    calls: list[int] = []
+
+    def trained() -> Timed:
+        calls.append(1)
+        return Timed(7.0)
+
+    assert timing.interleaved({"training": trained}, seconds=0.0) == {"training": [7.0]}
+    assert len(calls) == 1
+
+
+class Timed(NamedTuple):
+    ms: Any
+
+
+def test_inputs_move_with_their_structure() -> None:
+    leaf = torch.ones(2, requires_grad=True)
+    pair, number, text = timing.moved(((leaf * 2, leaf), 3, "a"), "meta")
+    assert [x.device.type for x in pair] == ["meta", "meta"]
+    assert all(x.is_leaf and x.requires_grad for x in pair)
+    assert (number, text) == (3, "a")
+    timed = timing.moved(Timed(leaf), "meta")
+    assert isinstance(timed, Timed)
+
+
+BLOCKS = """
+from benchmarks import softdtw
+from benchmarks.softdtw_blocks import soft_dtw
+
+for n, m in ((20, 20), (33, 17), (5, 40)):
+    pair = softdtw.walks({"B": 2, "n": n, "m": m, "d": 3})
+    softdtw.check(pair, softdtw._with_gradient(soft_dtw(*pair, softdtw.GAMMA), pair))
+print("the same")
+"""
+
+
+def test_the_peer_of_soft_dtw_computes_it() -> None:
+    """Its kernels, run by Triton's interpreter, against the recursion by autograd."""
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKS],
+        cwd=ROOT, capture_output=True, text=True, timeout=300, env={**os.environ, "TRITON_INTERPRET": "1"},
+    )  # fmt: skip
+    assert done.stdout == "the same\n", done.stderr
 
 
 def test_the_command_measures_memory_and_draws(tmp_path: Path) -> None:

@@ -176,6 +176,14 @@ def test_paths_keep_every_token(seed: int) -> None:
     assert (found[:, len(path) :] == -2).all()
 
 
+def test_the_last_of_several_tokens_in_little_of_one_frame_is_in_the_path() -> None:
+    source, target = torch.tensor([[0, 0, 0, 0, 1]]), torch.tensor([[0, 1, 2, 3, 4]])
+    mass = torch.tensor([[0.7, 0.1, 0.1, 0.1, 1.0]])
+    soft = Coupling(source, target, mass, torch.tensor([2]), torch.tensor([5]))
+    # the frame's main token has no other frame: it gives way to those that are rescued
+    assert soft.path(3).tokens.tolist() == [[3, 4, -2]]
+
+
 @pytest.mark.parametrize("rows", [[0, 1, 2], [1, 2], [2], [2, 0], [0, 0, 1], [-1], []])
 def test_rows_are_those_asked_for_and_copied_only_where_they_must_be(rows: list[int]) -> None:
     values = torch.arange(12.0).view(3, 4)

@@ -33,7 +33,12 @@ def main() -> None:
     parser.add_argument("--model", nargs="+", default=[], help="models of isotone")
     parser.add_argument("--condition", default="clean", help="one condition by its name, or all")
     arguments = parser.parse_args()
-    systems: dict[str, System] = {Path(model).name: isotone_system(model) for model in arguments.model}
+    models: list[str] = arguments.model
+    # by the folder's name, where that tells them apart
+    short = len({Path(model).name for model in models}) == len(models)
+    systems: dict[str, System] = {
+        Path(model).name if short else model: isotone_system(model) for model in models
+    }
     if importlib.util.find_spec("pocketsphinx"):
         systems["pocketsphinx"] = PocketSphinx()
     recordings = list(labelled(arguments.folder))

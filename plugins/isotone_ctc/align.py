@@ -26,6 +26,7 @@ class CTCViterbi(Aligner):
 
     skips_optional = True
     takes_graph = True
+    takes_device = True
 
     def __init__(self, *, blanks: BlankRule = "leave", edges: EdgeRule = "fill") -> None:
         check_blank_rules(blanks, edges)
@@ -67,6 +68,8 @@ class TorchaudioViterbi(Aligner):
         blanks: As in :class:`CTCViterbi`.
         edges: As in :class:`CTCViterbi`.
     """
+
+    takes_device = True
 
     def __init__(self, *, blanks: BlankRule = "leave", edges: EdgeRule = "fill") -> None:
         check_blank_rules(blanks, edges)

@@ -77,6 +77,7 @@ class OPASWarper(Warper):
             AlignmentError: vectors that are not finite, or fewer positions of y than select.
             ValueError: as in :meth:`Warper.__call__`.
         """
+        x, y = x.cpu(), y.cpu()
         for z in (x, y):
             if not torch.isfinite(z).all():
                 raise AlignmentError("a sequence has vectors that are not finite.")

@@ -45,6 +45,8 @@ class Transport(Aligner):
         ValueError: an option outside its range.
     """
 
+    takes_device = True
+
     def __init__(
         self,
         *,
@@ -88,7 +90,8 @@ class Transport(Aligner):
         if self.beta == "durations":
             beta = token_weights(targets.durations, origin, lengths, frames, self.smoothing)
         elif self.beta == "self":
-            optional = spread_optional(targets.optional, origin, inserted=False)
+            some = targets.optional is not None
+            optional = spread_optional(targets.optional, origin, inserted=False) if some else None
             beta = own_weights(emissions, labels, lengths, self.smoothing, optional, optional)
         else:
             beta = uniform_weights(lengths, labels.shape[1])
@@ -128,6 +131,7 @@ class SegmentalViterbi(Aligner):
     """
 
     skips_optional = True
+    takes_device = True
 
     def __init__(
         self,

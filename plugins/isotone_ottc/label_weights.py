@@ -77,7 +77,9 @@ class LabelWeights(ABC):
     def labels(self, targets: Targets, blank: int) -> Labels:
         """Return the label sequences of targets."""
         labels, lengths, origin = insert_blanks(targets.labels, targets.lengths, blank)
-        optional = spread_optional(targets.optional, origin, inserted=False)
+        # None, where all labels are required: then a GPU has a kernel
+        some = targets.optional is not None
+        optional = spread_optional(targets.optional, origin, inserted=False) if some else None
         return Labels(labels, lengths, origin, optional, optional)
 
     @abstractmethod

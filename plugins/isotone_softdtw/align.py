@@ -29,6 +29,8 @@ class DTWAligner(Aligner):
         ValueError: an option outside its range.
     """
 
+    takes_device = True
+
     def __init__(self, *, band: int | None = None, prior: float = 0.0) -> None:
         if (band is not None and band < 0) or not prior >= 0:
             raise ValueError(

@@ -19,8 +19,6 @@ from spoken.packing import write_pack
 from spoken.real import HELD_OUT, recordings, write_labelled
 
 from isotone.files import atomic_folder
-from isotone.model import Model
-from isotone.pipeline import Pipeline
 from isotone.training.config import load_recipe
 from isotone.training.run import run
 
@@ -37,48 +35,61 @@ TOKENS = (
 
 def main() -> None:
     """Run all stages."""
+    given = _arguments()
+    speech, out = given.speech, given.out
+    if absent := [str(path) for path in speech if not path.is_dir()]:
+        raise SystemExit(f"error: no folder {', '.join(absent)}.")
+    scenes = out / "scenes"
+    if not scenes.is_dir():
+        names = ("*.trans.txt", "metadata.csv")
+        transcripts = [p for root in speech for p in sorted(q for name in names for q in root.rglob(name))]
+        with atomic_folder(scenes) as folder:
+            write_scenes(
+                folder, transcripts, given.hours, 0.1, given.seed, given.voices, workers=given.workers
+            )
+    settings = [*TOKENS, f"seed={given.seed}", *given.set]
+    model = _train(out / "first", scenes, [f"train.steps={given.steps}", *settings])
+    again = [f"train.steps={given.round_steps}", "train.lr=5e-4", "objective.ottc.loss.path_after=0.7"]
+    for number in range(1, given.rounds + 1):
+        corpus = out / f"corpus{number}"
+        if not corpus.is_dir():
+            _label(corpus, scenes, model, speech, given.workers)
+        model = _train(out / f"round{number}", corpus, [f"init={model}", *again, *settings])
+    print(f"The aligner is in {model}.")
+    if given.package:
+        write_pack(model, given.package, speech, _facts(given))
+        print(f"The pack is in {given.package}.")
+
+
+def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("speech", type=Path, nargs="+", help="folders of real speech with transcripts")
     parser.add_argument("--out", type=Path, default=Path("runs/english"), help="folder of all stages")
     parser.add_argument("--hours", type=float, default=3.0, help="hours of synthetic scenes")
+    parser.add_argument("--voices", type=int, default=60, help="voices of the scenes")
+    parser.add_argument("--steps", type=int, default=1200, help="steps of the first training")
     parser.add_argument("--rounds", type=int, default=2, help="rounds of self-training")
+    parser.add_argument("--round-steps", type=int, default=800, help="steps of every round")
+    parser.add_argument("--workers", type=int, default=1, help="processes that make scenes and label speech")
     parser.add_argument("--package", type=Path, help="write the model pack here, as plugins/isotone_english")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--set", nargs="*", default=[], metavar="key=value", help="settings for all trainings"
     )
-    given = parser.parse_args()
-    speech, overrides = given.speech, given.set
-    if absent := [str(path) for path in speech if not path.is_dir()]:
-        raise SystemExit(f"error: no folder {', '.join(absent)}.")
-    scenes = given.out / "scenes"
-    if not scenes.is_dir():
-        transcripts = [
-            p for root in speech for p in sorted([*root.rglob("*.trans.txt"), *root.rglob("metadata.csv")])
-        ]
-        with atomic_folder(scenes) as folder:
-            write_scenes(folder, transcripts, given.hours, 0.1, given.seed)
-    settings = [*TOKENS, f"seed={given.seed}", *overrides]
-    model = _train(given.out / "first", scenes, settings)
-    for number in range(1, given.rounds + 1):
-        corpus = given.out / f"corpus{number}"
-        if not corpus.is_dir():
-            _label(corpus, scenes, model, speech)
-        again = [f"init={model}", "train.steps=800", "train.lr=5e-4", "objective.ottc.loss.path_after=0.7"]
-        model = _train(given.out / f"round{number}", corpus, [*again, *settings])
-    print(f"The aligner is in {model}.")
-    if given.package:
-        labelled = {
-            c.name: json.loads((c / "labelled.json").read_text()) for c in sorted(given.out.glob("corpus*"))
-        }
-        facts = {
-            "scenes_hours": given.hours,
-            "seed": given.seed,
-            "overrides": overrides,
-            "labelled": labelled,
-        }
-        write_pack(model, given.package, speech, facts)
-        print(f"The pack is in {given.package}.")
+    return parser.parse_args()
+
+
+def _facts(given: argparse.Namespace) -> dict[str, object]:
+    """Return the facts of the pack's making."""
+    corpora = sorted(given.out.glob("corpus*"))
+    return {
+        "scenes_hours": given.hours,
+        "voices": given.voices,
+        "steps": [given.steps, *[given.round_steps] * given.rounds],
+        "seed": given.seed,
+        "overrides": given.set,
+        "labelled": {c.name: json.loads((c / "labelled.json").read_text()) for c in corpora},
+    }
 
 
 def _train(output: Path, corpus: Path, settings: list[str]) -> Path:
@@ -87,13 +98,12 @@ def _train(output: Path, corpus: Path, settings: list[str]) -> Path:
     return output
 
 
-def _label(corpus: Path, scenes: Path, model: Path, speech: list[Path]) -> None:
+def _label(corpus: Path, scenes: Path, model: Path, speech: list[Path], workers: int) -> None:
     """Write a corpus of the scenes and of real speech with the model's labels."""
-    pipeline = Pipeline(Model.load(model), closures=True)
     with atomic_folder(corpus) as folder:
         shutil.copytree(scenes, folder, copy_function=os.link, dirs_exist_ok=True)
         sources = [r for root in speech for r in recordings(root) if r.speaker not in HELD_OUT]
-        counts = write_labelled(folder, pipeline, sources)
+        counts = write_labelled(folder, model, sources, workers)
         (folder / "labelled.json").write_text(json.dumps(counts, indent=1) + "\n", "utf-8")
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+
+from tests.kernels.triton_parts import run
 
 pytest.importorskip("triton", reason="this build of torch has no Triton")
 
@@ -74,21 +73,12 @@ print("compiled")
 """
 
 
-def _python(code: str, cache: Path, **environment: str) -> str:
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300,
-        env=os.environ | {"TRITON_CACHE_DIR": str(cache), "OMP_NUM_THREADS": "1"} | environment,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
-    return result.stdout
-
-
 def test_interpreted_kernels_agree_with_the_compiled_loops(tmp_path: Path) -> None:
-    assert "the same" in _python(INTERPRETED, tmp_path, TRITON_INTERPRET="1")
+    assert "the same" in run(INTERPRETED, tmp_path, TRITON_INTERPRET="1")
 
 
 def test_kernels_compile_for_cuda(tmp_path: Path) -> None:
-    assert "compiled" in _python(COMPILED, tmp_path)
+    assert "compiled" in run(COMPILED, tmp_path)
 
 
 @pytest.mark.gpu

@@ -161,3 +161,17 @@ def test_scenes_are_a_corpus_of_timit(tmp_path: Path) -> None:
         sorted(p.read_bytes() for p in root.rglob("*.PHN")) for root in (tmp_path / "TRAIN", again / "TRAIN")
     )
     assert first == second
+
+
+@needs_flite
+def test_processes_do_not_change_the_scenes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(RECIPE))  # the other processes get it
+    for workers in (1, 2):
+        root = tmp_path / str(workers)
+        root.mkdir()
+        write_scenes(root, [], hours=0.003, test_hours=0.003, seed=3, people=4, workers=workers)
+    one, two = (
+        {p.relative_to(r): p.read_bytes() for p in r.rglob("*.*")} for r in (tmp_path / "1", tmp_path / "2")
+    )
+    assert one == two
+    assert {path.parts[0] for path in one} == {"TRAIN", "TEST"}

@@ -3,48 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from accelerate.state import AcceleratorState
 from torch import Tensor
 
-from isotone.corpus.timit import TimitCorpus
 from isotone.interfaces import Loss
-from isotone.model import DecodingConfig, Model
-from isotone.model.encoder import SpeechEncoder
+from isotone.model import Model
 from isotone.registries import losses
-from isotone.text.tokenizer import build_tokenizer
 from isotone.training import checkpoint
-from isotone.training.config import load_recipe
-from isotone.training.data import Utterances
 from isotone.training.loop import Trainer
 from isotone.training.objective import Objective
-from isotone.training.processes import make_accelerator
 from isotone.types import Emissions, Targets
-from tests.training.parts import steps_of
-
-
-def trainer_of(path: Path, *overrides: str, evaluate: Any = None) -> Trainer:
-    """A trainer on the first four utterances, with nothing else of a run."""
-    recipe = load_recipe(path, overrides)
-    rows = TimitCorpus(recipe.data["root"]).load("train").select(range(4))
-    tokenizer = build_tokenizer("phones", rows)
-    torch.manual_seed(0)
-    settings: Any = asdict(recipe)
-    source = settings["encoder"]["source"]
-    source.update(dict.fromkeys(("hidden_dropout", "activation_dropout", "conformer_conv_dropout"), 0.0))
-    heads = {name: {**spec, "dropout": 0.0} for name, spec in settings["heads"].items()}
-    model = Model(SpeechEncoder(source), heads, tokenizer, DecodingConfig(**settings["reading"]))
-    folder = Path(recipe.output)
-    folder.mkdir(parents=True)
-    AcceleratorState._reset_state(reset_partial_state=True)
-    accelerator = make_accelerator(recipe, folder)
-    data = Utterances(rows, tokenizer, 16_000)
-    return Trainer(Objective(model, settings["objective"]), data, recipe, folder, evaluate, accelerator)
+from tests.training.parts import steps_of, trainer_of
 
 
 def test_accumulated_batches_are_one_large_batch(tiny_recipes: Path, tmp_path: Path) -> None:

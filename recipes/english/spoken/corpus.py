@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-from rich.progress import track
 
 from isotone.corpus.layouts import TimitLayout
 from isotone.corpus.voices import SAMPLE_RATE, Speaker, Utterance, speakers
 from isotone.text.espeak import Engine
 from spoken.marks import labelled
 from spoken.scenes import scene
+from spoken.sharing import share
 from spoken.speech import FLITE, Spoken, by_espeak, by_flite
 from spoken.texts import spoken_sentences
 
@@ -21,10 +22,40 @@ from spoken.texts import spoken_sentences
 _FLITE_SHARE = 0.7
 # Longest scene in seconds, about.
 _LONGEST_S = 10.0
+# Seconds of a shard, which is made by itself: the number of processes does not change the corpus.
+_SHARD_S = 900.0
+# More than a shard has scenes.
+_SHARD_SCENES = 10_000
+
+
+class _Shard(NamedTuple):
+    """A part of one side of the corpus.
+
+    Attributes:
+        layout: Where it is written.
+        people: The side's voices.
+        transcripts: See :func:`spoken.texts.spoken_sentences`.
+        seconds: Its least length.
+        number: Its number in its side.
+        seed: Of everything random in it.
+    """
+
+    layout: TimitLayout
+    people: list[Speaker]
+    transcripts: list[Path]
+    seconds: float
+    number: int
+    seed: tuple[int, ...]
 
 
 def write_scenes(
-    root: Path, transcripts: Sequence[Path], hours: float, test_hours: float, seed: int, people: int = 60
+    root: Path,
+    transcripts: Sequence[Path],
+    hours: float,
+    test_hours: float,
+    seed: int,
+    people: int = 60,
+    workers: int = 1,
 ) -> None:
     """Write scenes of many voices.
 
@@ -34,18 +65,27 @@ def write_scenes(
         hours, test_hours: Of train, and of dev and test together.
         seed: Of everything random.
         people: Voices of train; dev and test have a fifth of that.
+        workers: Processes; their number does not change what is written.
     """
     train, test = speakers(people, max(2, people // 5), seed)
     layout = TimitLayout(root, [s.name for s in train], [s.name for s in test])
-    for number, (side, length) in enumerate(((train, hours), (test, test_hours))):
-        seconds = 0.0
-        rng = np.random.default_rng([seed, number])
-        made = _utterances(side, transcripts, rng)
-        for _ in track(range(round(length * 3600)), description="speaking", transient=True):
-            while seconds < _ + 1:
-                utterance = next(made)
-                seconds += len(utterance.samples) / SAMPLE_RATE
-                layout.add(utterance)
+    shards = []
+    for side, (voices, length) in enumerate(((train, hours), (test, test_hours))):
+        starts = np.arange(0.0, length * 3600, _SHARD_S)
+        for number, start in enumerate(starts):
+            seconds = min(_SHARD_S, length * 3600 - float(start))
+            shards.append(_Shard(layout, voices, list(transcripts), seconds, number, (seed, side, number)))
+    share(_speak, shards, workers, "speaking")
+
+
+def _speak(shard: _Shard) -> None:
+    """Write a shard."""
+    seconds = 0.0
+    scenes = _utterances(shard.people, shard.transcripts, np.random.default_rng(shard.seed))
+    while seconds < shard.seconds:
+        utterance = next(scenes)
+        seconds += len(utterance.samples) / SAMPLE_RATE
+        shard.layout.add(replace(utterance, number=utterance.number + shard.number * _SHARD_SCENES))
 
 
 def _utterances(

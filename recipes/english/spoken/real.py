@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from rich.progress import track
+from numpy.typing import NDArray
 
 from isotone.alignment import AlignmentError, Segment
 from isotone.audio import load
 from isotone.corpus.layouts import TimitLayout
 from isotone.corpus.voices import SAMPLE_RATE, Mark, Utterance
+from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.text.normalize import TextError
 from isotone.text.phones import SILENT
+from spoken.sharing import share
 
 # Utterances whose text agrees less with the sound than this are left out; chance is near 0.
 _LEAST_AGREEMENT = 0.3
@@ -51,45 +53,68 @@ def recordings(root: Path) -> Iterator[Recording]:
             yield Recording(path.parent.name, path, path.with_suffix(".txt").read_text("utf-8").strip())
 
 
-def write_labelled(root: Path, pipeline: Pipeline, sources: list[Recording]) -> dict[str, int]:
+class Labelled(NamedTuple):
+    """A recording with a model's labels, or why it is left out.
+
+    Attributes:
+        outcome: ``kept``, ``long``, ``doubtful`` or ``failed``.
+        samples: ``(N,)`` int16; empty if left out.
+        phones: In samples.
+    """
+
+    outcome: str
+    samples: NDArray[np.int16]
+    phones: tuple[Mark, ...]
+
+
+# The model of this process: a process that labels recordings loads it once.
+_pipelines: list[Pipeline] = []
+
+
+def _load(model: Path) -> None:
+    _pipelines[:] = [Pipeline(Model.load(model), closures=True)]
+
+
+def _label(source: Recording) -> Labelled:
+    """Label a recording by the model of this process."""
+
+    def left_out(outcome: str) -> Labelled:
+        return Labelled(outcome, np.zeros(0, np.int16), ())
+
+    samples = load(source.path, SAMPLE_RATE)
+    if len(samples) > _LONGEST_S * SAMPLE_RATE:
+        return left_out("long")
+    pipeline = _pipelines[0]
+    try:
+        result = pipeline.align(source.path.stem, samples, pipeline.encode(source.text))
+    except (AlignmentError, TextError):
+        return left_out("failed")
+    if result.agreement is not None and result.agreement < _LEAST_AGREEMENT:
+        return left_out("doubtful")
+    marks = marks_of(result.alignment.tier("phones").segments, len(samples))
+    scale = 32767 * min(1.0, 0.9 / max(1e-9, float(np.abs(samples).max())))
+    return Labelled("kept", np.round(samples * scale).astype(np.int16), marks)
+
+
+def write_labelled(root: Path, model: Path, sources: list[Recording], workers: int = 1) -> dict[str, int]:
     """Add recordings to a corpus in TIMIT's files, with the phones that a model aligns.
 
     Args:
         root: The corpus.
-        pipeline: The model; its tokens are TIMIT's phones of the set of 48.
+        model: The model; its tokens are TIMIT's phones of the set of 48.
         sources: What to add, as training data.
+        workers: Processes that align.
 
     Returns:
         Counts of recordings that were ``kept``, and left out by reason.
     """
     counts = dict.fromkeys(("kept", "long", "doubtful", "failed"), 0)
     layout = TimitLayout(root, sorted({f"R{r.speaker}" for r in sources}), [])
-    for number, source in enumerate(track(sources, description="labelling", transient=True)):
-        samples = load(source.path, SAMPLE_RATE)
-        if len(samples) > _LONGEST_S * SAMPLE_RATE:
-            counts["long"] += 1
-            continue
-        try:
-            result = pipeline.align(source.path.stem, samples, pipeline.encode(source.text))
-        except (AlignmentError, TextError):
-            counts["failed"] += 1
-            continue
-        if result.agreement is not None and result.agreement < _LEAST_AGREEMENT:
-            counts["doubtful"] += 1
-            continue
-        counts["kept"] += 1
-        marks = marks_of(result.alignment.tier("phones").segments, len(samples))
-        scale = 32767 * min(1.0, 0.9 / max(1e-9, float(np.abs(samples).max())))
-        layout.add(
-            Utterance(
-                f"R{source.speaker}",
-                number,
-                source.text,
-                np.round(samples * scale).astype(np.int16),
-                marks,
-                (),
-            )
-        )
+    labelled = share(_label, sources, workers, "labelling", _load, (model,))
+    for number, (source, label) in enumerate(zip(sources, labelled)):
+        counts[label.outcome] += 1
+        if label.outcome == "kept":
+            layout.add(Utterance(f"R{source.speaker}", number, source.text, label.samples, label.phones, ()))
     return counts
 
 

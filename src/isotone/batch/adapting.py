@@ -83,7 +83,7 @@ def adapt_files(
 
     Args:
         audio: Files or folders.
-        options: The model and its use; training runs on the device that accelerate chooses.
+        options: The model and its use, with the device that it is trained on.
         out: Folder of the adapted model. The run, which the same call resumes, is in ``OUT.run`` beside it until the
             end.
         text_dir: See :func:`isotone.batch.align_files`.
@@ -117,8 +117,7 @@ def adapt_files(
         file.write(claim)
 
     def measure(model: Model) -> float:
-        here = replace(options, device=str(next(model.parameters()).device))
-        return _mean_agreement(here.pipeline(model), held_out)
+        return _mean_agreement(options.pipeline(model), held_out)
 
     adapted = adapt(pipeline.model, rows, measure, run / "training", settings)
     if adapted.better:

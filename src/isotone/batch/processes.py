@@ -5,17 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from multiprocessing import connection, get_context, parent_process
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 
 from isotone.batch.crew import Begin, Crew, Event, Finished, Job, Lost, Ready, key_of, perform
+from isotone.batch.environment import ONE_THREAD, environment
 from isotone.batch.work import explain
-
-# Threads of numerical libraries are counted when they are loaded.
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 class Processes(Crew):
@@ -38,7 +35,7 @@ class Processes(Crew):
         ours, theirs = self._context.Pipe()
         number = self._hired
         process = self._context.Process(target=_serve, args=(number, theirs, self._begin), daemon=True)
-        with _one_thread():
+        with environment(ONE_THREAD):
             process.start()
         theirs.close()
         self._workers[number] = process, ours
@@ -85,21 +82,6 @@ def _ending(code: int | None) -> str:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
         return f"the process was ended by {name}" + (", as when memory is short" if name == "SIGKILL" else "")
     return f"the process ended with exit code {code}"
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Give processes that are started one thread each."""
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def _serve(number: int, pipe: Connection, begin: Begin) -> None:

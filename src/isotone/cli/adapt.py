@@ -22,6 +22,7 @@ def adapt(
     text_dir: opt.TextDir = None,
     language: opt.Language = None,
     dictionary: opt.Dictionary = None,
+    device: opt.Device = "cpu",
     steps: Annotated[int, typer.Option(help="Most training steps.", min=1)] = 200,
     batch_size: Annotated[int, typer.Option(help="Recordings per step.", min=1)] = 8,
     lr: Annotated[float, typer.Option(help="Peak learning rate.")] = 2e-4,
@@ -48,7 +49,7 @@ def adapt(
     from isotone.training.adapt import Settings
 
     with explained(), interrupted(out_dir):
-        options = Options(model, text=TextOptions(language, tuple(dictionary or ())))
+        options = Options(model, device=device, text=TextOptions(language, tuple(dictionary or ())))
         settings = Settings(steps, batch_size, lr, seed=seed)
         outcome = adapt_files(
             audio, options, out_dir, text_dir=text_dir, settings=settings, overwrite=overwrite

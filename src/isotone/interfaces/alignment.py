@@ -24,11 +24,14 @@ class Aligner(ABC):
             the model has a head for that.
         takes_graph: True where it chooses a path through ``Targets.graph``. Others are given one reading of a text,
             the likeliest.
+        takes_device: True where it aligns on the device of the emissions, and gives couplings there. Others are given
+            emissions and targets on the CPU; with graphs, all are.
     """
 
     skips_optional: bool = False
     takes_guide: bool = False
     takes_graph: bool = False
+    takes_device: bool = False
 
     @abstractmethod
     def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:

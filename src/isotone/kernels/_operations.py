@@ -1,8 +1,10 @@
-"""Compiled loops as torch operations: in autograd, and in the graphs of torch.compile."""
+"""Compiled loops and Triton kernels as torch operations: in autograd, and in the graphs of torch.compile."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -13,20 +15,41 @@ Function = Callable[..., Any]
 
 
 class Operation:
-    """A function of CPU tensors that works on numpy arrays: in a graph a custom operator, otherwise a plain call.
+    """A function of tensors, by compiled loops on the CPU and by Triton kernels on CUDA.
 
-    An operator checks its tensors at each call. That takes a tenth of a millisecond, as long as a small loop.
+    In a graph it is a custom operator, otherwise a plain call: an operator checks its tensors at each call. That takes
+    a tenth of a millisecond, as long as a small loop.
 
     Args:
         name: Of the operator, after ``isotone::``.
-        call: From tensors to new tensors; its annotations are the operator's.
+        loops: From CPU tensors to new tensors; its annotations are the operator's.
         fake: The same for tensors without values: it makes results of the right shape and type.
+        kernels: ``module:function``, the same for CUDA tensors; imported at the first call.
     """
 
-    def __init__(self, name: str, call: Function, fake: Function) -> None:
-        self.call = call
-        self.operator = torch.library.custom_op(f"isotone::{name}", call, mutates_args=(), device_types="cpu")
+    def __init__(self, name: str, loops: Function, fake: Function, kernels: str) -> None:
+        self.name, self._loops, self._place = name, loops, kernels
+        self.operator = torch.library.custom_op(
+            f"isotone::{name}", loops, mutates_args=(), device_types="cpu"
+        )
+        self.operator.register_kernel("cuda")(self._on_cuda)
         self.operator.register_fake(fake)
+
+    @cached_property
+    def _kernels(self) -> Function:
+        module, name = self._place.split(":")
+        return getattr(importlib.import_module(module), name)
+
+    def _on_cuda(self, *inputs: Any) -> Any:
+        place = inputs[0].device.index
+        if place == torch.cuda.current_device():  # entering a device takes longer than to ask
+            return self._kernels(*inputs)
+        with torch.cuda.device(place):
+            return self._kernels(*inputs)
+
+    def call(self, *inputs: Any) -> Any:
+        """Compute at once."""
+        return (self._on_cuda if inputs[0].is_cuda else self._loops)(*inputs)
 
     def __call__(self, *inputs: Any) -> Any:
         return (self.operator if _in_graph(inputs) else self.call)(*inputs)
@@ -41,14 +64,18 @@ def differentiable(operation: Operation, keep: Function, backward: Function) -> 
         backward: ``(ctx, *grads)`` to the gradients of all inputs, by operations that graphs can hold.
     """
     operation.operator.register_autograd(backward, setup_context=keep)
+
+    # not as setup_context, for which torch inspects the signature at each call
+    def forward(ctx: Any, *inputs: Any) -> Any:
+        output = operation.call(*inputs)
+        keep(ctx, inputs, output)
+        return output
+
+    methods = {"forward": forward, "backward": once_differentiable(backward)}
     plain: Any = type(
-        operation.call.__name__,
+        operation.name,
         (torch.autograd.Function,),
-        {
-            "forward": staticmethod(operation.call),
-            "setup_context": staticmethod(keep),
-            "backward": staticmethod(once_differentiable(backward)),
-        },
+        {name: staticmethod(method) for name, method in methods.items()},
     )
 
     def call(*inputs: Any) -> Any:

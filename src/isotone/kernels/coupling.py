@@ -11,11 +11,14 @@ from torch.autograd.function import once_differentiable
 
 from isotone.kernels._coupling import merge_row, merge_row_backward, softmax_row
 from isotone.kernels._operations import Operation, differentiable
+from isotone.kernels.backends import has_kernels
 from isotone.kernels.threads import each_task
 from isotone.types import Coupling, length_mask
 
 # Work per entry, in the half nanoseconds of each_task.
 _CELLS = 10
+# Most weights of a row that one programme of CUDA merges; longer rows are faster by tensor operations.
+_LONGEST = 1 << 15
 
 
 def couple(
@@ -49,8 +52,8 @@ def couple(
         IndexError: a length outside the weights (on the CPU).
 
     Numerics: prefix sums and differences are float64 inside: a mass has an error of about 1e-16 n of the total.
-    On the CPU one compiled pass, O(n + m); elsewhere O(n log m), without synchronisation with the host.
-    Memory O(n + m) per row.
+    On the CPU one compiled pass, O(n + m); elsewhere O(n log m), without synchronisation with the host: on CUDA one
+    launch each way for rows of up to 32,768 weights. Memory O(n + m) per row.
 
     References: Peyré & Cuturi, Computational Optimal Transport, 2019, section 2.6; "A Differentiable
     Alignment Framework for Sequence-to-Sequence Modeling via Optimal Transport", 2025, section 4.2.
@@ -65,7 +68,8 @@ def couple(
     if target_lengths is None:
         target_lengths = torch.full((len(beta),), beta.shape[1], device=beta.device)
     wide = torch.float64 if torch.float64 in (alpha.dtype, beta.dtype) else torch.float32
-    merge = merge_operation if alpha.device.type == "cpu" else TensorMerge.apply
+    few = alpha.device.type == "cpu" or alpha.shape[1] + beta.shape[1] <= _LONGEST
+    merge = merge_operation if few and has_kernels(alpha.device) else TensorMerge.apply
     mass, source, target = merge(alpha.to(wide), beta.to(wide), source_lengths, target_lengths)
     return Coupling(source, target, mass, source_lengths, target_lengths)
 
@@ -87,8 +91,8 @@ def frame_weights(logits: Tensor, lengths: Tensor) -> Tensor:
         IndexError: a length outside the logits (on the CPU).
     """
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    if logits.device.type == "cpu":
-        return _softmax_operation(logits, lengths)
+    if has_kernels(logits.device):
+        return softmax_operation(logits, lengths)
     mask = length_mask(lengths, logits.shape[1])
     return torch.where(mask, torch.softmax(logits.masked_fill(~mask, -torch.inf), -1), 0.0)
 
@@ -135,6 +139,16 @@ def _fake_softmax(logits: Tensor, lengths: Tensor) -> Tensor:
     return torch.empty_like(logits, memory_format=torch.contiguous_format)
 
 
+def _softmax_gradient(weights: Tensor, grad: Tensor) -> Tensor:
+    # of weights that are 0, as those beyond the lengths, the gradient is 0
+    pulled = weights * grad
+    return pulled - weights * pulled.sum(1, keepdim=True)
+
+
+def _fake_softmax_gradient(weights: Tensor, grad: Tensor) -> Tensor:
+    return torch.empty_like(weights)
+
+
 def _keep_weights(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
     # the weights are enough: the backward pass repeats the merge, which is cheaper than to store where it went
     ctx.mark_non_differentiable(*output[1:])
@@ -150,16 +164,23 @@ def _keep_softmax(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
 
 
 def _softmax_backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-    (weights,) = ctx.saved_tensors
-    # of weights that are 0, as those beyond the lengths, the gradient is 0
-    pulled = weights * grad
-    return pulled - weights * pulled.sum(1, keepdim=True), None
+    return _softmax_gradient_operation(*ctx.saved_tensors, grad), None
 
 
-_merge_gradients_operation = Operation("couple_backward", _merge_gradients, _fake_merge_gradients)
-merge_operation = differentiable(Operation("couple", _merge, _fake_merge), _keep_weights, _merge_backward)
-_softmax_operation = differentiable(
-    Operation("frame_weights", _softmax, _fake_softmax), _keep_softmax, _softmax_backward
+_KERNELS = "isotone.kernels._coupling_cuda"
+_merge_gradients_operation = Operation(
+    "couple_backward", _merge_gradients, _fake_merge_gradients, f"{_KERNELS}:merge_gradients"
+)
+_softmax_gradient_operation = Operation(
+    "frame_weights_backward", _softmax_gradient, _fake_softmax_gradient, f"{_KERNELS}:softmax_gradient"
+)
+merge_operation = differentiable(
+    Operation("couple", _merge, _fake_merge, f"{_KERNELS}:merge"), _keep_weights, _merge_backward
+)
+softmax_operation = differentiable(
+    Operation("frame_weights", _softmax, _fake_softmax, f"{_KERNELS}:softmax"),
+    _keep_softmax,
+    _softmax_backward,
 )
 
 

@@ -11,6 +11,7 @@ from torch.autograd.function import once_differentiable
 
 from isotone.kernels._cross_entropy import block_gradients, block_losses
 from isotone.kernels._operations import Operation, differentiable
+from isotone.kernels.backends import has_kernels
 from isotone.kernels.threads import each_task
 from isotone.types import length_mask
 
@@ -39,17 +40,19 @@ def pair_cross_entropy(
         ``(B,)`` nats; float64 for float64 logits, else float32. Differentiable once in logits and mass.
 
     Raises:
-        IndexError: a label outside the vocabulary, or a length above T (RuntimeError on other devices than
-            the CPU, or for other types than float32).
+        IndexError: a label outside the vocabulary, or a length above T (RuntimeError for other types than float32).
+            On CUDA, where nothing waits for the device, the row's value is NaN instead.
 
     Numerics: the log-sum-exp is taken in float32 for narrower types (float64 for float64), of the scores less the
     largest in their frame: a number added to all of them costs no digits. Sums of float32 on the CPU are float64.
     Beside the logits, their gradient is the one tensor of their size; O(B (T + K)) more. float32 on the CPU is one
-    compiled pass each way, on ``torch.get_num_threads()`` threads. All else is tensor operations, without
-    synchronisation with the host.
+    compiled pass each way, on ``torch.get_num_threads()`` threads; CUDA takes two launches each way, without
+    synchronisation with the host, and its results are the same each time. All else is tensor operations.
     """
-    if logits.device.type == "cpu" and logits.dtype == torch.float32:
-        value, _ = _losses_operation(logits, mass.float(), source, label, lengths)
+    loops = logits.device.type != "cpu" or logits.dtype == torch.float32
+    if loops and has_kernels(logits.device):
+        wide = torch.promote_types(logits.dtype, torch.float32)
+        value, _ = losses_operation(logits, mass.to(wide), source, label, lengths)
         return value
     return TensorCrossEntropy.apply(logits, mass, source, label, lengths)
 
@@ -75,7 +78,8 @@ def _losses(
 
 
 def _fake_losses(logits: Tensor, *_: Tensor) -> tuple[Tensor, Tensor]:
-    return logits.new_empty(len(logits)), logits.new_empty(*logits.shape[:2], 2)
+    wide = torch.promote_types(logits.dtype, torch.float32)
+    return logits.new_empty(len(logits), dtype=wide), logits.new_empty(*logits.shape[:2], 2, dtype=wide)
 
 
 def _gradients(
@@ -117,8 +121,13 @@ def _backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
     return grads[0] if for_logits else None, grads[1] if for_mass else None, None, None, None
 
 
-_gradients_operation = Operation("pair_cross_entropy_backward", _gradients, _fake_gradients)
-_losses_operation = differentiable(Operation("pair_cross_entropy", _losses, _fake_losses), _keep, _backward)
+_KERNELS = "isotone.kernels._cross_entropy_cuda"
+_gradients_operation = Operation(
+    "pair_cross_entropy_backward", _gradients, _fake_gradients, f"{_KERNELS}:gradients"
+)
+losses_operation = differentiable(
+    Operation("pair_cross_entropy", _losses, _fake_losses, f"{_KERNELS}:losses"), _keep, _backward
+)
 
 
 class TensorCrossEntropy(torch.autograd.Function):
@@ -161,12 +170,14 @@ class TensorCrossEntropy(torch.autograd.Function):
             weighted = torch.where(lengths[:, None] > 0, grad[:, None] * mass, 0.0).to(rest.dtype)
             frame = torch.zeros_like(rest).scatter_add_(1, source, weighted)
             unread = ~length_mask(lengths, rest.shape[1])
-            grad_logits = torch.empty_like(logits)
+            grad_logits = torch.empty_like(logits, memory_format=torch.contiguous_format)
             blocks = _blocks(logits)
             for b in blocks:
                 rows = slice(b, b + blocks.step)
-                part = grad_logits[rows] if grad_logits.dtype == rest.dtype else None
-                part = torch.sub(logits[rows].to(rest.dtype), peak[rows, :, None], out=part)
+                part = grad_logits[rows]
+                if part.dtype != rest.dtype:
+                    part = rest.new_empty(part.shape)
+                torch.sub(logits[rows].to(rest.dtype), peak[rows, :, None], out=part)
                 part.sub_(rest[rows, :, None]).exp_().mul_(frame[rows, :, None]).masked_fill_(
                     unread[rows, :, None], 0.0
                 )

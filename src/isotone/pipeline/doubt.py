@@ -186,15 +186,15 @@ def _compared(
         return 0.0, 0.0
     # only the columns of labels that occur: with large vocabularies most do not
     columns, codes = np.unique(np.append(rows, blank), return_inverse=True)
-    size = len(rows)
+    size, here = len(rows), log_probs.device
     try:
         scores = ctc_path(
             log_probs[:, torch.from_numpy(columns)].expand(size, -1, -1),
-            torch.from_numpy(codes[:-1].reshape(rows.shape)),
-            torch.full((size,), frames),
-            torch.full((size,), rows.shape[1]),
+            torch.from_numpy(codes[:-1].reshape(rows.shape)).to(here),
+            torch.full((size,), frames, device=here),
+            torch.full((size,), rows.shape[1], device=here),
             int(codes[-1]),
-            torch.from_numpy(optional).expand(size, -1),
+            torch.from_numpy(optional).to(here).expand(size, -1) if optional.any() else None,
         )[1].double()
     except AlignmentError:  # no path has a probability above 0
         return 0.0, 0.0

@@ -62,7 +62,7 @@ class Emitter:
         heads: set[str],
         on_window: Callable[[float], None] = lambda share: None,
     ) -> dict[str, Emissions]:
-        """Compute emissions by head, on the CPU. Audio that :meth:`cuts` must be the only one.
+        """Compute emissions by head, on the device of the model. Audio that :meth:`cuts` must be the only one.
 
         Args:
             ids: Utterance ids, for errors.
@@ -87,7 +87,7 @@ class Emitter:
         device = next(self.model.parameters()).device
         with torch.inference_mode():
             out = self.model(batch.to(device), lengths.to(device), self._needed(heads))
-        return self._mixed({name: emissions.to("cpu") for name, emissions in out.items()}, heads)
+        return self._mixed(out, heads)
 
     def _needed(self, heads: set[str]) -> set[str]:
         """Return the heads that have to be computed for some."""

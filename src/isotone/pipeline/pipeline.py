@@ -147,8 +147,9 @@ class Pipeline:
         """Align several utterances at once; see :meth:`align`."""
         if len(ids) > 1 and self.emitter.cuts(audio):
             return [self.align(*one, star_cost=star_cost) for one in zip(ids, audio, transcripts)]
-        emissions = self.emitter(ids, audio, self.placer.heads, self.on_window)
         texts = [self._with_pauses(t) for t in transcripts]
+        emissions = self.emitter(ids, audio, self.placer.heads, self.on_window)
+        emissions = self.placer.where_aligned(emissions, texts)
         strings = [" ".join(word.text for word in t.words) for t in transcripts]
         cost = self.star_cost if star_cost is None else star_cost
         out = self._given(ids, audio, emissions, texts, strings, cost)
@@ -227,7 +228,8 @@ class Pipeline:
         if found is None:
             return None
         if edge_share(found.alignment) >= SECOND_PASS_SHARE:
-            second = attempt(self.emitter.in_windows(audio, set(emissions), SECOND_PASS))
+            again = self.emitter.in_windows(audio, set(emissions), SECOND_PASS)
+            second = attempt(self.placer.where_aligned(again, [text]))
             found = second if second is not None and second.score > found.score else found
         # the score is that of the text on the whole recording: with edges, a wrong text moves to where it fits best
         alignment = replace(found.alignment, score=whole.score)

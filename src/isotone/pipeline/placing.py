@@ -55,6 +55,16 @@ class Placer:
         """True where texts are aligned with all their readings: if every aligner takes graphs."""
         return self.aligner.takes_graph and (self.guide_aligner is None or self.guide_aligner.takes_graph)
 
+    def where_aligned(
+        self, emissions: Mapping[str, Emissions], texts: Sequence[TextToAlign]
+    ) -> dict[str, Emissions]:
+        """Move emissions to the CPU, unless every aligner of the texts runs on their device."""
+        both = [a for a in (self.aligner, self.guide_aligner) if a is not None]
+        graphs = self.takes_graph and any(any(text.transcript.graphs) for text in texts)
+        if all(aligner.takes_device for aligner in both) and not graphs:
+            return dict(emissions)
+        return {head: e.to("cpu") for head, e in emissions.items()}
+
     def targets(self, texts: Sequence[TextToAlign]) -> tuple[list[TextToAlign], Targets]:
         """Return texts with the tokens that are aligned, those of all readings or of the likeliest, and targets."""
         return lattices_of(texts) if self.takes_graph else (list(texts), targets_of(texts))
@@ -66,16 +76,18 @@ class Placer:
 
         Args:
             ids: Utterance ids, for errors.
-            emissions: Emissions by head, with those of the guide if there is one.
-            targets: ``(B, U)`` tokens; stars are -1.
+            emissions: Emissions by head, with those of the guide if there is one, from :meth:`where_aligned`.
+            targets: ``(B, U)`` tokens, on any device; stars are -1.
             star_cost: See :func:`isotone.pipeline.stars.with_star`.
 
         Returns:
-            The targets with their guide, and the coupling of the timing head's frames to them.
+            The targets with their guide, and the coupling of the timing head's frames to them, on the device of the
+            emissions.
 
         Raises:
             AlignmentError: a text cannot be aligned; the message names the utterance.
         """
+        targets = targets.to(emissions[self.times].logits.device)
         targets = self.guided(ids, emissions, targets, star_cost)
         try:
             return targets, self.aligner(*starred(emissions[self.times], targets, star_cost))
@@ -129,7 +141,7 @@ class Placer:
         Emissions have a star even for texts without stars, so that both can be compared: a star takes a share of the
         probability.
         """
-        targets = self.targets([text])[1].numbered(emissions.logits.shape[2])
+        targets = self.targets([text])[1].numbered(emissions.logits.shape[2]).to(emissions.logits.device)
         score = aligner(with_star(emissions, EDGE_COST), targets).score
         return 0.0 if score is None else float(score[0])
 

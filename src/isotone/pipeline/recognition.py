@@ -80,9 +80,10 @@ class Recogniser:
             texts = [
                 with_pauses(tokenizer, tokenizer.recognised(row), rescorer, tokenizer.pauses) for row in rows
             ]
-            return path_scores(rescorer, timing, targets_of(texts))
+            return path_scores(rescorer, timing, targets_of(texts).to(timing.logits.device))
 
         text, timing = emissions[decoding.text], emissions[decoding.times]
+        timing = timing if rescorer.takes_device else timing.to("cpu")
         return Targets.from_lists(rescored(text, timing, nbest, score, decoding.rescore))
 
     def _aligned(
@@ -99,6 +100,7 @@ class Recogniser:
         placer, tokenizer = self.placer, self.model.tokenizer
         transcripts, strings = self._texts(targets.rows(rows))
         texts = [with_pauses(tokenizer, t, placer.aligner, tokenizer.pauses) for t in transcripts]
+        emissions = placer.where_aligned(emissions, texts)
 
         def align(some: list[int]) -> tuple[Targets, Coupling]:
             kept = [rows[i] for i in some]

@@ -56,7 +56,7 @@ def stretches(emissions: Emissions, seconds: float) -> list[slice]:
     half; without a pause it has the full length.
     """
     total, most = int(emissions.lengths[0]), max(2, round(seconds / emissions.grid.hop_s))
-    silent = (emissions.logits[0, :total].argmax(-1) == emissions.blank).numpy()
+    silent = (emissions.logits[0, :total].argmax(-1) == emissions.blank).cpu().numpy()
     out, start = [], 0
     while total - start > most:
         low = start + most // 2
@@ -100,7 +100,7 @@ def path_scores(aligner: Aligner, emissions: Emissions, targets: Targets) -> np.
     Args:
         aligner: An aligner whose couplings have a ``score``.
         emissions: Emissions of one utterance.
-        targets: ``(N, U)`` label sequences.
+        targets: ``(N, U)`` label sequences, on the device of the emissions.
 
     Returns:
         ``(N,)`` float64; -inf where a sequence needs more frames than there are.
@@ -126,5 +126,5 @@ def _scores(aligner: Aligner, emissions: Emissions, targets: Targets) -> np.ndar
             f"reading.rescore needs an aligner that scores its paths, such as segmental; {type(aligner).__name__} "
             "does not."
         )
-    out[rows] = coupling.score.double().numpy()
+    out[rows] = coupling.score.double().cpu().numpy()
     return out

@@ -78,8 +78,8 @@ def results(
         star_cost: See :func:`isotone.pipeline.stars.with_star`.
         closures: Show the closures that transcripts know as segments of their own; otherwise as part of their stops.
     """
-    spans = coupling.spans()
-    scores = score(emissions, targets, coupling, tokenizer.silence_number, star_cost)
+    spans = coupling.spans().cpu()
+    scores = score(emissions, targets, coupling, tokenizer.silence_number, star_cost).to("cpu")
     quiet = quiet_frames(emissions, tokenizer)
     lengths = emissions.lengths.tolist()
     out = []

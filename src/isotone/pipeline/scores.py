@@ -14,7 +14,8 @@ from torch import Tensor
 from isotone.kernels.posteriors import token_posteriors
 from isotone.pipeline.rows import alignable
 from isotone.pipeline.stars import STAR_COST, STAR_NUMBER, starred
-from isotone.types import Coupling, Emissions, FramePath, Targets, row_index
+from isotone.types import Coupling, Emissions, FramePath, Targets, length_mask, row_index
+from isotone.types.batch import Batch
 
 # In frames. Confidences of longer rows than _LONG (one minute of 20 ms frames) are computed piece by piece, with
 # context that is dropped: time then grows with the frames, not with frames times tokens.
@@ -22,7 +23,7 @@ _LONG, _PIECE, _CONTEXT = 3000, 1500, 500
 
 
 @dataclass(frozen=True)
-class Scores:
+class Scores(Batch):
     r"""Scores of a batch of alignments.
 
     Attributes:
@@ -58,7 +59,7 @@ def score(
     silence: int | None = None,
     star_cost: float = STAR_COST,
 ) -> Scores:
-    """Score alignments.
+    """Score alignments, on the device that emissions, targets and coupling are on; confidences on the CPU.
 
     Args:
         emissions: Logits ``(B, T, V)``.
@@ -80,7 +81,7 @@ def score(
     return Scores(
         _token_mass(targets, coupling),
         token_scores(log_probs, targets, coupling),
-        _confidence(log_probs, paths, targets, emissions),
+        _confidence(*_read_by_confidence(log_probs, paths, targets, emissions.lengths, emissions.blank)),
         _fit(log_probs, silent, paths, targets, stars),
         coupling.hard().frameless_share(targets.optional),
     )
@@ -88,7 +89,7 @@ def score(
 
 def token_scores(log_probs: Tensor, targets: Targets, coupling: Coupling) -> Tensor:
     """Compute the mean log-probability per frame of every token: ``(B, U)``; 0 where it has no frames."""
-    batch = torch.arange(len(log_probs))[:, None]
+    batch = torch.arange(len(log_probs), device=log_probs.device)[:, None]
     labels = targets.labels.gather(1, coupling.target.clamp(max=targets.labels.shape[1] - 1))
     mass = coupling.mass.to(log_probs.dtype)
     summed = torch.zeros_like(targets.labels, dtype=log_probs.dtype)
@@ -100,12 +101,25 @@ def _token_mass(targets: Targets, coupling: Coupling) -> Tensor:
     return coupling.mass.new_zeros(targets.labels.shape).scatter_add(1, coupling.target, coupling.mass)
 
 
-def _confidence(log_probs: Tensor, paths: FramePath, targets: Targets, emissions: Emissions) -> Tensor:
+def _read_by_confidence(
+    log_probs: Tensor, paths: FramePath, targets: Targets, lengths: Tensor, blank: int
+) -> tuple[Tensor, FramePath, Targets, Tensor, int]:
+    """Bring to the CPU what confidences are computed from: of the log-probabilities the columns of these labels."""
+    if log_probs.device.type == "cpu":
+        return log_probs, paths, targets, lengths, blank
+    valid = length_mask(targets.lengths, targets.labels.shape[1])
+    labels = torch.where(valid, targets.labels, blank).flatten()
+    columns, numbers = torch.unique(torch.cat([labels, labels.new_tensor([blank])]), return_inverse=True)
+    targets = replace(targets, labels=numbers[:-1].view_as(targets.labels))
+    return log_probs[..., columns].cpu(), paths.to("cpu"), targets.to("cpu"), lengths.cpu(), int(numbers[-1])
+
+
+def _confidence(log_probs: Tensor, paths: FramePath, targets: Targets, lengths: Tensor, blank: int) -> Tensor:
     """Compute the confidences of :class:`Scores`: ``(B, U)`` float64, NaN in rows without a CTC path."""
     if paths.tokens.shape[1] > _LONG:
         single = ([row] for row in range(len(log_probs)))
         parts = [
-            _confidence_in_pieces(log_probs[r], paths.rows(r), targets.rows(r), emissions.rows(r))
+            _confidence_in_pieces(log_probs[r], paths.rows(r), targets.rows(r), int(lengths[r]), blank)
             for r in single
         ]
         return torch.cat(parts)
@@ -113,8 +127,8 @@ def _confidence(log_probs: Tensor, paths: FramePath, targets: Targets, emissions
     def posteriors(rows: list[int]) -> Tensor:
         some, index = targets.rows(rows), row_index(rows)
         return token_posteriors(
-            log_probs[index], paths.tokens[index], some.labels, emissions.lengths[index], some.lengths,
-            emissions.blank, optional=some.optional,
+            log_probs[index], paths.tokens[index], some.labels, lengths[index], some.lengths, blank,
+            optional=some.optional,
         )[0]  # fmt: skip
 
     out = torch.full(targets.labels.shape, torch.nan, dtype=torch.float64)
@@ -125,7 +139,7 @@ def _confidence(log_probs: Tensor, paths: FramePath, targets: Targets, emissions
 
 
 def _confidence_in_pieces(
-    log_probs: Tensor, paths: FramePath, targets: Targets, emissions: Emissions
+    log_probs: Tensor, paths: FramePath, targets: Targets, frames: int, blank: int
 ) -> Tensor:
     """Compute the confidences of the tokens of one long row, piece by piece.
 
@@ -133,7 +147,6 @@ def _confidence_in_pieces(
     dropped.
     """
     out = torch.full(targets.labels.shape, torch.nan, dtype=torch.float64)
-    frames = int(emissions.lengths[0])
     path = paths.tokens[0, :frames]
     # first frame of each token
     first = torch.full_like(targets.labels[0], frames)
@@ -153,7 +166,8 @@ def _confidence_in_pieces(
                 torch.tensor([high - low]),
                 optional=None if targets.optional is None else targets.optional[:, low:high],
             ),
-            replace(emissions, lengths=torch.tensor([part.stop - part.start])),
+            torch.tensor([part.stop - part.start]),
+            blank,
         )
         out[0, low:high] = torch.where(own, found[0], out[0, low:high])
     return out
@@ -166,7 +180,7 @@ def _fit(log_probs: Tensor, silent: Tensor, paths: FramePath, targets: Targets, 
     ratio = torch.where(paths.carried, own, silent) - log_probs.amax(-1)
     ratio = ratio.double().masked_fill(~paths.valid, 0.0)
     carries = paths.carried.double()
-    frames = torch.zeros(targets.labels.shape, dtype=torch.float64).scatter_add(1, token, carries)
+    frames = carries.new_zeros(targets.labels.shape).scatter_add(1, token, carries)
     summed = torch.zeros_like(frames).scatter_add(1, token, ratio * carries)
     counted = (frames > 0) & ~stars
     of_tokens = (summed / frames.clamp(min=1)).masked_fill(~counted, 0.0).sum(1)

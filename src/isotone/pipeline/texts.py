@@ -24,8 +24,10 @@ class TextToAlign(NamedTuple):
 
 
 def targets_of(texts: Sequence[TextToAlign]) -> Targets:
-    """Pad texts into a batch of targets."""
+    """Pad texts into a batch of targets; without optional tokens they are marked as none, not all as required."""
     targets = Targets.from_lists([list(text.transcript.tokens) for text in texts])
+    if not any(any(text.optional) for text in texts):
+        return targets
     return replace(targets, optional=marks([text.optional for text in texts], targets.labels))
 
 

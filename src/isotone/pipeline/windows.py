@@ -76,7 +76,7 @@ def emit(
         progress: Called after every window with the share of the audio that is encoded, 0 to 1.
 
     Returns:
-        Emissions ``(1, T, V)`` of every head, on the CPU, with the frames and the grid of a single pass.
+        Emissions ``(1, T, V)`` of every head, on the model's device, with the frames and the grid of a single pass.
 
     Raises:
         ValueError: the context is shorter than the receptive field of a frame, or frames are no whole number of
@@ -88,7 +88,7 @@ def emit(
     with torch.inference_mode():
         for done, out in _each_window(model, samples, heads, windows, activity):
             for name, emissions in out.items():
-                parts[name].append(emissions.to("cpu"))
+                parts[name].append(emissions)
             progress(done)
     return {name: Emissions.cat(each) for name, each in parts.items()}
 

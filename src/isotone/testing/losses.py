@@ -19,21 +19,21 @@ def check_loss(loss: Loss) -> None:
     A loss of several views may compare rows with each other, needs no alignment, and may hold one view constant to
     teach another. Three laws do not apply to it: independent rows, rows that cannot be aligned, and the derivative.
     """
-    emissions, targets = _sample_views(loss.views)
-    value, grads = _value_and_grads(loss, emissions, targets)
+    emissions, targets = sample_views(loss.views)
+    value, grads = value_and_grads(loss, emissions, targets)
     require(value.shape == (5,), f"a loss gives one value per utterance, (5,); got {tuple(value.shape)}")
     require(value.is_floating_point(), f"a loss is floating; got {value.dtype}")
     require(bool(torch.isfinite(value).all()), f"a loss of feasible rows is finite; got {value.tolist()}")
     require(bool((grads[0] != 0).any()), "a loss has a gradient in the logits")
     _check_padding(loss, emissions, targets, value, grads)
     for row in range(5) if loss.views == 1 else ():
-        single, _ = _value_and_grads(loss, alone(emissions, row), alone(targets, row))
+        single, _ = value_and_grads(loss, alone(emissions, row), alone(targets, row))
         close(single[0], value[row], "a row gives the same alone as in a batch")
     order = torch.tensor([3, 0, 4, 2, 1])
     index = torch.cat([order + 5 * view for view in range(loss.views)])
-    shuffled, _ = _value_and_grads(loss, emissions.rows(index), targets.rows(index))
+    shuffled, _ = value_and_grads(loss, emissions.rows(index), targets.rows(index))
     close(shuffled, value[order], "the order of a batch does not matter")
-    extreme, grads = _value_and_grads(loss, replace(emissions, logits=emissions.logits * 1e4), targets)
+    extreme, grads = value_and_grads(loss, replace(emissions, logits=emissions.logits * 1e4), targets)
     require(bool(torch.isfinite(extreme).all()), f"finite on logits of 1e4; got {extreme.tolist()}")
     require(all(bool(torch.isfinite(g).all()) for g in grads), "finite gradients on logits of 1e4")
     _check_half_precision(loss, targets)
@@ -42,7 +42,7 @@ def check_loss(loss: Loss) -> None:
         _check_derivative(loss)
 
 
-def _sample_views(views: int, dtype: torch.dtype = torch.float32) -> tuple[Emissions, Targets]:
+def sample_views(views: int, dtype: torch.dtype = torch.float32) -> tuple[Emissions, Targets]:
     """Repeat :func:`sample_batch` once per view: other logits, the same targets."""
     batches = [sample_batch(dtype=dtype, seed=seed) for seed in range(views)]
     logits = torch.cat([emissions.logits for emissions, _ in batches])
@@ -52,7 +52,8 @@ def _sample_views(views: int, dtype: torch.dtype = torch.float32) -> tuple[Emiss
     return replace(emissions.rows(index), logits=logits, weight_logits=weights), targets.rows(index)
 
 
-def _value_and_grads(loss: Loss, emissions: Emissions, targets: Targets) -> tuple[Tensor, list[Tensor]]:
+def value_and_grads(loss: Loss, emissions: Emissions, targets: Targets) -> tuple[Tensor, list[Tensor]]:
+    """Compute a loss ``(B,)``, and the gradients of its sum in the logits and in the weight logits."""
     leaves = [emissions.logits.detach().clone().requires_grad_()]
     if emissions.weight_logits is not None:
         leaves.append(emissions.weight_logits.detach().clone().requires_grad_())
@@ -68,7 +69,7 @@ def _value_and_grads(loss: Loss, emissions: Emissions, targets: Targets) -> tupl
 def _check_padding(
     loss: Loss, emissions: Emissions, targets: Targets, value: Tensor, grads: list[Tensor]
 ) -> None:
-    other, other_grads = _value_and_grads(loss, poisoned(emissions), poisoned(targets))
+    other, other_grads = value_and_grads(loss, poisoned(emissions), poisoned(targets))
     close(other, value, "padding is never read")
     padding = ~length_mask(emissions.lengths, emissions.logits.shape[1])
     for got, expected in zip(other_grads, grads):
@@ -78,10 +79,10 @@ def _check_padding(
 
 def _check_half_precision(loss: Loss, targets: Targets) -> None:
     for half in (torch.float16, torch.bfloat16):
-        emissions, _ = _sample_views(loss.views, half)
-        rounded, _ = _value_and_grads(loss, emissions, targets)
+        emissions, _ = sample_views(loss.views, half)
+        rounded, _ = value_and_grads(loss, emissions, targets)
         require(rounded.dtype == torch.float32, f"values of {half} logits are float32; got {rounded.dtype}")
-        exact, _ = _value_and_grads(loss, map_logits(emissions, Tensor.float), targets)
+        exact, _ = value_and_grads(loss, map_logits(emissions, Tensor.float), targets)
         close(rounded, exact, f"{half} logits are summed in float32", HALF)
 
 
@@ -90,7 +91,7 @@ def _check_infeasible(loss: Loss) -> None:
     emissions = replace(emissions, lengths=torch.tensor([12, 2, 7, 4, 10]))
     if targets.paths is not None:  # a teacher has no path for this row
         targets.paths.tokens[1] = PAST_END
-    value, grads = _value_and_grads(loss, emissions, targets)
+    value, grads = value_and_grads(loss, emissions, targets)
     require(value[1].item() == 0, f"3 tokens in 2 frames have loss 0; got {value[1].item()}")
     require(not any(bool(g[1].any()) for g in grads), "3 tokens in 2 frames have no gradient")
     require(bool((value[[0, 2, 3, 4]] != 0).all()), "the other rows keep their loss")

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from accelerate.state import AcceleratorState
+from accelerate.utils import patch_environment
 from safetensors.torch import load_file, save
 
 from isotone.files import atomic_write
@@ -76,7 +78,7 @@ def adapt(
     """Train a model on rows, and keep the weights whose measure is the highest; in place.
 
     Args:
-        model: The model.
+        model: The model, on the device to train on.
         rows: Utterances with the columns of :data:`isotone.corpus.COLUMNS`; phones with times are the targets where
             the model has phones.
         measure: Measures a model on recordings that are not among the rows; higher is better.
@@ -90,7 +92,10 @@ def adapt(
     recipe = _recipe(model, folder, settings)
     data = Utterances(list(rows), model.tokenizer, model.encoder.sample_rate, frames=model.encoder.frames)
     best = _Best(folder, model, measure, settings)
-    accelerator = make_accelerator(recipe, folder)
+    # a run of this process before may have had another device, which accelerate keeps
+    AcceleratorState._reset_state(reset_partial_state=True)
+    with patch_environment(ACCELERATE_TORCH_DEVICE=str(next(model.parameters()).device)):
+        accelerator = make_accelerator(recipe, folder)
     objective = Objective(model, {name: asdict(term) for name, term in recipe.objective.items()})
     try:
         Trainer(objective, data, recipe, folder, best.look, accelerator).fit()

@@ -60,7 +60,7 @@ class Coupling(Batch):
         """The token that has most of each frame, where the sources are frames.
 
         A token that has most of no frame gets the frame that it has most in: subframe boundaries can leave a token of
-        one frame with less than half of it.
+        one frame with less than half of it. Of several such tokens in one frame the last gets it.
 
         Args:
             frames: T, at least the longest of the source lengths.
@@ -74,7 +74,9 @@ class Coupling(Batch):
         most = most.scatter_reduce(1, self.target, self.mass, "amax")
         rescued = (self.mass > 0) & (self.mass >= most.gather(1, self.target))
         rescued &= ~kept.gather(1, self.target)
-        tokens.scatter_(1, torch.where(rescued, self.source, frames), self.target)
+        # of several that are rescued to one frame the last has it, on every device
+        place = torch.where(rescued, self.source, frames)
+        tokens.scatter_reduce_(1, place, self.target, "amax", include_self=False)
         return FramePath(tokens[:, :frames].masked_fill(~length_mask(self.source_lengths, frames), PAST_END))
 
     def select(self, keep: Tensor) -> Coupling:

@@ -187,7 +187,7 @@ class _Runner:
         rate = self.encoder.sample_rate
         if rate != Features.sample_rate:
             samples = soxr.resample(samples, Features.sample_rate, rate)
-        return Emitter(cast(Model, model), Windows())(["the recording"], [samples], {head})[head]
+        return Emitter(cast(Model, model), Windows())(["the recording"], [samples], {head})[head].to("cpu")
 
 
 class _States(nn.Module):

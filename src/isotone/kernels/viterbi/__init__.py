@@ -1,7 +1,13 @@
-"""Best paths through a lattice of label scores, on the CPU.
+"""Best paths through a lattice of label scores.
 
-The loops are compiled by numba and release Python's lock; the rows of a batch run on ``torch.get_num_threads()``
-threads. Scores are summed in float64 whatever the input is, so that an hour of frames keeps its decimals.
+On the CPU the loops are compiled by numba and release Python's lock; the rows of a batch run on
+``torch.get_num_threads()`` threads. Scores are summed in float64 whatever the input is, so that an hour of frames keeps
+its decimals.
+
+On CUDA, :func:`ctc_path` and :func:`monotone_path` stay on the device and find the same paths and scores, bit for bit.
+They wait for it once, at the end, to know whether all rows have paths. That is so without optional tokens, ``near`` and
+``min_frames``. With these, in the other functions, and for rows whose decisions would take more than 4 GiB (half a byte
+per frame and token), tensors travel to the CPU and results back.
 
 Ties: of two paths with equal scores, the one that is further along in the last frame in which they differ wins. Later
 tokens are further along than earlier ones, and a blank further than the token before it. Where all scores are equal,
@@ -11,10 +17,10 @@ Inputs are arrays or tensors. Results are of the same kind, tensors on the devic
 past their lengths are never read. In a path, frame t has the number (0 .. U - 1) of the token that it carries, -1 for
 blank, and -2 past the end.
 
-Memory: instead of a trellis, one row of scores is kept every so many frames. From these the back-trace computes again
-the cells that it needs; decisions are those of a whole trellis. Beyond inputs and paths a row of a batch takes at most
-about 40 MiB while T U < 2e9 or so (an hour of 20 ms frames and 15,000 tokens: 2.7e9, 27 MiB), and O(T^0.5 U) bytes
-above.
+Memory, on the CPU: instead of a trellis, one row of scores is kept every so many frames. From these the back-trace
+computes again the cells that it needs; decisions are those of a whole trellis. Beyond inputs and paths a row of a batch
+takes at most about 40 MiB while T U < 2e9 or so (an hour of 20 ms frames and 15,000 tokens: 2.7e9, 27 MiB), and
+O(T^0.5 U) bytes above.
 
 Where tokens are optional, time grows with the length of their runs as well.
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import torch
+from torch import Tensor
 
 from isotone.kernels._inputs import (
     Array,
@@ -15,6 +19,7 @@ from isotone.kernels._inputs import (
     optional_tokens,
 )
 from isotone.kernels._lattice import PADDING
+from isotone.kernels.backends import on_cuda
 from isotone.kernels.viterbi._ctc import ctc_row
 from isotone.kernels.viterbi._monotone import monotone_row
 
@@ -38,6 +43,12 @@ def best_paths(
 
     ``ranges`` are ``near`` and ``far_cost`` of :func:`isotone.kernels.viterbi.monotone_path`.
     """
+    plain = optional is None and min_frames == 1 and band is None and ranges[0] is None
+    if plain and isinstance(log_probs, Tensor):
+        cuda: Any = on_cuda("isotone.kernels.viterbi.cuda", log_probs.device)
+        found: Any = cuda and cuda.best_paths(log_probs, labels, frame_lengths, label_lengths, blank)
+        if found:  # else: what is wrong, or too large for the device, shows below
+            return found[0], found[1], torch.zeros_like(found[1], dtype=torch.bool)
     scores_in, labels_in, frames, tokens = as_arrays(log_probs, labels, frame_lengths, label_lengths)
     free = optional_tokens(optional, labels_in)
     check_targets(labels_in, frames, tokens, scores_in.shape[2], blank, free, min_frames)
