@@ -27,7 +27,7 @@ demo: env
 	$(BIN)/isotone report $(addprefix $(RUNS)/,$(DEMO)) --out $(RUNS)/report
 
 test: env
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 # Every kernel beside its public peers: time, memory, exponents.
 bench: env
