@@ -39,6 +39,15 @@ def finish(outcome: Outcome, out_dir: Path, *, strict: bool = False) -> None:
         raise typer.Exit(2)
 
 
+def say_pages(out_dir: Path) -> None:
+    """Print where the pages are, how many there are, and how large."""
+    from isotone.batch.pages import INDEX, PAGE_SUFFIX
+
+    sizes = [path.stat().st_size for path in out_dir.rglob(f"*{PAGE_SUFFIX}") if path.is_file()]
+    largest = f", the largest {max(sizes) / 1e6:.1f} MB" if len(sizes) > 1 else ""
+    typer.echo(f"Pages: {out_dir / INDEX} ({len(sizes)}, {sum(sizes) / 1e6:.1f} MB{largest})")
+
+
 def _notes(outcome: Outcome, out_dir: Path) -> Iterator[str]:
     """Lines on files that were kept, removed, or left over."""
     if outcome.kept:

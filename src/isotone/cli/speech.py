@@ -9,7 +9,7 @@ import typer
 
 from isotone.cli import options as opt
 from isotone.cli.console import AudioArgument, OutOption, SpeechArgument, explained
-from isotone.cli.outcomes import finish, interrupted
+from isotone.cli.outcomes import finish, interrupted, say_pages
 
 if TYPE_CHECKING:
     from isotone.batch import Options
@@ -45,6 +45,7 @@ def align(
     prune: opt.Prune = False,
     analysis: opt.Analysis = False,
     speaker_characters: opt.SpeakerCharacters = 0,
+    page: opt.Page = False,
     jobs: opt.Jobs = 0,
     cluster: opt.Cluster = "",
 ) -> None:
@@ -79,12 +80,14 @@ def align(
             model, aligner=opt.plugin(aligner), times=times, device=device, window_s=window, guided=guide,
             edges=edges, extra_speech=extra_speech, star_cost=star_cost, text=written, closures=closures, slack_s=slack,
         )  # fmt: skip
-        target = Target(out_dir, tuple(format), overwrite, redo, prune, analysis, speaker_characters)
+        target = Target(out_dir, tuple(format), overwrite, redo, prune, analysis, speaker_characters, page)
         options = _adapted(audio, options, out_dir, text_dir) if adapt else options
         outcome = align_files(
             audio, options, target, text=text, text_dir=text_dir, min_score=min_score, check=check,
             workers=Workers(jobs, cluster),
         )  # fmt: skip
+    if page:
+        say_pages(out_dir)
     finish(outcome, out_dir, strict=strict)
 
 

@@ -1,0 +1,99 @@
+"""Systems: places of alignments, each with those of many recordings, and the recordings that folders of them know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from isotone.alignment import Alignment
+from isotone.audio import is_audio
+from isotone.batch.inputs import Recording, absolute, find_recordings
+from isotone.batch.ledger import NAME, Ledger
+from isotone.batch.plan import stem_of
+from isotone.format.folder import beside, read_file, read_named
+
+
+@dataclass(frozen=True)
+class System:
+    """A file or a folder of alignments.
+
+    Attributes:
+        path: The file or folder.
+        only: True for a file that belongs to the one recording, whatever its name is.
+    """
+
+    path: Path
+    only: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name in a page."""
+        return self.path.resolve().name
+
+    def files(self, recording: Recording) -> list[Path]:
+        """Find the files of a recording: by its name with its folders, else by the last part; empty without any."""
+        if not self.path.is_dir():
+            many = self.path.suffix.lower() == ".ctm"
+            return [self.path] if self.only or many or self.path.stem == recording.path.stem else []
+        stem = stem_of(recording.id)
+        for one in dict.fromkeys((stem, stem.rsplit("/", 1)[-1], recording.path.stem)):
+            # the ending stands for that of a recording, which is none of its labels
+            named = self.path / f"{one}.wav"
+            if named.parent.is_dir() and (
+                found := [p for p in beside(named) if absolute(p) != absolute(recording.path)]
+            ):
+                return found
+        return []
+
+    def read(self, recording: Recording) -> Alignment | None:
+        """Read the alignment of a recording; None without one.
+
+        Raises:
+            FormatError: its file cannot be read.
+        """
+        files = self.files(recording)
+        if self.path.is_dir():
+            return read_named(recording.id, files)
+        if not files:
+            return None
+        found = read_file(self.path).alignments
+        if len(found) == 1 and self.path.suffix.lower() != ".ctm":
+            return next(iter(found.values()))
+        named = (found.get(key) for key in (recording.id, recording.path.stem))
+        return next((one for one in named if one is not None), None)
+
+
+def recordings_in(paths: Sequence[Path]) -> list[Recording]:
+    """Find the recordings among paths: those below folders, and those that the ledgers of output folders name.
+
+    Raises:
+        FileNotFoundError: there are none.
+    """
+    found: list[Recording] = []
+    for path in paths:
+        if not path.is_dir():
+            if is_audio(path):
+                found += find_recordings([path])
+            continue
+        known = _in_ledger(path)
+        try:
+            found += find_recordings([path])
+        except FileNotFoundError:
+            if not known:
+                continue
+        found += known
+    once = {absolute(recording.path): recording for recording in reversed(found)}
+    if not once:
+        raise FileNotFoundError(
+            f"No recordings in {', '.join(map(str, paths))}: give the audio as well, a file or a folder."
+        )
+    return [recording for recording in found if once[absolute(recording.path)] is recording]
+
+
+def _in_ledger(folder: Path) -> list[Recording]:
+    """List the recordings whose alignments isotone wrote to a folder."""
+    if not (folder / NAME).is_file():
+        return []
+    with Ledger(folder) as ledger:
+        return [Recording(Path(entry.source), entry.id) for entry in ledger.entries() if not entry.error]
