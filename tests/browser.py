@@ -6,10 +6,11 @@ It talks the browser's DevTools protocol over two pipes, so that no other packag
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import shutil
-import subprocess
+import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -28,6 +29,13 @@ def program() -> str | None:
     return os.environ.get("ISOTONE_CHROMIUM") or next((p for n in NAMES if (p := shutil.which(n))), None)
 
 
+def _above(fd: int) -> int:
+    """Move a file descriptor to 10 or above."""
+    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10)
+    os.close(fd)
+    return moved
+
+
 class Browser:
     """One window of a running browser.
 
@@ -41,16 +49,15 @@ class Browser:
         assert name
         theirs, self._out = os.pipe()
         self._in, answers = os.pipe()
-        # the browser reads from 3 and writes to 4
         command = [
-            "/bin/sh", "-c", f'exec 3<&{theirs} 4>&{answers} && exec "$0" "$@"',
             name, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
             "--remote-debugging-pipe", f"--user-data-dir={profile}", *options, "about:blank",
         ]  # fmt: skip
-        quiet = subprocess.DEVNULL
-        self.process = subprocess.Popen(
-            command, pass_fds=(theirs, answers), stdin=quiet, stdout=quiet, stderr=quiet
-        )
+        # the browser reads from 3 and writes to 4; above them, neither is lost while the other is put in place
+        theirs, answers = (_above(fd) for fd in (theirs, answers))
+        quiet = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
+        pipes = [(os.POSIX_SPAWN_DUP2, theirs, 3), (os.POSIX_SPAWN_DUP2, answers, 4)]
+        self._pid = os.posix_spawn(name, command, os.environ, file_actions=[*quiet, *pipes])
         os.close(theirs)
         os.close(answers)
         self._rest = b""
@@ -71,10 +78,11 @@ class Browser:
             self._ask("Browser.close")
         os.close(self._out)
         os.close(self._in)
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
+        end = time.monotonic() + 10
+        while os.waitpid(self._pid, os.WNOHANG) == (0, 0):
+            if time.monotonic() > end:
+                os.kill(self._pid, signal.SIGKILL)
+            time.sleep(0.05)
 
     def open(self, page: Path, hash: str = "") -> None:
         """Open a file, and wait until it is loaded."""

@@ -26,10 +26,12 @@ def interrupted(out_dir: Path) -> Iterator[None]:
         fail(f"interrupted; what is finished is in {out_dir}, and the same command goes on from there", 130)
 
 
-def finish(outcome: Outcome, out_dir: Path, *, strict: bool = False) -> None:
+def finish(outcome: Outcome, out_dir: Path, *, strict: bool = False, pages: bool = False) -> None:
     """Print the outcome of a command, and exit: 1 where files failed, 2 where texts are doubtful and strict."""
     before = f" ({outcome.there} of them there before)" if outcome.there else ""
     typer.echo(f"{outcome.done} of {outcome.done + len(outcome.errors)} files written to {out_dir}{before}")
+    if pages:
+        _say_pages(out_dir)
     for line in (*_notes(outcome, out_dir), *_warnings(outcome, out_dir)):
         typer.echo(line, err=True)
     if outcome.errors:
@@ -39,7 +41,7 @@ def finish(outcome: Outcome, out_dir: Path, *, strict: bool = False) -> None:
         raise typer.Exit(2)
 
 
-def say_pages(out_dir: Path) -> None:
+def _say_pages(out_dir: Path) -> None:
     """Print where the pages are, how many there are, and how large."""
     from isotone.batch.pages import INDEX, PAGE_SUFFIX
 

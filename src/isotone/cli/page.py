@@ -9,7 +9,7 @@ import typer
 
 from isotone.cli import options as opt
 from isotone.cli.console import OutOption, explained, path_argument
-from isotone.cli.outcomes import finish, interrupted, say_pages
+from isotone.cli.outcomes import finish, interrupted
 
 _Paths = Annotated[
     list[Path],
@@ -52,5 +52,4 @@ def page(
     with explained(), interrupted(out_dir):
         target = Target(out_dir, (), overwrite, redo, prune, page=True)
         outcome = page_files(paths, target, beside=beside or (), workers=Workers(jobs))
-    say_pages(out_dir)
-    finish(outcome, out_dir)
+    finish(outcome, out_dir, pages=True)

@@ -9,7 +9,7 @@ import typer
 
 from isotone.cli import options as opt
 from isotone.cli.console import AudioArgument, OutOption, SpeechArgument, explained
-from isotone.cli.outcomes import finish, interrupted, say_pages
+from isotone.cli.outcomes import finish, interrupted
 
 if TYPE_CHECKING:
     from isotone.batch import Options
@@ -75,20 +75,17 @@ def align(
     from isotone.text.options import TextOptions
 
     with explained(), interrupted(out_dir):
-        written = TextOptions(language, tuple(dictionary or ()), keep_markup, tuple(rules or ()))
         options = Options(
             model, aligner=opt.plugin(aligner), times=times, device=device, window_s=window, guided=guide,
-            edges=edges, extra_speech=extra_speech, star_cost=star_cost, text=written, closures=closures, slack_s=slack,
-        )  # fmt: skip
+            edges=edges, extra_speech=extra_speech, star_cost=star_cost, closures=closures, slack_s=slack,
+            text=TextOptions(language, tuple(dictionary or ()), keep_markup, tuple(rules or ())))  # fmt: skip
         target = Target(out_dir, tuple(format), overwrite, redo, prune, analysis, speaker_characters, page)
         options = _adapted(audio, options, out_dir, text_dir) if adapt else options
         outcome = align_files(
             audio, options, target, text=text, text_dir=text_dir, min_score=min_score, check=check,
             workers=Workers(jobs, cluster),
         )  # fmt: skip
-    if page:
-        say_pages(out_dir)
-    finish(outcome, out_dir, strict=strict)
+    finish(outcome, out_dir, strict=strict, pages=page)
 
 
 def _adapted(audio: list[Path], options: Options, out_dir: Path, text_dir: Path | None) -> Options:

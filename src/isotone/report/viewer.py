@@ -20,6 +20,15 @@ from isotone.report.style import OTTC, looks
 _SCRIPTS = ("recording", "sound", "spectrogram", "tiers", "drawing", "viewer")
 
 
+def clock(seconds: float) -> str:
+    """Write a time for people: ``3.42 s``, ``1:03.42`` or ``1:00:02.18``."""
+    if seconds < 60:
+        return f"{seconds:.2f} s"
+    minutes, rest = divmod(round(100 * seconds), 6000)
+    hours, minutes = divmod(minutes, 60)
+    return (f"{hours}:{minutes:02}" if hours else f"{minutes}") + f":{rest // 100:02}.{rest % 100:02}"
+
+
 @dataclass(frozen=True)
 class Row:
     """A tier of a system, as the viewer shows it.
@@ -90,7 +99,7 @@ class Viewer:
         }
         return fill(
             "viewer",
-            key=key, caption=self.caption, rows=rows, colours=colours,
+            key=key, caption=self.caption, clock=clock, rows=rows, colours=colours,
             duration=data["duration"], correct=bool(self.save_as), lists=self.lists(rows) if self.save_as else [],
             data=data, chunks=chunks(samples, self.sample_rate),
         )  # fmt: skip

@@ -195,7 +195,8 @@ class Drawing {
     canvas.height = Math.round(height * ratio);
     const context = canvas.getContext('2d'), {duration} = this.recording, columns = Math.floor(width);
     context.scale(ratio, ratio);
-    const [low, high] = this.recording.outline(0, duration, columns);
+    if (this.whole?.[0].length !== columns) this.whole = this.recording.outline(0, duration, columns);
+    const [low, high] = this.whole;
     context.fillStyle = mixed(this.muted, this.panel, 0.7);
     for (let x = 0; x < columns; x++) context.fillRect(x, 17 - 14 * high[x], 1, Math.max(1, 14 * (high[x] - low[x])));
     context.fillStyle = mixed(this.doubt, this.page, 1);

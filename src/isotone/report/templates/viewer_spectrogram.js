@@ -74,17 +74,21 @@ class Spectrogram {
     return canvas;
   }
 
-  // All levels of the page between two times, one pixel each.
-  wide(from, to) {
+  // The levels of the page between two times: a pixel each, or the means of several.
+  wide(from, to, columns) {
     const {levels, levelRows: rows, levelsPerSecond} = this.recording, count = levels.length / rows;
     const first = Math.max(0, Math.floor(from * levelsPerSecond) - 1);
     const last = Math.min(count, Math.ceil(to * levelsPerSecond) + 1);
-    const step = Math.max(1, Math.floor((last - first) / 3000)), width = Math.max(1, Math.ceil((last - first) / step));
+    const step = Math.max(1, Math.floor((last - first) / columns)), width = Math.max(1, Math.ceil((last - first) / step));
     const canvas = this.canvas(width, rows), context = canvas.getContext('2d');
     const image = context.createImageData(width, rows), pixels = new Uint32Array(image.data.buffer);
     for (let x = 0; x < width; x++) {
-      const column = Math.min(count - 1, first + x * step) * rows;
-      for (let y = 0; y < rows; y++) pixels[(rows - 1 - y) * width + x] = this.shades[levels[column + y]];
+      const begin = Math.min(count - 1, first + x * step), end = Math.min(count, begin + step);
+      for (let y = 0; y < rows; y++) {
+        let sum = 0;
+        for (let column = begin; column < end; column++) sum += levels[column * rows + y];
+        pixels[(rows - 1 - y) * width + x] = this.shades[Math.round(sum / (end - begin))];
+      }
     }
     context.putImageData(image, 0, 0);
     return {from: first / levelsPerSecond, to: (first + width * step) / levelsPerSecond, canvas};
@@ -126,7 +130,7 @@ class Spectrogram {
     context.beginPath();
     context.rect(box.left, box.top, box.width, box.height);
     context.clip();
-    if (!this.exact(view.from, view.to)) place(this.wide(view.from, view.to));
+    if (!this.exact(view.from, view.to)) place(this.wide(view.from, view.to, box.width));
     const near = this.fine && (this.fine.to - this.fine.from) < 2 * (view.to - view.from);
     if (near && this.fine.to > view.from && this.fine.from < view.to) place(this.fine);
     context.restore();

@@ -34,7 +34,7 @@ class Tiers {
   // Number of the segment nearest to a time.
   nearest(row, time) {
     const {segments} = this.rows[row], i = this.after(row, time);
-    if (i === 0 || (i < segments.length && segments[i].start - time < time - segments[i - 1].end)) return i;
+    if (i === 0 || (i < segments.length && segments[i].start - time <= time - segments[i - 1].end)) return i;
     return i - 1;
   }
 
