@@ -9,6 +9,7 @@ import base64
 import fcntl
 import json
 import os
+import select
 import shutil
 import signal
 import time
@@ -85,7 +86,9 @@ class Browser:
             time.sleep(0.05)
 
     def open(self, page: Path, hash: str = "") -> None:
-        """Open a file, and wait until it is loaded."""
+        """Open a file, and wait until it is loaded; ``hash`` is the end of its address."""
+        if hash:
+            self.open(Path("/dev/null"))  # another part of the same page would not be loaded
         self.problems.clear()
         loaded = self._loaded
         self._ask("Page.navigate", url=page.as_uri() + hash)
@@ -171,6 +174,7 @@ class Browser:
     def _take(self) -> Values:
         """Take the next message, and note what the page complains of."""
         while b"\0" not in self._rest:
+            assert select.select([self._in], [], [], _WAIT_S)[0], "the browser says nothing"
             more = os.read(self._in, 1 << 16)
             assert more, "the browser has ended"
             self._rest += more

@@ -198,6 +198,47 @@ def test_keys_walk_zoom_and_play(chromium, shown):
     assert chromium.problems == []
 
 
+def test_an_address_names_a_time(chromium, shown):
+    """The index links to doubtful words: the page opens there."""
+    path = shown(_speech(60.0), {"mine": _alignment(60.0)})
+    chromium.open(path.with_name("talk.page.html"), "#t=3.000")
+    assert chromium.run("document.querySelector('output').value").startswith("here: 3.000")
+    assert chromium.problems == []
+
+
+def test_the_wheel_zooms_around_the_pointer(chromium, shown):
+    audio = _speech(6.0)
+    shown(audio, {"mine": _alignment()})
+    place = Place(chromium, 6.0)
+    x, y = place.x(4.0), place.y(0) - 150
+    for _ in range(8):
+        chromium.mouse("Wheel", x, y, deltaX=0, deltaY=-120, modifiers=CTRL)
+    time.sleep(0.2)
+    # 4 s stayed where it was, and is in the word "here" still; without Ctrl nothing is zoomed
+    chromium.click(x, place.y(0))
+    heard = _heard(chromium, 1.25)
+    np.testing.assert_allclose(heard, audio[3 * RATE : round(4.25 * RATE)], atol=1 / 16000)
+    chromium.run("window.heard = []; document.querySelector('canvas.main').focus()")
+    chromium.press("Escape", 27)
+    chromium.press("Tab", 9, modifiers=SHIFT)
+    seen = chromium.wait("window.heard[0] && window.heard[0][2].length") / RATE
+    assert seen == pytest.approx(6.0 / 1.2 ** (8 * 3), rel=0.02)
+
+
+def test_keys_move_boundaries(chromium, shown, tmp_path):
+    shown(_speech(6.0), {"mine": _alignment()})
+    chromium.run("document.querySelector('canvas.main').focus()")
+    for _ in range(2):
+        chromium.press("ArrowRight", 39)
+    chromium.press(".", 190, text=".")
+    chromium.press("<", 188, modifiers=SHIFT, text="<")
+    expected = _moved(_plain(_alignment()), {1.2: 1.205, 1.8: 1.795})
+    assert _saved(chromium, tmp_path).tiers == expected.tiers
+    chromium.press("z", 90, modifiers=CTRL)
+    assert _saved(chromium, tmp_path).tiers == _moved(_plain(_alignment()), {1.2: 1.205}).tiers
+    assert chromium.problems == []
+
+
 def test_a_drag_changes_the_textgrid_that_is_saved(chromium, shown, tmp_path):
     alignment = _alignment()
     shown(_speech(6.0), {"mine": alignment, "other": _alignment()})

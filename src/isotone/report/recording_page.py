@@ -51,7 +51,7 @@ def recording_page(
     cut = {name: _within(alignment, seconds) for name, alignment in alignments.items()}
     name = id.rsplit("/", 1)[-1]
     viewer = Viewer(audio, sample_rate, cut, None, save_as=safe_name(name) + ".TextGrid")
-    said = [Text(note.replace("`", "'")) for note in (*notes, *_odd(alignments, seconds))]
+    said = [Text("Warning: " + note.replace("`", "'")) for note in (*notes, *_odd(alignments, seconds))]
     sections: list[Section] = [*said, viewer]
     return page(id, sections, facts=facts, wide=True)
 

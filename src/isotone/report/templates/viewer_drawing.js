@@ -3,6 +3,7 @@ const AXIS = 20, WAVE = 64, PICTURE = 136, ROW = 38, TOP = AXIS + WAVE + PICTURE
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "DejaVu Sans", Arial, sans-serif';
 
 const rgb = hex => [1, 3, 5].map(i => parseInt(hex.trim().slice(i, i + 2), 16));
+const LEFTWARD = /^\P{L}*[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
 const mixed = (a, b, share) => `rgb(${a.map((v, i) => Math.round(v * share + b[i] * (1 - share))).join(' ')})`;
 
 class Drawing {
@@ -168,6 +169,7 @@ class Drawing {
     context.save();
     context.translate((left + right) / 2 + 0.5, top + ROW / 2 + 1);
     if (small > room) context.rotate(-Math.PI / 2);
+    context.direction = LEFTWARD.test(segment.label) ? 'rtl' : 'ltr';
     context.fillText(segment.label, 0, 0);
     context.restore();
   }

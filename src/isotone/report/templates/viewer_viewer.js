@@ -23,9 +23,19 @@ class Viewer {
     this.drawing.resize();
     this.view = {from: 0, to: Math.min(data.duration, Math.max(1, this.drawing.width / READABLE))};
     this.listen();
-    const wanted = /^#t=([\d.]+)$/.exec(location.hash);
-    if (wanted && root.classList.contains('correct')) this.goTo(Math.min(data.duration, Number(wanted[1])));
+    if (this.tiers.editable) this.arrive();
     this.draw();
+  }
+
+  // Begin on a page of its own: keys work at once, and an address may name a time.
+  arrive() {
+    this.canvas.focus({preventScroll: true});
+    const wanted = /^#t=([\d.]+)$/.exec(location.hash);
+    if (!wanted) return;
+    this.goTo(Math.min(this.duration, Number(wanted[1])));
+    this.doubts.find(button => Math.abs(Number(button.dataset.time) - this.at) < 0.001)?.classList.add('now');
+    const row = this.tiers.rows.findIndex(one => one.own), index = row < 0 ? null : this.tiers.at(row, this.at + 0.001);
+    if (index !== null) this.pick(row, index);
   }
 
   get duration() { return this.recording.duration; }
@@ -134,14 +144,14 @@ class Viewer {
 
   // Selection
 
-  // Select a segment, and show it.
-  pick(row, index) {
+  // Select a segment, and show it whole unless it was clicked where it is seen.
+  pick(row, index, clicked = false) {
     const segment = this.tiers.rows[row]?.segments[index];
     if (!segment) return;
     this.selection = {row, index, from: segment.start, to: segment.end};
     this.at = segment.start;
     const {from, to} = this.view;
-    if (segment.start < from || segment.end > to) {
+    if (!clicked && (segment.start < from || segment.end > to)) {
       const middle = (segment.start + segment.end) / 2, seconds = Math.max(to - from, segment.end - segment.start);
       this.show(middle - seconds / 2, middle + seconds / 2);
     }
@@ -366,7 +376,7 @@ class Viewer {
   click({row, time}) {
     const index = row === null ? null : this.tiers.at(row, time);
     if (index !== null) {
-      this.pick(row, index);
+      this.pick(row, index, true);
       this.play(this.selection.from, this.selection.to);
       return;
     }
