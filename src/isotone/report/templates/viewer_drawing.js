@@ -30,7 +30,8 @@ class Drawing {
 
   resize() {
     const ratio = this.paper ? 3 : devicePixelRatio || 1;
-    this.width = Math.max(1, this.canvas.parentElement.clientWidth);
+    const {clientWidth} = this.canvas.parentElement;
+    this.width = Math.max(1, this.paper ? Math.min(620, clientWidth) : clientWidth);  // a sheet is no wider
     this.canvas.style.height = `${this.height}px`;
     this.canvas.width = Math.round(this.width * ratio);
     this.canvas.height = Math.round(this.height * ratio);
@@ -192,7 +193,7 @@ class Drawing {
 
   // Draw the whole recording into a strip, with marks at the doubtful places.
   overview(canvas, places) {
-    const ratio = this.paper ? 3 : devicePixelRatio || 1, width = Math.max(1, canvas.parentElement.clientWidth), height = 36;
+    const ratio = this.paper ? 3 : devicePixelRatio || 1, width = this.paper ? 700 : Math.max(1, canvas.parentElement.clientWidth), height = 36;
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
     const context = canvas.getContext('2d'), {duration} = this.recording, columns = Math.floor(width);

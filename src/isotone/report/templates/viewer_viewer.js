@@ -244,7 +244,7 @@ class Viewer {
     for (const [event, paper] of [['beforeprint', true], ['afterprint', false]]) {
       addEventListener(event, () => {
         this.drawing.paper = paper;
-        document.documentElement.classList.toggle('paper', paper);
+        document.documentElement.classList.toggle('printing', paper);
         this.drawing.restyle();
         this.drawing.resize();
         const {from, to} = this.view;
