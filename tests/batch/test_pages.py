@@ -114,6 +114,21 @@ def test_alignments_in_a_folder_of_their_own(tmp_path: Path) -> None:
     assert _rows(tmp_path / "out/deep/a.page.html") == [("flat", "words", ["flat"])]
 
 
+def test_transcripts_beside_the_recordings_are_no_alignments(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        audio = _record(tmp_path / f"speech/{name}.wav")
+        audio.with_suffix(".txt").write_text("words alone")
+        _align(audio.with_suffix(".TextGrid"), _words(("rough", 0.0, 1.0)))
+        _align(tmp_path / f"corrected/{name}.TextGrid", _words(("exact", 0.1, 0.5)))
+    (tmp_path / "speech/b.TextGrid").unlink()
+    _page(tmp_path / "speech", tmp_path / "corrected", out=tmp_path / "out")
+    for name in ("a", "b"):
+        assert _rows(tmp_path / f"out/{name}.page.html") == [("corrected", "words", ["exact"])]
+    outcome = _page(tmp_path / "speech", out=tmp_path / "own")
+    assert _rows(tmp_path / "own/a.page.html") == [("speech", "words", ["rough"])]
+    assert [Path(row["file"]).name for row in outcome.errors] == ["b.wav"]
+
+
 def test_a_folder_that_align_wrote_knows_its_recordings(model: Path, tmp_path: Path) -> None:
     for name in ("x/a", "x/b"):
         save_noise(tmp_path / f"speech/{name}.wav", text="go on")

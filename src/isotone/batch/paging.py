@@ -74,7 +74,11 @@ def _own(paths: Sequence[Path], recordings: Sequence[Recording]) -> list[System]
         )
     if stray := [f for f in files if len(recordings) > 1 and f.stem not in {r.path.stem for r in recordings}]:
         raise ValueError(f"{stray[0]} is named after none of the recordings: name it as one of them.")
-    folders = [path for path in paths if path.is_dir()]
+    # a folder of recordings may hold their transcripts: one of alignments alone is asked first
+    folders = sorted(
+        (p for p in paths if p.is_dir()),
+        key=lambda folder: any(folder.resolve() in absolute(r.path).parents for r in recordings),
+    )
     parents = [path.parent for path in paths if not path.is_dir() and is_audio(path)]
     only = len(recordings) == 1
     return [System(p, only) for p in files] + [System(p) for p in dict.fromkeys((*folders, *parents))]

@@ -32,7 +32,10 @@ class System:
         return self.path.resolve().name
 
     def files(self, recording: Recording) -> list[Path]:
-        """Find the files of a recording: by its name with its folders, else by the last part; empty without any."""
+        """Find the files of a recording: by its name with its folders, else by the last part; empty without any.
+
+        A ``.txt`` of a folder is a transcript; Audacity's labels have to be given by themselves.
+        """
         if not self.path.is_dir():
             many = self.path.suffix.lower() == ".ctm"
             return [self.path] if self.only or many or self.path.stem == recording.path.stem else []
@@ -40,10 +43,9 @@ class System:
         for one in dict.fromkeys((stem, stem.rsplit("/", 1)[-1], recording.path.stem)):
             # the ending stands for that of a recording, which is none of its labels
             named = self.path / f"{one}.wav"
-            if named.parent.is_dir() and (
-                found := [p for p in beside(named) if absolute(p) != absolute(recording.path)]
-            ):
-                return found
+            found = beside(named) if named.parent.is_dir() else []
+            if kept := [p for p in found if p.suffix.lower() != ".txt"]:
+                return kept
         return []
 
     def read(self, recording: Recording) -> Alignment | None:
