@@ -38,6 +38,33 @@ def test_it_prints_in_the_colours_of_paper(chromium, shown):
     chromium.wait(f"{now}[0] < 60")
 
 
+@pytest.mark.parametrize("seconds", [6.0, 90.0])
+def test_the_spectrogram_is_that_of_the_sound(chromium, shown, seconds):
+    """A tone of 2 kHz for the middle third: dark at a quarter of the height, there and nowhere else.
+
+    A short view is computed from the samples in the page, a long one from the levels that came with it.
+    """
+    time_s = np.arange(round(seconds * RATE)) / RATE
+    inside = (time_s > seconds / 3) & (time_s < 2 * seconds / 3)
+    audio = (0.5 * inside * np.sin(2 * np.pi * 2000 * time_s)).astype(np.float32)
+    shown(audio, {"mine": Alignment("talk", seconds, (Tier("words", ()),))})
+    chromium.run("document.querySelector('[data-do=all]').click()")
+    time.sleep(1)  # until what is seen is drawn from the samples
+    pixels = chromium.run(
+        "(() => { const c = document.querySelector('canvas.main');"
+        "const image = c.getContext('2d').getImageData(0, 84, c.width, 136);"
+        "return [image.width, Array.from(image.data)]; })()"
+    )
+    picture = 255 - np.array(pixels[1]).reshape(136, pixels[0], 4)[:, :, 0].astype(int)
+    dark = picture.sum(0)
+    width = pixels[0]
+    quiet = np.r_[dark[20 : width // 3 - 20], dark[2 * width // 3 + 20 : width - 20]]
+    assert dark[width // 3 + 20 : 2 * width // 3 - 20].min() > 10 * (quiet.max() + 1)
+    column = picture[:, width // 2]
+    # the highest frequency, 8 kHz, is on top
+    assert 135 - np.average(np.arange(136), weights=column**4) == pytest.approx(136 / 4, abs=2.5)
+
+
 def test_an_hour_is_there_at_once_and_zooms_without_stalling(chromium, tmp_path):
     """First paint in 2 s, every step of the zoom in 100 ms; 10,000 words and 40,000 phones."""
     seconds = 3600

@@ -121,11 +121,7 @@ class Aligning(_Speech):
         analysis = measured(result.alignment, samples, self.sample_rate, oovs)
         done = self._done(path, result, formats, notes)
         if PAGE in formats:
-            warned = (
-                [*done.warnings, doubt]
-                if (doubt := self.doubt(done.score, done.agreement))
-                else done.warnings
-            )
+            warned = [text for text in (self.doubt(done.score, done.agreement), *done.warnings) if text]
             shown = page_of(path, id, samples, self.sample_rate, {"isotone": result.alignment}, warned)
             done = replace(done, contents={**done.contents, PAGE: shown})
             analysis |= about(result.alignment)

@@ -175,20 +175,23 @@ class Drawing {
     context.restore();
   }
 
-  // The boundaries of the first system's finest tier, through the picture.
+  // The boundaries of the first system's finest tier whose lines do not crowd, through the picture.
   boundaries() {
-    const {context, view, tiers} = this, r = tiers.rows.findLastIndex(row => row.own && row.segments.length);
-    if (r < 0) return;
-    const {segments} = tiers.rows[r], first = tiers.after(r, view.from);
-    let last = first;
-    while (last < segments.length && segments[last].start < view.to) last++;
-    if ((last - first) * 6 > this.width) return;  // lines that crowd would hide the picture
-    context.fillStyle = mixed(this.accent, this.page, 1);
-    context.globalAlpha = 0.55;
-    for (const segment of segments.slice(first, last)) {
-      for (const t of [segment.start, segment.end]) context.fillRect(this.x(t) - 0.4, AXIS, 0.8, TOP - AXIS);
+    const {context, view, tiers} = this;
+    for (let r = tiers.rows.length - 1; r >= 0; r--) {
+      if (!tiers.rows[r].own) continue;
+      const {segments} = tiers.rows[r], first = tiers.after(r, view.from);
+      let last = first;
+      while (last < segments.length && segments[last].start < view.to) last++;
+      if (last === first || (last - first) * 14 > this.width) continue;
+      context.fillStyle = mixed(this.accent, this.page, 1);
+      context.globalAlpha = 0.55;
+      for (const segment of segments.slice(first, last)) {
+        for (const t of [segment.start, segment.end]) context.fillRect(this.x(t) - 0.4, AXIS, 0.8, TOP - AXIS);
+      }
+      context.globalAlpha = 1;
+      return;
     }
-    context.globalAlpha = 1;
   }
 
   // Draw the whole recording into a strip, with marks at the doubtful places.
