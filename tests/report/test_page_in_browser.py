@@ -111,6 +111,27 @@ def test_the_wheel_zooms_around_the_pointer(chromium, shown):
     assert seen == pytest.approx(6.0 / 1.2 ** (8 * 3), rel=0.02)
 
 
+def test_changes_that_were_not_saved_are_asked_for(chromium, shown, tmp_path):
+    """Leaving the page is stopped until the last change is saved, whatever was undone before."""
+    shown(noise(6.0), {"mine": example()})
+    asks = (
+        "(() => { const leave = new Event('beforeunload', {cancelable: true});"
+        "window.dispatchEvent(leave); return leave.defaultPrevented; })()"
+    )
+    assert not chromium.run(asks)
+    chromium.run("document.querySelector('canvas.main').focus()")
+    for _ in range(2):
+        chromium.press("ArrowRight", 39)
+    chromium.press(".", 190, text=".")
+    assert chromium.run(asks)
+    save(chromium, tmp_path)
+    assert not chromium.run(asks)
+    chromium.press("z", 90, modifiers=CTRL)
+    assert chromium.run(asks)
+    chromium.press(",", 188, text=",")  # as many changes as were saved, and another one
+    assert chromium.run(asks)
+
+
 def test_keys_move_boundaries(chromium, shown, tmp_path):
     shown(noise(6.0), {"mine": example()})
     chromium.run("document.querySelector('canvas.main').focus()")

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import io
 import json
+import math
 import re
 
 import numpy as np
@@ -151,6 +152,14 @@ def test_least_sure_places_come_first():
     first = lists[0].find("button")[0].attributes
     assert (first["data-row"], first["data-index"], float(first["data-time"])) == ("0", "1", 0.25)
     assert not _viewer({"mine": REFERENCE})[0].find("aside")
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf])
+def test_a_confidence_that_is_no_number_is_not_known(odd):
+    words = Tier("words", (Segment("so", 0.2, 0.8, None, odd), Segment("sil", 0.8, 1.0, None, 0.1)))
+    viewer, data = _viewer({"mine": Alignment("u", 1.0, (words,))}, save_as="u.TextGrid")
+    assert data["tiers"][0]["segments"] == [["so", 0.2, 0.8, None, False], ["sil", 0.8, 1.0, None, True]]
+    assert not viewer.find("ol")
 
 
 def test_boundaries_that_systems_put_furthest_apart_come_first():

@@ -83,7 +83,7 @@ def _apart(segments: Sequence[Segment], spreads: Sequence[Spread | None]) -> lis
 def confidence(segment: Segment) -> float | None:
     """Return the confidence of a segment; None for silence, and where it is not known."""
     c = segment.confidence
-    return None if c is None or math.isnan(c) or segment.label in SILENCE else float(c)
+    return None if c is None or not math.isfinite(c) or segment.label in SILENCE else float(c)
 
 
 def _worst(found: list[Doubt], below: float) -> list[Doubt]:

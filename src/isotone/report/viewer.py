@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.alignment import SILENCE, Alignment, Tier
-from isotone.report.doubts import Doubt, doubtful_boundaries, doubtful_segments
+from isotone.report.doubts import Doubt, confidence, doubtful_boundaries, doubtful_segments
 from isotone.report.markup import fill, read
 from isotone.report.recording import chunks, packed
 from isotone.report.spreads import Spread, labelled, spreads
@@ -48,7 +48,7 @@ class Row:
     def values(self, colour: str) -> dict[str, Any]:
         """Return plain values for the script; segments are label, start, end, confidence and whether it is silence."""
         segments = [
-            [s.label, float(s.start), float(s.end), s.confidence, s.label in SILENCE]
+            [s.label, float(s.start), float(s.end), confidence(s), s.label in SILENCE]
             for s in labelled(self.tier)
         ]
         return {

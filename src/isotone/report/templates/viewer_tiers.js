@@ -11,7 +11,7 @@ class Tiers {
       segments: row.segments.map(([label, start, end, confidence, silent]) => ({label, start, end, confidence, silent})),
     }));
     this.done = [];  // changes that can be undone: lists of {segment, side, time}
-    this.saved = 0;
+    this.saved = undefined;  // the last change that was saved
   }
 
   // Number of the first segment of a row that ends after a time.
@@ -104,7 +104,7 @@ class Tiers {
     return moves?.[0] ?? null;
   }
 
-  get unsaved() { return this.done.length !== this.saved; }
+  get unsaved() { return this.done.at(-1) !== this.saved; }
 
   // The first system's tiers as Praat's TextGrid, with empty intervals in the gaps.
   textGrid() {

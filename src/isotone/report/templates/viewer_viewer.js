@@ -230,7 +230,7 @@ class Viewer {
     link.download = this.tiers.saveAs;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-    this.tiers.saved = this.tiers.done.length;
+    this.tiers.saved = this.tiers.done.at(-1);
     this.say(`${this.tiers.saveAs}: in the folder of downloads.`);
   }
 
