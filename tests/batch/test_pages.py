@@ -245,7 +245,7 @@ def test_pages_do_not_replace_what_the_ledger_knows_of_alignments(model: Path, t
 @pytest.mark.parametrize(
     "given, message",
     [
-        (["talk.TextGrid"], "No recordings in .*talk.TextGrid: give the audio as well"),
+        (["talk.TextGrid"], r"No recordings among .*talk.TextGrid\. Give the recordings as well"),
         (["nothing.wav"], "No such file or folder: .*nothing.wav"),
         (
             ["talk.wav", "talk.TextGrid", "two.TextGrid"],

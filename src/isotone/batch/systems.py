@@ -67,30 +67,21 @@ class System:
 
 
 def recordings_in(paths: Sequence[Path]) -> list[Recording]:
-    """Find the recordings among paths: those below folders, and those that the ledgers of output folders name.
+    """Find the recordings among paths and below folders; without any, those that the folders' ledgers name.
 
     Raises:
         FileNotFoundError: there are none.
     """
-    found: list[Recording] = []
-    for path in paths:
-        if not path.is_dir():
-            if is_audio(path):
-                found += find_recordings([path])
-            continue
-        known = _in_ledger(path)
-        try:
-            found += find_recordings([path])
-        except FileNotFoundError:
-            if not known:
-                continue
-        found += known
-    once = {absolute(recording.path): recording for recording in reversed(found)}
-    if not once:
-        raise FileNotFoundError(
-            f"No recordings in {', '.join(map(str, paths))}: give the audio as well, a file or a folder."
-        )
-    return [recording for recording in found if once[absolute(recording.path)] is recording]
+    audio = [path for path in paths if path.is_dir() or is_audio(path)]
+    try:
+        if not audio:
+            raise FileNotFoundError(f"No recordings among {', '.join(map(str, paths))}.")
+        return find_recordings(audio)
+    except FileNotFoundError as error:
+        found = [recording for path in audio if path.is_dir() for recording in _in_ledger(path)]
+        if not found:
+            raise FileNotFoundError(f"{error} Give the recordings as well, a file or a folder.") from None
+    return list({absolute(recording.path): recording for recording in found}.values())
 
 
 def _in_ledger(folder: Path) -> list[Recording]:
