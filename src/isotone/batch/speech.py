@@ -13,6 +13,7 @@ from isotone.batch.analysis import measured, oovs_of
 from isotone.batch.inputs import TranscriptFile, absolute, find_transcript, read_passages
 from isotone.batch.keys import model_key, result_key
 from isotone.batch.options import Options, Target
+from isotone.batch.pages import PAGE, PAGE_SUFFIX, about, page_of
 from isotone.batch.work import Done, Work
 from isotone.batch.writers import writers_for
 from isotone.model.check import usable
@@ -61,6 +62,8 @@ class _Speech(Work):
         self.sample_rate = self.pipeline.model.encoder.sample_rate
         self.writers = writers_for(target.formats, self.pipeline.tokenizer.tiers(given_text))
         self.suffixes = {name: writer.suffix for name, writer in self.writers.items()}
+        if target.page:
+            self.suffixes[PAGE] = PAGE_SUFFIX
         self._model, self._options = model_key(self.pipeline.model), options.values()
 
     def key(self, digests: Mapping[str, str]) -> str:
@@ -75,7 +78,7 @@ class _Speech(Work):
         self, path: Path, result: Result | Passages, formats: Collection[str], warnings: Sequence[str]
     ) -> Done:
         alignment = replace(result.alignment, audio=path)
-        contents = {name: self.writers[name].dumps(alignment).encode() for name in formats}
+        contents = {n: self.writers[n].dumps(alignment).encode() for n in formats if n != PAGE}
         return Done(contents, (*warnings, *result.warnings), result.score, result.agreement, result.text)
 
 
@@ -116,7 +119,13 @@ class Aligning(_Speech):
         notes += transcript.notes if isinstance(result, Result) else ()
         oovs = oovs_of(self.pipeline.tokenizer, transcript)
         analysis = measured(result.alignment, samples, self.sample_rate, oovs)
-        return replace(self._done(path, result, formats, notes), analysis=analysis)
+        done = self._done(path, result, formats, notes)
+        if PAGE in formats:
+            warned = [text for text in (self.doubt(done.score, done.agreement), *done.warnings) if text]
+            shown = page_of(path, id, samples, self.sample_rate, {"isotone": result.alignment}, warned)
+            done = replace(done, contents={**done.contents, PAGE: shown})
+            analysis |= about(result.alignment)
+        return replace(done, analysis=analysis)
 
     def _transcript(self, recording: Path) -> TranscriptFile:
         given = self.texts.get(absolute(recording)) if self.texts else None

@@ -21,6 +21,7 @@ from isotone.cli.evaluate import evaluate
 from isotone.cli.lm import lm
 from isotone.cli.match import match
 from isotone.cli.options import Overwrite
+from isotone.cli.page import page
 from isotone.cli.score_check import score_check
 from isotone.cli.search import search_app
 from isotone.cli.speech import align, transcribe
@@ -36,6 +37,7 @@ app = typer.Typer(
 )
 command(app)(align)
 command(app)(transcribe)
+command(app)(page)
 command(app)(match)
 command(app)(adapt)
 command(app, "score-check")(score_check)
