@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from isotone.batch.options import Options, Part
-from isotone.batch.speech import align_text, silence
 from isotone.model.check import usable
 from isotone.model.packs import pack_for
 from isotone.pipeline.doubt import doubtful
-from isotone.pipeline.passages import SLACK_S
+from isotone.pipeline.passages import SLACK_S, align_text
+from isotone.pipeline.plausible import silence
 from isotone.pipeline.result import Result
 from isotone.pipeline.stars import STAR_COST
 from isotone.pipeline.windows import Windows
