@@ -1,0 +1,92 @@
+"""Forced alignment of one recording in one call, and the aligner behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from isotone.kernels import compiling
+from isotone.model.check import usable
+from isotone.pipeline.doubt import doubtful
+from isotone.pipeline.forced import ForcedPipeline
+from isotone.pipeline.passages import SLACK_S, align_text
+from isotone.pipeline.plausible import silence
+from isotone.pipeline.result import Result
+from isotone.quick import aligned, given
+from isotone.text.options import TextOptions
+
+from isotone_light.model import OnnxModel
+
+#: The English pack of isotone, as ONNX.
+ENGLISH = Path(__file__).parent / "english"
+
+
+class Aligned(aligned.Aligned):
+    """The alignment of one recording: ``print`` shows a table, ``save`` writes a file of any format."""
+
+    _repr_html_ = None  # type: ignore[assignment] # a figure needs matplotlib
+
+
+def align(
+    audio: Any,
+    text: given.Text,
+    *,
+    rate: float | None = None,
+    model: str | Path = ENGLISH,
+    dictionaries: Sequence[str | Path] = (),
+    rules: Sequence[str | Path] = (),
+    slack_s: float = SLACK_S,
+    **options: Any,
+) -> Aligned:
+    """Find the time of each word and phone of a text in a recording, as ``isotone.align`` does.
+
+    Args:
+        audio: Path of a recording; an array with its ``rate``; or the pair of both.
+        text: The text; a ``pathlib.Path`` is a transcript of any kind that isotone reads; a mapping or list is the result
+            of a recogniser.
+        rate: Hz of an array.
+        model: Folder that ``isotone export --onnx`` wrote. Default: English.
+        dictionaries, rules: Pronunciation dictionaries, and tables of readings of written forms.
+        slack_s: Seconds by which the times of passages may be wrong.
+        options: Of :class:`isotone_light.core.pipeline.forced.ForcedPipeline`, such as ``extra_speech`` or ``closures``.
+
+    Raises:
+        OSError: there is no such recording, text file, dictionary or model.
+        AudioError, TextError: the recording or the text cannot be read.
+        AlignmentError: the text needs more frames than the recording has.
+        TypeError: an array without a rate, or an argument of another kind.
+    """
+    words = TextOptions(None, tuple(map(Path, dictionaries)), False, tuple(map(Path, rules)))
+    return aligned_by(pipeline(model, words, **options), audio, text, rate, slack_s)
+
+
+def pipeline(model: Path | str = ENGLISH, text: TextOptions = TextOptions(), **options: Any) -> ForcedPipeline:  # noqa: B008
+    """Make an aligner of a model; the model is kept for the next call."""
+    compiling.announce()
+    return ForcedPipeline(_model(Path(model).resolve()), text=text, **options)
+
+
+@lru_cache(maxsize=1)
+def _model(folder: Path) -> Any:
+    return OnnxModel(folder)
+
+
+def aligned_by(
+    pipeline: ForcedPipeline, audio: Any, text: given.Text, rate: float | None = None, slack_s: float = SLACK_S
+) -> Aligned:
+    """Align one recording; arguments and errors as of :func:`align`."""
+    sample_rate = pipeline.model.encoder.sample_rate
+    recording = given.recording(audio, rate, sample_rate)
+    noted: list[str] = []
+    passages = given.passages(text, recording, len(recording.samples) / sample_rate, noted.append)
+    result, transcript = align_text(pipeline, recording.id, recording.samples, passages, slack_s)
+    notes = transcript.notes if isinstance(result, Result) else ()
+    doubt = doubtful(result.agreement, usable(pipeline.model.check))
+    said = [*silence(recording.samples), *noted, *notes, *result.warnings, *((doubt,) if doubt else ())]
+    return Aligned(
+        replace(result.alignment, audio=recording.path), result.text, "english", tuple(said), result.agreement,
+        recording.samples, sample_rate,
+    )  # fmt: skip
