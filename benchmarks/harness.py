@@ -20,8 +20,8 @@ from benchmarks.memory import peak_extra_mib
 OURS = "isotone"
 # Modules of this package that declare no benchmarks.
 _HARNESS = {
-    "__main__", "aligners", "corpus", "numbers", "doubt", "edges", "harness", "long_audio", "match", "memory", "output",
-    "search_threshold", "start",
+    "__main__", "aligners", "corpus", "numbers", "doubt", "edges", "harness", "light", "long_audio", "match", "memory",
+    "output", "search_threshold", "start",
 }  # fmt: skip
 # Timed runs of a contender at one size, and how long one round of all contenders may take to be repeated.
 _ROUNDS = 3, 101

@@ -40,7 +40,9 @@ def modules() -> dict[str, Path]:
     """Find the modules of isotone that isotone-light needs."""
     own = [path.read_text(encoding="utf-8") for path in sorted((LIGHT / "isotone_light").glob("*.py"))]
     roots = {name for text in own for name in everywhere(text)}
-    return closure([*roots, *(value.split(":")[0] for group in plugins().values() for value in group.values())])
+    return closure(
+        [*roots, *(value.split(":")[0] for group in plugins().values() for value in group.values())]
+    )
 
 
 def everywhere(text: str) -> Iterable[str]:
@@ -66,7 +68,11 @@ def stage(folder: Path, model: Path) -> None:
             text = f'"""{(ast.get_docstring(ast.parse(text)) or name).splitlines()[0]}"""\n'
         path.write_text(renamed(text), encoding="utf-8")
     shutil.copytree(model, target / "english")
-    for file in (LIGHT / "README.md", ROOT / "LICENSE", ROOT / "plugins" / "isotone_english" / "LICENSE.cmudict"):
+    for file in (
+        LIGHT / "README.md",
+        ROOT / "LICENSE",
+        ROOT / "plugins" / "isotone_english" / "LICENSE.cmudict",
+    ):
         shutil.copy(file, folder)
     project = [(LIGHT / "pyproject.toml").read_text(encoding="utf-8")]
     for group, found in plugins().items():
@@ -101,7 +107,9 @@ def main() -> None:
         stage(Path(name, "source"), model)
         options.out.mkdir(parents=True, exist_ok=True)
         command = ["-m", "build", "--wheel", "--no-isolation", "--outdir", str(options.out.resolve())]
-        subprocess.run([sys.executable, *command, str(Path(name, "source"))], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [sys.executable, *command, str(Path(name, "source"))], check=True, stdout=subprocess.DEVNULL
+        )
     print(f"Wheel: {sorted(options.out.glob('isotone_light-*.whl'))[-1]}")
 
 

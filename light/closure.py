@@ -23,7 +23,9 @@ BARE = frozenset({"isotone", "isotone.batch", "isotone.quick"})
 LAZY = {"isotone.interfaces": ("alignment", "files", "packs"), "isotone.pipeline": ()}
 
 # Other packages that what is taken along may import at once; those that it imports in functions may be missing.
-ALLOWED = frozenset({"filelock", "llvmlite", "numba", "numpy", "praatio", "safetensors", "soundfile", "soxr", "torch"})
+ALLOWED = frozenset(
+    {"filelock", "llvmlite", "numba", "numpy", "praatio", "safetensors", "soundfile", "soxr", "torch"}
+)
 
 _TORCH = re.compile(r"^(\s*)(?:import torch$|from (torch(?:\.nn\.utils\.rnn)?) import )", re.M)
 _OURS = re.compile(r"^(\s*(?:from|import) )(isotone(?:_ctc|_ottc)?)(?=[. ])", re.M)
@@ -98,10 +100,8 @@ def renamed(text: str) -> str:
     Raises:
         ImportError: it imports a part of torch that the stand-in does not have.
     """
-    text = _TORCH.sub(
-        lambda m: f"{m[1]}from isotone_light.tensors import " if m[2] else f"{m[1]}from isotone_light import tensors as torch",
-        text,
-    )
+    whole, names = "from isotone_light import tensors as torch", "from isotone_light.tensors import "
+    text = _TORCH.sub(lambda m: m[1] + (names if m[2] else whole), text)
     if other := re.search(r"^\s*(?:from|import) torch\b.*$", text, re.M):
         raise ImportError(f"The stand-in for torch has no {other[0].strip()!r}.")
     text = _OURS.sub(lambda m: m[1] + PACKAGES[m[2]][1], text)

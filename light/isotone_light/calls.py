@@ -17,7 +17,6 @@ from isotone.pipeline.plausible import silence
 from isotone.pipeline.result import Result
 from isotone.quick import aligned, given
 from isotone.text.options import TextOptions
-
 from isotone_light.model import OnnxModel
 
 #: The English pack of isotone, as ONNX.
@@ -45,13 +44,13 @@ def align(
 
     Args:
         audio: Path of a recording; an array with its ``rate``; or the pair of both.
-        text: The text; a ``pathlib.Path`` is a transcript of any kind that isotone reads; a mapping or list is the result
-            of a recogniser.
+        text: The text; a ``pathlib.Path`` is a transcript of any kind that isotone reads; a mapping or list is the
+            result of a recogniser.
         rate: Hz of an array.
         model: Folder that ``isotone export --onnx`` wrote. Default: English.
         dictionaries, rules: Pronunciation dictionaries, and tables of readings of written forms.
         slack_s: Seconds by which the times of passages may be wrong.
-        options: Of :class:`isotone_light.core.pipeline.forced.ForcedPipeline`, such as ``extra_speech`` or ``closures``.
+        options: Of :class:`isotone.pipeline.forced.ForcedPipeline`, such as ``extra_speech`` or ``closures``.
 
     Raises:
         OSError: there is no such recording, text file, dictionary or model.
@@ -63,10 +62,10 @@ def align(
     return aligned_by(pipeline(model, words, **options), audio, text, rate, slack_s)
 
 
-def pipeline(model: Path | str = ENGLISH, text: TextOptions = TextOptions(), **options: Any) -> ForcedPipeline:  # noqa: B008
+def pipeline(model: Path | str = ENGLISH, text: TextOptions | None = None, **options: Any) -> ForcedPipeline:
     """Make an aligner of a model; the model is kept for the next call."""
     compiling.announce()
-    return ForcedPipeline(_model(Path(model).resolve()), text=text, **options)
+    return ForcedPipeline(_model(Path(model).resolve()), text=text or TextOptions(), **options)
 
 
 @lru_cache(maxsize=1)
@@ -75,7 +74,11 @@ def _model(folder: Path) -> Any:
 
 
 def aligned_by(
-    pipeline: ForcedPipeline, audio: Any, text: given.Text, rate: float | None = None, slack_s: float = SLACK_S
+    pipeline: ForcedPipeline,
+    audio: Any,
+    text: given.Text,
+    rate: float | None = None,
+    slack_s: float = SLACK_S,
 ) -> Aligned:
     """Align one recording; arguments and errors as of :func:`align`."""
     sample_rate = pipeline.model.encoder.sample_rate
@@ -87,6 +90,6 @@ def aligned_by(
     doubt = doubtful(result.agreement, usable(pipeline.model.check))
     said = [*silence(recording.samples), *noted, *notes, *result.warnings, *((doubt,) if doubt else ())]
     return Aligned(
-        replace(result.alignment, audio=recording.path), result.text, "english", tuple(said), result.agreement,
+        replace(result.alignment, audio=recording.path), result.text, pipeline.model.name, tuple(said), result.agreement,
         recording.samples, sample_rate,
     )  # fmt: skip

@@ -31,8 +31,8 @@ aligner for this processor, which takes about half a minute; --prepare does so, 
 """
 
 FORMATS = (
-    "textgrid", "json", "csv", "ctm", "srt", "vtt", "ass", "ttml", "audacity", "elan", "timit", "rttm", "mfa-json", "mfa-csv",
-    "whisperx", "lhotse", "nemo-ctm",
+    "textgrid", "json", "csv", "ctm", "srt", "vtt", "ass", "ttml", "audacity", "elan", "timit", "rttm", "mfa-json",
+    "mfa-csv", "whisperx", "lhotse", "nemo-ctm",
 )  # fmt: skip
 
 
@@ -42,16 +42,34 @@ def parser() -> argparse.ArgumentParser:
         "isotone-light", description=_ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = made.add_argument
-    add("paths", nargs="*", type=_path, metavar="PATH", help="recordings, folders, and transcripts of the same names")
-    add("-o", "--out", type=Path, default=Path("alignments"), help="folder of the files (default: alignments)")
-    add("--format", action="append", choices=FORMATS, help="format of the files, may be repeated (default: textgrid)")
+    add(
+        "paths",
+        nargs="*",
+        type=_path,
+        metavar="PATH",
+        help="recordings, folders, and transcripts of the same names",
+    )
+    add(
+        "-o", "--out", type=Path, default=Path("alignments"), help="folder of the files (default: alignments)"
+    )
+    add(
+        "--format",
+        action="append",
+        choices=FORMATS,
+        help="format of the files, may be repeated (default: textgrid)",
+    )
     add("--text-dir", type=Path, help="folder of the transcripts (default: beside the recordings)")
     add("--model", type=Path, help="folder that isotone export --onnx wrote (default: English)")
     add("--dictionary", type=Path, action="append", default=[], help="pronunciations, may be repeated")
     add("--rules", type=Path, action="append", default=[], help="readings of written forms, may be repeated")
     add("--closures", action="store_true", help="show the closures of stops as segments of their own")
     add("--extra-speech", action="store_true", help="allow speech between the words that is not in the text")
-    add("--slack", type=float, default=1.0, help="seconds by which the times of a transcript may be wrong (default: 1)")
+    add(
+        "--slack",
+        type=float,
+        default=1.0,
+        help="seconds by which the times of a transcript may be wrong (default: 1)",
+    )
     add("--overwrite", action="store_true", help="replace files that are there")
     add("--resume", action="store_true", help="leave out recordings whose files are there")
     add("--prepare", action="store_true", help="compile the aligner for this processor, and do nothing else")
@@ -67,7 +85,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.prepare:
             return _prepare()
         if not options.paths:
-            raise ValueError("Nothing to align: give a recording and its transcript, or a folder. -h shows examples.")
+            raise ValueError(
+                "Nothing to align: give a recording and its transcript, or a folder. -h shows examples."
+            )
         return _align(options)
     except (OSError, ValueError, LookupError, TypeError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -90,7 +110,6 @@ def _align(options: argparse.Namespace) -> int:
     from isotone.batch.pairs import paired
     from isotone.files import check_folder
     from isotone.text.options import TextOptions
-
     from isotone_light.calls import ENGLISH, pipeline
 
     given = paired(options.paths)
@@ -140,8 +159,8 @@ def _tasks(given: Given, options: argparse.Namespace, aligner: ForcedPipeline) -
     there = [str(file) for task in tasks for file in task.files if file.exists()]
     if there and not options.overwrite:
         raise FileExistsError(
-            f"{len(there)} files would be replaced: {', '.join(there[:5])}{' ...' if there[5:] else ''}. Choose another "
-            "--out, or say --overwrite, or --resume to leave out what is done."
+            f"{len(there)} files would be replaced: {', '.join(there[:5])}{' ...' if there[5:] else ''}. Choose "
+            "another --out, or say --overwrite, or --resume to leave out what is done."
         )
     return tasks
 
@@ -150,7 +169,6 @@ def _run(task: _Task, aligner: ForcedPipeline, options: argparse.Namespace) -> t
     """Align one recording, and write its files; return the warnings."""
     from isotone.batch.inputs import TranscriptFile, find_transcript
     from isotone.files import put
-
     from isotone_light.calls import aligned_by
 
     path = task.recording.path
@@ -177,5 +195,7 @@ def _prepare() -> int:
 
 def _path(text: str) -> Path:
     if not text:
-        raise argparse.ArgumentTypeError("an empty argument; expected a file or a folder (the current one is '.').")
+        raise argparse.ArgumentTypeError(
+            "an empty argument; expected a file or a folder (the current one is '.')."
+        )
     return Path(text)

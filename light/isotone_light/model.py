@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from onnxruntime import InferenceSession, RunOptions, SessionOptions
+
 from isotone.model.check import Check
 from isotone.model.decoding import DecodingConfig, ModelError
 from isotone.text import tokenizer as tokenizers
 from isotone.types import Emissions, Grid
-from numpy.typing import NDArray
-from onnxruntime import InferenceSession, RunOptions, SessionOptions
-
 from isotone_light import tensors
-from isotone_light.tensors import Tensor
 
 #: Name of the graph in a folder, that of its description, and the format that is read.
 GRAPH, CONFIG, FORMAT = "model.onnx", "isotone.json", "onnx 1"
@@ -36,6 +35,7 @@ class OnnxModel:
 
     Attributes:
         encoder: Sample rate, numbers of frames, and statistics of recordings.
+        name: That of the folder.
         heads: What the description says of every head.
         tokenizer, decoding, check: As those of ``isotone.model.Model``.
 
@@ -46,6 +46,7 @@ class OnnxModel:
 
     def __init__(self, folder: Path | str, threads: int = 0) -> None:
         folder = Path(folder)
+        self.name = folder.name
         config = _description(folder)
         try:
             self.heads: dict[str, dict[str, Any]] = dict(config["heads"])
@@ -66,7 +67,7 @@ class OnnxModel:
         """Return the model: it is not trained."""
         return self
 
-    def parameters(self) -> Iterator[Tensor]:
+    def parameters(self) -> Iterator[Any]:
         """Iterate over one tensor, on the model's device."""
         yield tensors.zeros(1)
 
@@ -80,7 +81,11 @@ class OnnxModel:
         return {"name": kind}
 
     def __call__(
-        self, audio: Tensor, lengths: Tensor, only: set[str] | None = None, statistics: Statistics | None = None
+        self,
+        audio: Any,
+        lengths: Any,
+        only: set[str] | None = None,
+        statistics: Statistics | None = None,
     ) -> dict[str, Emissions]:
         """Compute the emissions of heads; see ``isotone.model.Model.forward``."""
         names = [name for name in self.heads if only is None or name in only]
@@ -92,11 +97,9 @@ class OnnxModel:
 
     def _emissions(self, name: str, logits: NDArray, lengths: NDArray) -> Emissions:
         spec = self.heads[name]
-        prior = spec["log_prior"]
-        return Emissions(
-            tensors.from_numpy(logits), tensors.from_numpy(lengths), Grid(spec["hop_s"], spec["offset_s"]),
-            spec["blank"], log_prior=None if prior is None else tensors.tensor(prior),
-        )  # fmt: skip
+        prior: Any = None if spec["log_prior"] is None else tensors.tensor(spec["log_prior"])
+        parts: Any = map(tensors.from_numpy, (logits, lengths))
+        return Emissions(*parts, Grid(spec["hop_s"], spec["offset_s"]), spec["blank"], log_prior=prior)
 
 
 class _Session:
@@ -154,7 +157,9 @@ class _Encoder:
 def _description(folder: Path) -> Mapping[str, Any]:
     """Read the description of a folder of ONNX."""
     if not folder.exists():
-        raise FileNotFoundError(f"There is no folder {folder}: expected one that isotone export --onnx wrote.")
+        raise FileNotFoundError(
+            f"There is no folder {folder}: expected one that isotone export --onnx wrote."
+        )
     make = f"isotone-light reads what this command writes: isotone export MODEL --onnx {folder.name or 'FOLDER'}."
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))

@@ -28,7 +28,7 @@ compiler = SimpleNamespace(is_compiling=lambda: False)
 class Tensor(np.ndarray):
     """An array with torch's methods, beside those of numpy that torch has too."""
 
-    device = device
+    device: Any = device
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
         if out is not None:
@@ -76,7 +76,7 @@ class Tensor(np.ndarray):
     def new_full(self, size: Sequence[int], value: Any) -> Tensor:
         return full(size, value, dtype=self.dtype)
 
-    def flatten(self, start: int = 0) -> Tensor:  # type: ignore[override]
+    def flatten(self, start: int = 0) -> Tensor:
         return self.reshape(*self.shape[:start], -1)
 
     def unflatten(self, dim: int, sizes: Sequence[int]) -> Tensor:
@@ -97,13 +97,13 @@ class Tensor(np.ndarray):
         # torch's booleans differ where one of them is true, and numpy's too
         return _tensor(np.diff(np.asarray(self)))
 
-    def nonzero(self) -> Tensor:  # type: ignore[override]
+    def nonzero(self) -> Tensor:
         return _tensor(np.argwhere(np.asarray(self)))
 
     def amax(self, dim: int) -> Tensor:
         return self.max(dim)
 
-    def mean(self, *axis: Any) -> Tensor:  # type: ignore[override]
+    def mean(self, *axis: Any) -> Tensor:
         return _tensor(np.asarray(self).mean(*axis))
 
     def clamp(self, min: Any = None, max: Any = None) -> Tensor:
@@ -161,7 +161,7 @@ class Tensor(np.ndarray):
         return self.copy().scatter_reduce_(*arguments, **options)
 
 
-class inference_mode(ContextDecorator):  # noqa: N801 - torch's name
+class inference_mode(ContextDecorator):
     """Nothing: there are no gradients."""
 
     def __enter__(self) -> None:
