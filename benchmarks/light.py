@@ -1,6 +1,6 @@
 """isotone-light against isotone: the same recordings, aligned by both, ``python -m benchmarks.light FOLDER ...``.
 
-Both must be installed: ``python light/build.py dist && pip install --no-deps dist/isotone_light*.whl``. Prints the
+Both must be installed: ``python -m light.build dist && pip install --no-deps dist/isotone_light*.whl``. Prints the
 number of recordings and the largest difference of a time; the exit code is 1 where one is above 1 ms, or where labels
 differ. Folders are of the kinds that ``benchmarks.doubt`` reads.
 """
@@ -26,12 +26,13 @@ TOLERANCE_S = 1e-3
 
 def compared(folders: list[Path], limit: int | None) -> Iterator[tuple[str, float, bool]]:
     """Align recordings by both; yield their names, the largest difference of a time in seconds, and if labels agree."""
-    from isotone_light.calls import aligned_by, pipeline
+    from isotone_light.calls import pipeline
+    from isotone_light.core.quick.one import align_one
 
     theirs, ours = pipeline(), Pipeline(Model.load("english"))
     rows = (row for folder in folders for row in transcripts(folder))
     for path, text in islice(rows, limit):
-        found = aligned_by(theirs, path, text)
+        found = align_one(theirs, "english", path, text)
         expected = ours.align(path.stem, audio.load(path, 16_000), ours.encode(text))
         yield str(path), *difference(found.alignment, expected.alignment)
 

@@ -1,4 +1,4 @@
-"""Build of isotone-light, from isotone's own source: ``python light/build.py OUT [--model FOLDER]``.
+"""Build of isotone-light, from isotone's own source: ``python -m light.build OUT [--model FOLDER]``.
 
 Writes a wheel to OUT. Its modules are those that alignment needs, found by their imports, with the names that they have
 in :mod:`isotone_light`. The English pack is exported to ONNX, which needs ``isotone[onnx]``; --model takes an export
@@ -18,7 +18,7 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
-from closure import BARE, PACKAGES, ROOT, closure, imports, renamed
+from light.closure import BARE, PACKAGES, ROOT, closure, imports, renamed
 
 LIGHT = Path(__file__).resolve().parent
 
@@ -52,8 +52,8 @@ def everywhere(text: str) -> Iterable[str]:
             yield from imports(ast.unparse(node))
 
 
-def stage(folder: Path, model: Path) -> None:
-    """Write the source of the distribution to a folder."""
+def stage(folder: Path, model: Path | None) -> None:
+    """Write the source of the distribution to a folder, with an export of the English pack or without a model."""
     target = folder / "isotone_light"
     shutil.copytree(LIGHT / "isotone_light", target, ignore=shutil.ignore_patterns("__pycache__"))
     for path in target.glob("*.py"):
@@ -67,7 +67,8 @@ def stage(folder: Path, model: Path) -> None:
         if name in BARE:
             text = f'"""{(ast.get_docstring(ast.parse(text)) or name).splitlines()[0]}"""\n'
         path.write_text(renamed(text), encoding="utf-8")
-    shutil.copytree(model, target / "english")
+    if model is not None:
+        shutil.copytree(model, target / "english")
     for file in (
         LIGHT / "README.md",
         ROOT / "LICENSE",
@@ -75,10 +76,17 @@ def stage(folder: Path, model: Path) -> None:
     ):
         shutil.copy(file, folder)
     project = [(LIGHT / "pyproject.toml").read_text(encoding="utf-8")]
-    for group, found in plugins().items():
-        project += [f'[project.entry-points."{_moved(group)}"]']
-        project += [f'{name} = "{_moved(value)}"' for name, value in found.items()] + [""]
+    for group, found in entry_points().items():
+        project += [f'[project.entry-points."{group}"]', *(f'{n} = "{v}"' for n, v in found.items()), ""]
     (folder / "pyproject.toml").write_text("\n".join(project), encoding="utf-8")
+
+
+def entry_points() -> dict[str, dict[str, str]]:
+    """Return the entry points of the distribution, by group."""
+    return {
+        _moved(group): {name: _moved(value) for name, value in found.items()}
+        for group, found in plugins().items()
+    }
 
 
 def _moved(name: str) -> str:

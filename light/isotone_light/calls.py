@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from isotone.kernels import compiling
-from isotone.model.check import usable
-from isotone.pipeline.doubt import doubtful
-from isotone.pipeline.forced import ForcedPipeline
-from isotone.pipeline.passages import SLACK_S, align_text
-from isotone.pipeline.plausible import silence
-from isotone.pipeline.result import Result
-from isotone.quick import aligned, given
-from isotone.text.options import TextOptions
 from isotone_light.model import OnnxModel
+
+from isotone.kernels import compiling
+from isotone.pipeline.forced import ForcedPipeline
+from isotone.pipeline.passages import SLACK_S
+from isotone.quick import given
+from isotone.quick.aligned import Aligned
+from isotone.quick.one import align_one
+from isotone.text.options import TextOptions
 
 #: The English pack of isotone, as ONNX.
 ENGLISH = Path(__file__).parent / "english"
-
-
-class Aligned(aligned.Aligned):
-    """The alignment of one recording: ``print`` shows a table, ``save`` writes a file of any format."""
-
-    _repr_html_ = None  # type: ignore[assignment] # a figure needs matplotlib
 
 
 def align(
@@ -59,7 +51,7 @@ def align(
         TypeError: an array without a rate, or an argument of another kind.
     """
     words = TextOptions(None, tuple(map(Path, dictionaries)), False, tuple(map(Path, rules)))
-    return aligned_by(pipeline(model, words, **options), audio, text, rate, slack_s)
+    return align_one(pipeline(model, words, **options), Path(model).name, audio, text, rate, slack_s)
 
 
 def pipeline(model: Path | str = ENGLISH, text: TextOptions | None = None, **options: Any) -> ForcedPipeline:
@@ -71,25 +63,3 @@ def pipeline(model: Path | str = ENGLISH, text: TextOptions | None = None, **opt
 @lru_cache(maxsize=1)
 def _model(folder: Path) -> Any:
     return OnnxModel(folder)
-
-
-def aligned_by(
-    pipeline: ForcedPipeline,
-    audio: Any,
-    text: given.Text,
-    rate: float | None = None,
-    slack_s: float = SLACK_S,
-) -> Aligned:
-    """Align one recording; arguments and errors as of :func:`align`."""
-    sample_rate = pipeline.model.encoder.sample_rate
-    recording = given.recording(audio, rate, sample_rate)
-    noted: list[str] = []
-    passages = given.passages(text, recording, len(recording.samples) / sample_rate, noted.append)
-    result, transcript = align_text(pipeline, recording.id, recording.samples, passages, slack_s)
-    notes = transcript.notes if isinstance(result, Result) else ()
-    doubt = doubtful(result.agreement, usable(pipeline.model.check))
-    said = [*silence(recording.samples), *noted, *notes, *result.warnings, *((doubt,) if doubt else ())]
-    return Aligned(
-        replace(result.alignment, audio=recording.path), result.text, pipeline.model.name, tuple(said), result.agreement,
-        recording.samples, sample_rate,
-    )  # fmt: skip

@@ -107,10 +107,11 @@ class _Task:
 
 
 def _align(options: argparse.Namespace) -> int:
+    from isotone_light.calls import ENGLISH, pipeline
+
     from isotone.batch.pairs import paired
     from isotone.files import check_folder
     from isotone.text.options import TextOptions
-    from isotone_light.calls import ENGLISH, pipeline
 
     given = paired(options.paths)
     check_folder(options.out)
@@ -169,11 +170,11 @@ def _run(task: _Task, aligner: ForcedPipeline, options: argparse.Namespace) -> t
     """Align one recording, and write its files; return the warnings."""
     from isotone.batch.inputs import TranscriptFile, find_transcript
     from isotone.files import put
-    from isotone_light.calls import aligned_by
+    from isotone.quick.one import align_one
 
     path = task.recording.path
     source = TranscriptFile(task.text) if task.text else find_transcript(path, options.text_dir)
-    result = aligned_by(aligner, path, source.path, slack_s=options.slack)
+    result = align_one(aligner, "", path, source.path, slack_s=options.slack)
     contents = {file: writer.dumps(result.alignment) for file, writer in task.files.items()}
     for file, content in contents.items():
         put(file, content.encode(), replace=options.overwrite)
@@ -183,7 +184,6 @@ def _run(task: _Task, aligner: ForcedPipeline, options: argparse.Namespace) -> t
 def _prepare() -> int:
     """Compile what alignment runs, by a use of it."""
     import numpy as np
-
     from isotone_light.calls import align
 
     noise = np.random.default_rng(0).normal(0, 0.1, 48_000).astype(np.float32)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from isotone_light import tensors
 from numpy.typing import NDArray
 from onnxruntime import InferenceSession, RunOptions, SessionOptions
 
@@ -15,7 +16,6 @@ from isotone.model.check import Check
 from isotone.model.decoding import DecodingConfig, ModelError
 from isotone.text import tokenizer as tokenizers
 from isotone.types import Emissions, Grid
-from isotone_light import tensors
 
 #: Name of the graph in a folder, that of its description, and the format that is read.
 GRAPH, CONFIG, FORMAT = "model.onnx", "isotone.json", "onnx 1"
@@ -35,7 +35,6 @@ class OnnxModel:
 
     Attributes:
         encoder: Sample rate, numbers of frames, and statistics of recordings.
-        name: That of the folder.
         heads: What the description says of every head.
         tokenizer, decoding, check: As those of ``isotone.model.Model``.
 
@@ -46,7 +45,6 @@ class OnnxModel:
 
     def __init__(self, folder: Path | str, threads: int = 0) -> None:
         folder = Path(folder)
-        self.name = folder.name
         config = _description(folder)
         try:
             self.heads: dict[str, dict[str, Any]] = dict(config["heads"])
@@ -98,8 +96,11 @@ class OnnxModel:
     def _emissions(self, name: str, logits: NDArray, lengths: NDArray) -> Emissions:
         spec = self.heads[name]
         prior: Any = None if spec["log_prior"] is None else tensors.tensor(spec["log_prior"])
-        parts: Any = map(tensors.from_numpy, (logits, lengths))
-        return Emissions(*parts, Grid(spec["hop_s"], spec["offset_s"]), spec["blank"], log_prior=prior)
+        scores: Any = tensors.from_numpy(logits)
+        frames: Any = tensors.from_numpy(lengths)
+        return Emissions(
+            scores, frames, Grid(spec["hop_s"], spec["offset_s"]), spec["blank"], log_prior=prior
+        )
 
 
 class _Session:
@@ -121,7 +122,7 @@ class _Session:
 
 
 class _Encoder:
-    """What alignment asks of an encoder, but for its frames."""
+    """Sample rate, numbers of frames, and statistics of recordings."""
 
     def __init__(self, config: Mapping[str, Any], session: _Session) -> None:
         self.session = session

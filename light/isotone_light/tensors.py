@@ -14,7 +14,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-
 from isotone_light.scattering import scattered
 
 float32, float64, long, bool = np.float32, np.float64, np.int64, np.bool_
