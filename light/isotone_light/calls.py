@@ -57,9 +57,11 @@ def align(
 def pipeline(model: Path | str = ENGLISH, text: TextOptions | None = None, **options: Any) -> ForcedPipeline:
     """Make an aligner of a model; the model is kept for the next call."""
     compiling.announce()
-    return ForcedPipeline(_model(Path(model).resolve()), text=text or TextOptions(), **options)
+    folder = Path(model).resolve()
+    changed = max((path.stat().st_mtime_ns for path in folder.rglob("*")), default=0)
+    return ForcedPipeline(_model(folder, changed), text=text or TextOptions(), **options)
 
 
 @lru_cache(maxsize=1)
-def _model(folder: Path) -> Any:
+def _model(folder: Path, changed: int) -> Any:
     return OnnxModel(folder)

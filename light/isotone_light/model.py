@@ -12,6 +12,7 @@ from isotone_light import tensors
 from numpy.typing import NDArray
 from onnxruntime import InferenceSession, RunOptions, SessionOptions
 
+from isotone.kernels.threads import thread_count
 from isotone.model.check import Check
 from isotone.model.decoding import DecodingConfig, ModelError
 from isotone.text import tokenizer as tokenizers
@@ -31,7 +32,7 @@ class OnnxModel:
 
     Args:
         folder: Its folder.
-        threads: Threads of a call. Default: one per core.
+        threads: Threads of a call. Default: those of ``OMP_NUM_THREADS``, or one per core.
 
     Attributes:
         encoder: Sample rate, numbers of frames, and statistics of recordings.
@@ -109,7 +110,7 @@ class _Session:
     def __init__(self, path: Path, threads: int) -> None:
         options = SessionOptions()
         options.log_severity_level = 3  # it warns of inputs that may be left out
-        options.intra_op_num_threads = threads
+        options.intra_op_num_threads = threads or thread_count()
         try:
             self._session = InferenceSession(path, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime has a class for each kind of damage

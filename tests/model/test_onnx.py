@@ -180,6 +180,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "isotone.json", "model.onnx", "tokenizer",
     ]  # fmt: skip
+    assert "give the model that it was made of" in error_of("align", noise, "--model", tmp_path / "out")
     assert "--onnx" in error_of("export", model, "--out", tmp_path / "x", "--audio", noise)
 
 

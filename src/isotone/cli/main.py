@@ -43,7 +43,6 @@ command(app, "score-check")(score_check)
 app.add_typer(search_app, name="search")
 command(app)(lm)
 command(app)(evaluate)
-command(app)(export)
 command(app)(doctor)
 
 
@@ -167,6 +166,9 @@ def synth(
     with explained():
         generate(folder, layout=layout, hours=hours, test_hours=test_hours, seed=seed, overwrite=overwrite)
     typer.echo(f"Corpus: {folder}")
+
+
+command(app)(export)
 
 
 @command(app)
