@@ -19,8 +19,16 @@ PACKAGES = {
 #: Packages of which only modules are taken along: their own names need more.
 BARE = frozenset({"isotone", "isotone.batch", "isotone.quick"})
 
-#: Names that a module of ours imports when they are first used, from modules that are taken along.
-LAZY = {"isotone.interfaces": ("alignment", "files", "packs"), "isotone.pipeline": ()}
+#: Modules that a module of ours imports when they are first used.
+LAZY = {
+    "isotone.interfaces": (
+        "isotone.interfaces.alignment",
+        "isotone.interfaces.files",
+        "isotone.interfaces.packs",
+    ),
+    "isotone.text.ipa": ("isotone.text.espeak_library",),
+    "isotone.text.pronounce": ("isotone.text.espeak",),
+}
 
 # Other packages that what is taken along may import at once; those that it imports in functions may be missing.
 ALLOWED = frozenset(
@@ -78,7 +86,7 @@ def closure(roots: Iterable[str]) -> dict[str, Path]:
             if file is None or module in found:
                 continue
             found[module] = file
-            left += [f"{module}.{lazy}" for lazy in LAZY.get(module, ())]
+            left += LAZY.get(module, ())
             if module not in BARE:
                 left += (wanted := list(imports(file.read_text(encoding="utf-8"))))
                 _check(module, wanted)

@@ -99,7 +99,7 @@ def test_all_its_modules_import_without_torch(bare: Path, without_torch: Run) ->
     names = [
         ".".join(path.relative_to(bare).with_suffix("").parts).removesuffix(".__init__")
         for path in sorted((bare / "isotone_light" / "core").rglob("*.py"))
-        if not re.search(r"espeak|lanes", path.name)
+        if "lanes" not in path.name
     ]
     without_torch(bare, "-c", f"import importlib\nfor name in {names!r}: importlib.import_module(name)")
 

@@ -16,13 +16,15 @@ import soundfile
 
 from benchmarks.light import TOLERANCE_S, difference
 from isotone import audio
+from isotone import format as formats
 from isotone.alignment import AlignmentError
 from isotone.model import Model
+from isotone.model.onnx import export_onnx
 from isotone.pipeline import Pipeline
 from isotone.quick.one import align_one
 from tests.light.conftest import ABSENT, Run
 from tests.paths import DATA
-from tests.tiny_models import save_noise
+from tests.tiny_models import save_character_model, save_noise, save_transformers_model
 
 pytestmark = pytest.mark.slow
 
@@ -172,19 +174,27 @@ def test_a_folder_that_is_no_export_is_named(light: Light, built: Path, tmp_path
         load(folder)
 
 
-def test_a_model_of_letters_aligns_without_torch(light: Light, tmp_path: Path) -> None:
-    from isotone.model.onnx import export_onnx
-    from tests.tiny_models import save_character_model, save_transformers_model
-
-    for make in (save_character_model, save_transformers_model):
-        model = Model.load(make(tmp_path / make.__name__))
-        export_onnx(model, tmp_path / f"{make.__name__}.onnx")
-        samples = noise(2.0)
-        expected = align_one(Pipeline(model), "", samples, "hello there", 16_000)
-        found = light("calls").align(
-            samples, "hello there", rate=16_000, model=tmp_path / f"{make.__name__}.onnx"
-        )
-        assert difference(found.alignment, expected.alignment)[0] <= TOLERANCE_S
+@pytest.mark.parametrize("make", [save_character_model, save_transformers_model])
+def test_models_of_letters_align_without_torch(
+    make: Callable[[Path], Path], without_torch: Run, built: Path, tmp_path: Path
+) -> None:
+    model = Model.load(make(tmp_path / "model"))
+    export_onnx(model, tmp_path / "export")
+    soundfile.write(tmp_path / "a.wav", noise(2.0), 16_000)
+    (tmp_path / "a.txt").write_text("hello there")
+    arguments = (
+        tmp_path / "a.wav",
+        tmp_path / "a.txt",
+        "--model",
+        tmp_path / "export",
+        "-o",
+        tmp_path / "out",
+    )
+    command(without_torch, built, *arguments, "--format", "json")
+    found = formats.read(tmp_path / "out" / "a.json")
+    assert [word.label for word in found.tier("words") if word.label] == ["hello", "there"]
+    expected = align_one(Pipeline(model), "", tmp_path / "a.wav", "hello there")
+    assert difference(found, expected.alignment)[0] <= TOLERANCE_S
 
 
 # The command, in a process that cannot import torch.
