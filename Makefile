@@ -16,7 +16,7 @@ env: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/pip install --quiet --editable ".[synth,search]" --group test --group lint
+	$(BIN)/pip install --quiet --editable ".[onnx,synth,search]" --group test --group lint
 	touch $@
 
 # Synthesise a corpus, train three models on it, compare them: table, TextGrids, figures, one HTML page.

@@ -101,7 +101,7 @@ def test_results_agree() -> None:
         import json
         from isotone.kernels.native import openmp
         from tests.kernels.test_native import PLAIN, results
-        print(json.dumps([PLAIN, openmp.parallel is None, results()]))
+        print(json.dumps([PLAIN, openmp.parallel() is None, results()]))
     """
     other, python_threads, theirs = json.loads(
         python("-c", unindented(code), plain=not PLAIN).splitlines()[-1]

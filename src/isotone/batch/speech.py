@@ -17,32 +17,10 @@ from isotone.batch.pages import PAGE, PAGE_SUFFIX, about, page_of
 from isotone.batch.work import Done, Work
 from isotone.batch.writers import writers_for
 from isotone.model.check import usable
-from isotone.pipeline import Pipeline
 from isotone.pipeline.doubt import doubtful
-from isotone.pipeline.passages import Passages, align_passages
+from isotone.pipeline.passages import Passages, align_text
+from isotone.pipeline.plausible import silence
 from isotone.pipeline.result import Result
-from isotone.text.transcript import Transcript
-from isotone.transcripts import Passage
-
-
-def silence(samples: np.ndarray) -> tuple[str, ...]:
-    """Return a warning if every sample is 0, else nothing."""
-    return () if samples.any() else ("its audio is silent, every sample is 0: the times mean nothing",)
-
-
-def align_text(
-    pipeline: Pipeline, id: str, samples: np.ndarray, passages: Sequence[Passage], slack_s: float
-) -> tuple[Result | Passages, Transcript]:
-    """Align the passages of a transcript: those with times by these, others as one text.
-
-    Returns:
-        The result, and the whole text in labels. Its notes are among the warnings of passages with times, and not among
-        those of a text.
-    """
-    transcript = pipeline.encode("\n".join(p.text for p in passages))
-    if any(p.start is not None or p.end is not None for p in passages):
-        return align_passages(pipeline, id, samples, passages, slack_s), transcript
-    return pipeline.align(id, samples, transcript), transcript
 
 
 class _Speech(Work):
