@@ -31,9 +31,10 @@ _CELLS = 64
 
 def best_paths(
     log_probs: Tensor, labels: Any, frame_lengths: Any, label_lengths: Any, blank: int | None
-) -> tuple[Tensor, Tensor] | None:
-    """Return paths and scores of a batch; None where the input is wrong, a row has no path, or is too large.
+) -> tuple[Tensor, Tensor, Tensor] | None:
+    """Return paths, scores and touched bands (there are none) of a batch.
 
+    None where the input is wrong, a row has no path, or is too large.
     The only wait for the device is for the answer to whether all rows have paths.
     """
     y, n, m = (
@@ -53,7 +54,8 @@ def best_paths(
     paths, scores = (torch.cat(x) if len(parts) > 1 else x[0] for x in zip(*parts))
     if not torch.isfinite(scores).all():
         return None
-    return paths, scores.to(torch.promote_types(log_probs.dtype, torch.float32))
+    touched = torch.zeros_like(scores, dtype=torch.bool)
+    return paths, scores.to(torch.promote_types(log_probs.dtype, torch.float32)), touched
 
 
 def _fit(log_probs: Tensor, labels: Tensor, frames: Tensor, tokens: Tensor, blank: int | None) -> bool:
