@@ -46,10 +46,10 @@ def installed(wheel: Path, folder: Path) -> Path:
     return python
 
 
-def megabytes(folder: Path) -> float:
-    """Compute the size of a folder's files on disk, in 10^6 bytes; links are not followed."""
+def mebibytes(folder: Path) -> float:
+    """Compute the size of a folder's files on disk, in 2^20 bytes as ``du`` does; links are not followed."""
     sizes = (path.lstat().st_blocks * 512 for path in folder.rglob("*"))
-    return round(sum(sizes) / 1e6, 1)
+    return round(sum(sizes) / 2**20, 1)
 
 
 def timed(command: Sequence[str | Path]) -> dict[str, float]:
@@ -82,14 +82,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         python = installed(options.wheel, folder / "environment")
-        size = megabytes(folder / "environment")
+        size = mebibytes(folder / "environment")
         noise = np.random.default_rng(0).normal(0, 0.1, 48_000)
         soundfile.write(folder / "a.wav", noise, 16_000)
         (folder / "a.txt").write_text(_TEXT)
         light = [python, "-m", "isotone_light"]
         align = [*light, folder / "a.wav", folder / "a.txt", "-o", folder / "out", "--overwrite"]
         rows = {
-            "environment MB": size,
+            "environment MiB": size,
             "first use, compiling": timed(align),
             "--version": quickest([*light, "--version"]),
             "import": quickest([python, "-c", "import isotone_light.calls"]),
