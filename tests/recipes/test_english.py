@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import shutil
 from pathlib import Path
 
@@ -24,6 +25,7 @@ with pytest.MonkeyPatch.context() as patch:
     from spoken.marks import labelled
     from spoken.real import marks_of, recordings
     from spoken.scenes import breath, room, scene
+    from spoken.sharing import share
     from spoken.speech import FLITE, Spoken, by_flite
     from spoken.texts import spoken_sentences
 
@@ -164,14 +166,23 @@ def test_scenes_are_a_corpus_of_timit(tmp_path: Path) -> None:
 
 
 @needs_flite
-def test_processes_do_not_change_the_scenes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(RECIPE))  # the other processes get it
-    for workers in (1, 2):
-        root = tmp_path / str(workers)
+def test_the_order_of_shards_does_not_change_the_scenes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spoken.corpus._SHARD_S", 5.0)
+    found = []
+    for name in ("forwards", "backwards"):
+        root = tmp_path / name
         root.mkdir()
-        write_scenes(root, [], hours=0.003, test_hours=0.003, seed=3, people=4, workers=workers)
-    one, two = (
-        {p.relative_to(r): p.read_bytes() for p in r.rglob("*.*")} for r in (tmp_path / "1", tmp_path / "2")
-    )
-    assert one == two
-    assert {path.parts[0] for path in one} == {"TRAIN", "TEST"}
+        if found:
+            monkeypatch.setattr("spoken.corpus.share", lambda speak, shards, *_: [*map(speak, shards[::-1])])
+        write_scenes(root, [], hours=0.003, test_hours=0.001, seed=3, people=4)
+        found.append({path.relative_to(root): path.read_bytes() for path in root.rglob("*.*")})
+    assert found[0] == found[1]
+    assert {path.parts[0] for path in found[0]} == {"TRAIN", "TEST"}
+    numbers = {int(path.stem[2:]) // 10_000 for path in found[0] if path.parts[0] == "TRAIN"}
+    assert numbers == {0, 1, 2}, "there are several shards"
+
+
+def test_shared_work_keeps_its_order() -> None:
+    assert share(math.sqrt, [4.0, 9.0, 16.0], 2, "") == [2.0, 3.0, 4.0]
