@@ -1,0 +1,72 @@
+"""Pages of reference that are made from the code: the command line, and the list of the kernels' modules."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+
+#: Packages of kernels whose internals are no one's concern: code for numba and torch themselves.
+_INTERNAL = ("native",)
+
+
+def commands() -> str:
+    """The page of the command line: every command with its arguments and options, as ``--help`` has them."""
+    from isotone.cli import app
+
+    parts = ["# Command line", "As `isotone COMMAND --help` says it; this page is made from the code."]
+    parts += _command(typer.main.get_command(app), "isotone")
+    return "\n\n".join(parts) + "\n"
+
+
+def kernels() -> str:
+    """The page of the kernels: every public module."""
+    from isotone import kernels
+
+    names = sorted(
+        info.name
+        for info in pkgutil.iter_modules(kernels.__path__)
+        if not info.name.startswith("_") and info.name not in _INTERNAL
+    )
+    parts = ["# Kernels", "The dynamic programmes under aligners and losses. They work without the rest of isotone."]
+    parts += [f"::: isotone.kernels.{name}\n    options: {{filters: ['!^_']}}" for name in names]
+    return "\n\n".join(parts) + "\n"
+
+
+def _command(command: Any, name: str) -> Iterator[str]:
+    """A command's section, then those of its subcommands."""
+    subcommands = getattr(command, "commands", {})
+    if name != "isotone":
+        yield f"{'#' * (1 + len(name.split()))} `{name}`"
+        yield inspect.cleandoc(command.help or "").replace("\f", "")
+    context = typer.Context(command, info_name=name)
+    if not subcommands:
+        usage = " ".join(command.collect_usage_pieces(context))
+        yield f"```text\n{name} {usage}\n```"
+    shown = [p for p in command.params if not getattr(p, "hidden", False) and p.name not in ("help",)]
+    if shown:
+        yield "\n".join(["| | |", "|---|---|", *(_row(p, context) for p in shown)])
+    for sub, inner in subcommands.items():
+        yield from _command(inner, f"{name} {sub}")
+
+
+def _row(parameter: Any, context: typer.Context) -> str:
+    """A table row: how the parameter is written, and its help."""
+    if parameter.param_type_name == "argument":
+        written = f"`{parameter.make_metavar(context)}`"
+    else:
+        kind = "" if parameter.is_flag else f" {parameter.make_metavar(context)}"
+        names = [*parameter.opts, *parameter.secondary_opts]
+        written = ", ".join(f"`{name}{kind}`" for name in names)
+    default = parameter.default
+    said = (getattr(parameter, "help", "") or "").replace("\n", " ")
+    if default not in (None, False, True, (), [], "") and not callable(default):
+        said += f" Default: `{default}`."
+    return f"| {_cell(written)} | {_cell(said.strip())} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
