@@ -46,7 +46,7 @@ def _command(command: Any, name: str) -> Iterator[str]:
     if not subcommands:
         usage = " ".join(command.collect_usage_pieces(context))
         yield f"```text\n{name} {usage}\n```"
-    shown = [p for p in command.params if not getattr(p, "hidden", False) and p.name not in ("help",)]
+    shown = [p for p in command.params if p.name != "help"]
     if shown:
         yield "\n".join(["| | |", "|---|---|", *(_row(p, context) for p in shown)])
     for sub, inner in subcommands.items():
@@ -55,17 +55,8 @@ def _command(command: Any, name: str) -> Iterator[str]:
 
 def _row(parameter: Any, context: typer.Context) -> str:
     """A table row: how the parameter is written, and its help."""
-    if parameter.param_type_name == "argument":
-        written = f"`{parameter.make_metavar(context)}`"
-    else:
-        kind = "" if parameter.is_flag else f" {parameter.make_metavar(context)}"
-        names = [*parameter.opts, *parameter.secondary_opts]
-        written = ", ".join(f"`{name}{kind}`" for name in names)
-    default = parameter.default
-    said = (getattr(parameter, "help", "") or "").replace("\n", " ")
-    if default not in (None, False, True, (), [], "") and not callable(default):
-        said += f" Default: `{default}`."
-    return f"| {_cell(written)} | {_cell(said.strip())} |"
+    written, said = parameter.get_help_record(context) or (parameter.name, "")
+    return f"| `{written.replace('|', '\\|')}` | {_cell(' '.join(said.split()))} |"
 
 
 def _cell(text: str) -> str:
