@@ -56,8 +56,5 @@ def _command(command: Any, name: str) -> Iterator[str]:
 def _row(parameter: Any, context: typer.Context) -> str:
     """A table row: how the parameter is written, and its help."""
     written, said = parameter.get_help_record(context) or (parameter.name, "")
-    return f"| `{written.replace('|', '\\|')}` | {_cell(' '.join(said.split()))} |"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")
+    said = " ".join(said.split()).replace("<", "&lt;")
+    return "| `{}` | {} |".format(*(text.replace("|", "\\|") for text in (written, said)))
