@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: pages that lie elsewhere in the repository, generated pages, and links between all of them.
+"""Hooks of MkDocs: pages that lie elsewhere in the repository, pages made from the code, and links between all of them.
 
 A page of ``docs/`` has the same place on the site; every other page and linked file has its path in the repository. So
 ``plugins/isotone_ctc/README.md`` is one file for GitHub and the site.
@@ -17,15 +17,14 @@ from mkdocs.structure.files import File
 from docs import reference
 
 ROOT = Path(__file__).resolve().parent.parent
+#: What is added to pages, made from the code.
+_ADDED = {"reference/commands.md": reference.commands, "reference/kernels.md": reference.kernels}
 _LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 _ITEM = re.compile(r" *([-*]|\d+\.) ")
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages that the navigation names from outside ``docs/``, what they link to, and generated pages."""
-    generated = {"reference/commands.md": reference.commands, "reference/kernels.md": reference.kernels}
-    for place, write in generated.items():
-        files.append(File.generated(config, place, content=write()))
+    """Add the pages that the navigation names from outside ``docs/``, and what they link to."""
     waiting = [ROOT / "docs" / file.src_uri for file in files if file.src_uri.endswith(".md")]
     waiting += [ROOT / name for name in _named(config.nav)]
     seen: set[Path] = set()
@@ -43,6 +42,8 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Make a page's links those of the site, and its lists those of Python-Markdown."""
+    if page.file.src_uri in _ADDED:
+        markdown += "\n" + _ADDED[page.file.src_uri]()
     source = ROOT / page.file.src_uri
     if not source.is_file():
         source = ROOT / "docs" / page.file.src_uri

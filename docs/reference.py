@@ -14,16 +14,14 @@ _INTERNAL = ("native",)
 
 
 def commands() -> str:
-    """The page of the command line: every command with its arguments and options, as ``--help`` has them."""
+    """Sections of the command line: every command with its arguments and options, as ``--help`` has them."""
     from isotone.cli import app
 
-    parts = ["# Command line", "As `isotone COMMAND --help` says it; this page is made from the code."]
-    parts += _command(typer.main.get_command(app), "isotone")
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(_command(typer.main.get_command(app), "isotone"))
 
 
 def kernels() -> str:
-    """The page of the kernels: every public module."""
+    """Sections of the kernels: every public module."""
     from isotone import kernels
 
     names = sorted(
@@ -31,9 +29,7 @@ def kernels() -> str:
         for info in pkgutil.iter_modules(kernels.__path__)
         if not info.name.startswith("_") and info.name not in _INTERNAL
     )
-    parts = ["# Kernels", "The dynamic programmes under aligners and losses. They work without the rest of isotone."]
-    parts += [f"::: isotone.kernels.{name}\n    options: {{filters: ['!^_']}}" for name in names]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(f"::: isotone.kernels.{name}" for name in names)
 
 
 def _command(command: Any, name: str) -> Iterator[str]:
