@@ -90,14 +90,29 @@ def commands(block: Block) -> Iterator[tuple[list[str], int]]:
             words = words[end + 1 :]
 
 
-def check_parses(words: list[str]) -> None:
-    """Check that a command of isotone exists and understands its options, without running it."""
+def parse(words: list[str]) -> None:
+    """Parse a command of isotone, without running it.
+
+    Raises:
+        ValueError: there is no such command, or it does not understand an option.
+    """
     command: Any = typer.main.get_command(app)
     words = words[1:]
     while subcommands := getattr(command, "commands", {}):
-        assert words and words[0] in subcommands, f"no command {words[:1]}"
+        if words[0] not in subcommands:
+            raise ValueError(f"no command {words[0]}")
         command, words = subcommands[words[0]], words[1:]
-    command.make_context(command.name, list(words), resilient_parsing=False)
+    parsed(command, words)
+
+
+def parsed(command: Any, arguments: list[str]) -> dict[str, Any]:
+    """The options of a command by their names; ValueError where it does not understand one."""
+    parser = command.make_parser(command.context_class(command))
+    try:
+        options, _, _ = parser.parse_args(list(arguments))
+    except Exception as error:  # click's, or that of the copy of it inside of typer
+        raise ValueError(error) from error
+    return dict(options)
 
 
 def _python(block: Block, names: dict[str, Any]) -> str:
@@ -111,7 +126,7 @@ def _python(block: Block, names: dict[str, Any]) -> str:
 def _command(block: Block, words: list[str], code: int) -> str:
     if block.mark.startswith("not run"):
         if words[0] == "isotone":
-            check_parses(words)
+            parse(words)
         return ""
     assert words[0] == "isotone", f"{block.page.name}:{block.line}: mark what is not run: {words}"
     return isotone(*words[1:], code=code).stdout
