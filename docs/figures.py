@@ -73,7 +73,9 @@ def couplings() -> Figure:
 def draw(axis: Axes, coupling: Coupling) -> None:
     """Draw a coupling: the area of a square is the mass that a frame has in common with a token."""
     mass = coupling.mass[0] / coupling.mass[0].max()
-    axis.scatter(coupling.source[0], coupling.target[0], s=110 * mass, marker="s", color="#3f51b5", linewidth=0)
+    axis.scatter(
+        coupling.source[0], coupling.target[0], s=110 * mass, marker="s", color="#3f51b5", linewidth=0
+    )
     _truth(axis)
     axis.set_yticks(range(len(LABELS)), LABELS)
     axis.set_ylim(len(LABELS) - 0.4, -0.6)
@@ -109,7 +111,9 @@ def metrics() -> Figure:
             axis.barh(row, end - start, left=start, height=0.5, color=colour, edgecolor="0.3", linewidth=0.8)
             axis.text((start + end) / 2, row, label, ha="center", va="center")
     for (_, start, end), (_, first, last) in zip(reference, predicted):
-        axis.add_patch(plt.Rectangle((start - 0.02, 0.3), 0.04, 1.0, color="#4caf50", alpha=0.25, linewidth=0))
+        axis.add_patch(
+            plt.Rectangle((start - 0.02, 0.3), 0.04, 1.0, color="#4caf50", alpha=0.25, linewidth=0)
+        )
         axis.plot((max(start, first), min(end, last)), (0.5, 0.5), color="#e65100", linewidth=3)
     axis.set_yticks((0, 1), ("predicted", "reference"))
     axis.set(xlabel="seconds", xlim=(0.05, 0.75), ylim=(-0.4, 1.5))

@@ -57,9 +57,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         place = place_of(target / "README.md" if target.is_dir() else target)
         return f"{match[1]}{_up(page)}{place}{match[3] or ''}{match[4]}"
 
-    return "\n".join(
-        line if code else _LINK.sub(link, line) for code, line in _spaced(markdown.split("\n"))
-    )
+    return "\n".join(line if code else _LINK.sub(link, line) for code, line in _spaced(markdown.split("\n")))
 
 
 def place_of(path: Path) -> str:

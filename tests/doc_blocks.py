@@ -25,7 +25,9 @@ from isotone.cli import app
 from isotone.registries import ALL
 from tests.tiny_models import isotone
 
-_BLOCK = re.compile(r"(?:<!-- (?P<mark>.*?) -->\n+)?^```(?P<kind>\w*)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(
+    r"(?:<!-- (?P<mark>[^\n]*) -->\n+)?^```(?P<kind>\w*)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
+)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -13,13 +14,14 @@ from isotone.text.espeak import SAMPLE_RATE, Engine
 from tests import doc_blocks
 from tests.doc_blocks import Block
 from tests.doc_links import broken_links, pages
+from tests.papers import check_command
 from tests.paths import ROOT
 from tests.tiny_models import save_character_model
 
 README = ROOT / "README.md"
 #: Pages whose blocks all run. Of the other pages the commands are parsed.
-RUN = sorted((ROOT / "docs").glob("tutorials/*.md"))
-PARSED = [README, *sorted({*(ROOT / "docs").glob("*.md"), *(ROOT / "docs").glob("explained/*.md")})]
+RUN = sorted([*(ROOT / "docs").glob("tutorials/*.md"), *(ROOT / "docs").glob("explained/*.md")])
+PARSED = [README, *sorted((ROOT / "docs").glob("*.md"))]
 SLOW = [page for page in RUN if len(doc_blocks.quick_and_all(page)[0]) < len(doc_blocks.blocks(page))]
 PAGE = {"ids": lambda page: page.relative_to(ROOT).as_posix()}
 
@@ -62,6 +64,17 @@ def test_the_blocks_of_the_readme_run(tmp_path: Path) -> None:
     check_pack(pack(), text="guten Tag")
 
 
+def test_every_table_of_numbers_has_a_command() -> None:
+    text = (ROOT / "docs" / "numbers.md").read_text(encoding="utf-8")
+    found = re.findall(r"\| `(.+)` \|$", text, re.MULTILINE)
+    assert len(found) >= 16
+    for command in found:
+        if module := re.fullmatch(r"python -m (benchmarks\.\w+)", command):
+            assert importlib.util.find_spec(module[1]), command
+        else:
+            check_command(command)
+
+
 @pytest.mark.parametrize("page", pages(), **PAGE)
 def test_links_lead_somewhere(page: Path) -> None:
     assert broken_links(page) == []
@@ -78,7 +91,9 @@ def test_every_page_is_in_the_navigation() -> None:
 
 def test_a_wrong_page_is_seen(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("# A page\n\n[a](nowhere.md) [b](page.md#nothing) [c](page.md#a-page) [d](#a-page) `[e](f)`\n")
+    page.write_text(
+        "# A page\n\n[a](nowhere.md) [b](page.md#nothing) [c](page.md#a-page) [d](#a-page) `[e](f)`\n"
+    )
     assert broken_links(page) == ["nowhere.md", "page.md#nothing"]
     page.write_text("```python\nprint(1.51, 'a')\n```\n\n```text\n1.5 a\n```\n")
     doc_blocks.run(doc_blocks.blocks(page))
