@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
+from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 
 from docs import reference
+from docs.docstrings import DISPLAY, MATH
 
 ROOT = Path(__file__).resolve().parent.parent
 #: What is added to pages, made from the code.
@@ -58,6 +61,15 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         return f"{match[1]}{_up(page)}{place}{match[3] or ''}{match[4]}"
 
     return "\n".join(line if code else _LINK.sub(link, line) for code, line in _spaced(markdown.split("\n")))
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Make the formulas of docstrings MathML, which browsers draw without a script."""
+
+    def formula(match: re.Match[str]) -> str:
+        return str(convert(unescape(match[2]), display="block" if match[1] == DISPLAY else "inline"))
+
+    return re.sub(rf"<code>({MATH}|{DISPLAY})(.*?)</code>", formula, html)
 
 
 def place_of(path: Path) -> str:

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 import soundfile
+import torch
 
+from docs import figures
+from isotone import aligners
 from isotone.testing import check_aligner, check_loss, check_pack
 from isotone.text.espeak import SAMPLE_RATE, Engine
 from tests import doc_blocks
@@ -73,6 +76,18 @@ def test_every_table_of_numbers_has_a_command() -> None:
             assert importlib.util.find_spec(module[1]), command
         else:
             check_command(command)
+
+
+def test_the_figure_shows_what_the_page_says() -> None:
+    scores, targets = figures.emissions(blank=0.7)
+    spans = {name: aligners.build(name)(scores, targets).hard().spans()[0] for name in figures.ALIGNERS}
+    ends = torch.tensor(figures.HEARD).cumsum(0)
+    assert (spans["ctc"].diff(dim=1) == 1).all(), "a peak each"
+    assert spans["soft-dtw"][:, 1].tolist() == ends.tolist(), "the borders are where the labels change"
+    assert spans["ottc"][0, 1] < ends[0], "with equal weights the first token ends too early"
+    assert spans["opas"][0, 0] > 0, "the blank keeps frames at the ends"
+    assert spans["opas"][-1, 1] < ends[-1]
+    assert (spans["opas"][:-1, 1] - ends[:-1]).abs().max() <= 1
 
 
 @pytest.mark.parametrize("page", pages(), **PAGE)
