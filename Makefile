@@ -16,7 +16,7 @@ env: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/pip install --quiet --editable ".[synth,search]" --group test --group lint
+	$(BIN)/pip install --quiet --editable ".[onnx,synth,search]" --group test --group lint
 	touch $@
 
 # Synthesise a corpus, train three models on it, compare them: table, TextGrids, figures, one HTML page.
@@ -27,7 +27,7 @@ demo: env
 	$(BIN)/isotone report $(addprefix $(RUNS)/,$(DEMO)) --out $(RUNS)/report
 
 test: env
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 # Every kernel beside its public peers: time, memory, exponents.
 bench: env

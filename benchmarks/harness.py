@@ -18,8 +18,8 @@ from benchmarks.timing import gpu_extra_mib, interleaved, moved
 OURS = "isotone"
 # Modules of this package that declare no benchmarks.
 _HARNESS = {
-    "__main__", "aligners", "corpus", "numbers", "doubt", "edges", "harness", "long_audio", "match", "memory", "output",
-    "search_threshold", "softdtw_blocks", "start", "timing",
+    "__main__", "aligners", "corpus", "numbers", "doubt", "edges", "endtoend", "endtoend_peers", "harness", "light",
+    "long_audio", "match", "memory", "output", "search_threshold", "softdtw_blocks", "start", "timing",
 }  # fmt: skip
 
 

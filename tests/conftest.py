@@ -23,13 +23,6 @@ settings.load_profile("default")
 if os.environ.get("CI"):
     settings.load_profile("ci")
 
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that have slow tests: of several processes none is left with a long file at the end."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
-
-
 #: Hz of the tone that each phone is spoken with here; closures and pauses are silent.
 TONES = {"sh": 3500, "iy": 2300, "b": 300, "aa": 900, "s": 5500, "t": 4500, "h#": 0, "bcl": 0, "tcl": 0}
 WORDS = {"she": "sh iy", "bob": "bcl b aa bcl b", "see": "s iy", "tea": "tcl t iy", "spa": "s bcl b aa"}

@@ -214,6 +214,19 @@ def test_declarations_fit_together(module: str) -> None:
             assert set(size.targets) <= set(names if size.peers is None else size.peers)
 
 
+@pytest.mark.filterwarnings("ignore")  # of the peers
+@pytest.mark.parametrize("module", harness.modules())
+def test_every_benchmark_runs_and_agrees_with_its_peers(module: str) -> None:
+    for of in (one for one in harness.load(module) if one.sizes):
+        report = Report()
+        sizes = [size for size in of.sizes if size.quick]
+        for _ in harness.measure(of, sizes, seconds=0, memory=False, threads=1, report=report):
+            pass
+        assert report.failures == []
+        assert {row.bench for row in report.rows} == {of.name}
+        assert all(row.ours_ms > 0 and row.ours_mib is None for row in report.rows)
+
+
 ON_GPU = [of for module in harness.modules() for of in harness.load(module) if of.gpu_sizes]
 
 
@@ -305,26 +318,12 @@ def test_the_peer_of_soft_dtw_computes_it() -> None:
     assert done.stdout == "the same\n", done.stderr
 
 
-def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "benchmarks", "--quick", *arguments],
+def test_the_command_measures_memory_and_draws(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "--quick", "coupling", "--json", tmp_path / "rows.json",
+         "--figures", tmp_path],
         cwd=ROOT, capture_output=True, text=True, timeout=500,
     )  # fmt: skip
-
-
-@pytest.mark.slow
-def test_the_command_runs_every_benchmark(tmp_path: Path) -> None:
-    done = run("--no-memory", "--json", tmp_path / "rows.json")
-    assert done.returncode == 0, done.stderr
-    rows = json.loads((tmp_path / "rows.json").read_text())
-    declared = {of.name for module in harness.modules() for of in harness.load(module) if of.sizes}
-    assert {one["bench"] for one in rows} == declared
-    assert all(one["ours_ms"] > 0 and one["ours_mib"] is None for one in rows)
-    assert all(name in done.stdout for name in declared)
-
-
-def test_the_command_measures_memory_and_draws(tmp_path: Path) -> None:
-    done = run("coupling", "--json", tmp_path / "rows.json", "--figures", tmp_path)
     assert done.returncode == 0, done.stderr
     rows = json.loads((tmp_path / "rows.json").read_text())
     kept = 3 * 8 * (10_000 + 1000) / 2**20  # source, target and mass

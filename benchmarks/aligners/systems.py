@@ -57,7 +57,7 @@ class PocketSphinx:
         words = text.lower().split()
         for word in words:
             if self._decoder.lookup_word(word) is None:
-                self._decoder.add_word(word, " ".join(map(_arpabet, self._espeak([word])[0])), True)
+                self._decoder.add_word(word, " ".join(map(arpabet, self._espeak([word])[0])), True)
         sound = (np.clip(samples, -1, 1) * 32767).astype(np.int16).tobytes()
         self._decoder.set_align_text(" ".join(words))
         self._hear(sound)
@@ -86,5 +86,6 @@ def _segment(entry: Any) -> Segment:
     )
 
 
-def _arpabet(phone: str) -> str:
+def arpabet(phone: str) -> str:
+    """Return the name that pocketsphinx has for a phone of TIMIT."""
     return {"ax": "AH", "ix": "IH", "el": "L", "en": "N", "dx": "T"}.get(phone, phone.upper())

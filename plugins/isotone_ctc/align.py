@@ -11,7 +11,6 @@ from isotone.kernels.graphs import with_fillers
 from isotone.kernels.paths import BlankRule, EdgeRule, check_blank_rules, coupling_from_paths, fill_blanks
 from isotone.kernels.viterbi import check_ctc, ctc_path, graph_path
 from isotone.types import Coupling, Emissions, Targets
-from isotone_ctc.functional import collapse
 
 
 class CTCViterbi(Aligner):
@@ -96,6 +95,8 @@ class TorchaudioViterbi(Aligner):
                 raise AlignmentError(f"its log-probabilities are not finite ({float(score)}).", row=row)
             frame_labels[row, :frames] = best
             scores[row] = score
+        from isotone_ctc.functional import collapse  # with the losses, and only this aligner needs it
+
         _, _, paths = collapse(frame_labels, emissions.lengths, emissions.blank)
         paths = fill_blanks(paths, self.blanks, self.edges)
         return coupling_from_paths(paths, emissions.lengths, targets.lengths, scores)

@@ -1,115 +1,23 @@
-"""Forced alignment: transport of the OT weights, and Viterbi without blanks."""
+"""Forced alignment by Viterbi without blanks."""
 
 from __future__ import annotations
 
 import math
 from copy import copy
 from dataclasses import replace
-from typing import Literal
 
 import torch
 from torch import Tensor
 
-from isotone.alignment import AlignmentError
 from isotone.interfaces import Aligner
-from isotone.kernels.coupling import couple
 from isotone.kernels.graphs import near_frames, with_fillers
 from isotone.kernels.guide import near_labels
 from isotone.kernels.paths import coupling_from_paths, subframe_coupling
 from isotone.kernels.viterbi import fewest_frames, graph_path
-from isotone.types import Coupling, Emissions, Targets, length_mask
-from isotone_ottc.functional import insert_blanks, insert_silence, ottc_loss, share_repeats
-from isotone_ottc.states import check_states, label_count, merge_states, spell_states
-from isotone_ottc.weights import (
-    own_weights,
-    paths_where,
-    required_count,
-    spread_optional,
-    token_weights,
-    uniform_weights,
-)
-
-
-class Transport(Aligner):
-    """The coupling of OT weights with label weights: the soft alignment that OTTC is trained with.
-
-    Args:
-        beta: The label weights: ``"uniform"``, ``"durations"`` (from ``targets.durations``) or ``"self"``
-            (the frames of each label in the emissions' own best alignment without blanks). Use the one of the
-            training.
-        smoothing: Frames given to every label beyond its own, for ``"durations"`` and ``"self"``.
-        min_alpha: Frames with an OT weight below ``min_alpha / n`` carry nothing.
-        states: Number of ordered states per label, as in the head; the scores of a label's states are added up.
-
-    Raises:
-        ValueError: an option outside its range.
-    """
-
-    takes_device = True
-
-    def __init__(
-        self,
-        *,
-        beta: Literal["uniform", "durations", "self"] = "uniform",
-        smoothing: float = 0.5,
-        min_alpha: float = 0.0,
-        states: int = 1,
-    ) -> None:
-        check_states("Transport", states)
-        if beta not in ("uniform", "durations", "self"):
-            raise ValueError(f"Transport expects beta 'uniform', 'durations' or 'self'; got {beta!r}.")
-        if not (smoothing > 0 and 0 <= min_alpha < 1):
-            raise ValueError(
-                f"Transport expects smoothing > 0 and min_alpha in [0, 1); got {smoothing} and {min_alpha}."
-            )
-        self.beta = beta
-        self.smoothing = smoothing
-        self.min_alpha = min_alpha
-        self.states = states
-
-    @torch.no_grad()
-    def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:
-        """Align.
-
-        Args:
-            emissions: Logits ``(B, T, V)``; emissions without OT weights have uniform ones.
-            targets: Labels ``(B, U)`` without blanks.
-
-        Returns:
-            A soft coupling of frames and tokens. The mass of blanks inserted between repeats and of frames below
-            ``min_alpha`` is set to 0, so that a row sums to at most 1. ``score`` is minus the OTTC loss, nats per
-            unit of mass.
-
-        Raises:
-            AlignmentError: a row has fewer frames than tokens and blanks between repeats, or is not finite.
-        """
-        emissions = merge_states(emissions, self.states)
-        frames = emissions.lengths
-        labels, lengths, origin = insert_blanks(targets.labels, targets.lengths, emissions.blank)
-        _check_rows(emissions, lengths)
-        if self.beta == "durations":
-            beta = token_weights(targets.durations, origin, lengths, frames, self.smoothing)
-        elif self.beta == "self":
-            some = targets.optional is not None
-            optional = spread_optional(targets.optional, origin, inserted=False) if some else None
-            beta = own_weights(emissions, labels, lengths, self.smoothing, optional, optional)
-        else:
-            beta = uniform_weights(lengths, labels.shape[1])
-        alpha = emissions.weights()
-        coupling = couple(alpha, beta, frames, lengths)
-        kept = origin.gather(1, coupling.target) >= 0
-        if alpha.shape[1]:
-            light = alpha * frames[:, None] < self.min_alpha
-            kept &= ~light.gather(1, coupling.source)
-        # an inserted blank has origin -1: cummax gives its entries, of mass 0, to the token before it
-        token = torch.cummax(origin, 1).values.gather(1, coupling.target).clamp(min=0)
-        return replace(
-            coupling,
-            target=token,
-            mass=torch.where(kept, coupling.mass, 0.0),
-            target_lengths=targets.lengths,
-            score=-ottc_loss(emissions.logits, alpha, labels, beta, frames, lengths),
-        )
+from isotone.types import Coupling, Emissions, Targets
+from isotone_ottc.sequences import insert_blanks, insert_silence, share_repeats
+from isotone_ottc.states import check_states, label_count, spell_states
+from isotone_ottc.weights import check_rows, paths_where, required_count, spread_optional
 
 
 class SegmentalViterbi(Aligner):
@@ -205,7 +113,7 @@ class SegmentalViterbi(Aligner):
             optional = ~spelt.core | optional.gather(1, position)
             origin = torch.where(spelt.origin >= 0, origin.gather(1, position), -1)
         required = required_count(lengths, optional, labels.shape[1])
-        _check_rows(emissions, required * self.min_frames)
+        check_rows(emissions, required * self.min_frames)
         near = None
         if targets.guide is not None and self.takes_guide:
             near = near_labels(targets.guide, targets.labels.shape[1], origin)
@@ -235,7 +143,7 @@ class SegmentalViterbi(Aligner):
             filled = with_fillers(targets, self.silence, "all")
         hop_s = emissions.grid.hop_s
         fewest, held = filled.least(self.min_frames, hop_s), filled.least(self.held_frames, hop_s)
-        _check_rows(emissions, fewest_frames(filled.arcs, filled.lengths, fewest))
+        check_rows(emissions, fewest_frames(filled.arcs, filled.lengths, fewest))
         long = fewest_frames(filled.arcs, filled.lengths, held) <= emissions.lengths
         least, most = torch.where(long[:, None], held, fewest), filled.most(hop_s)
         near = None
@@ -257,22 +165,3 @@ class SegmentalViterbi(Aligner):
         if self.subframe:
             return subframe_coupling(paths, emissions.logits, labels, *sizes, scores)
         return coupling_from_paths(paths, *sizes, scores)
-
-
-def _check_rows(emissions: Emissions, needed: Tensor) -> None:
-    """Raise AlignmentError for the first row with too few frames, or with NaN among its frames."""
-    short = (needed > emissions.lengths).nonzero()[:, 0]
-    if len(short):
-        row = int(short[0])
-        raise AlignmentError(
-            f"its tokens (and blanks between repeats) need at least {int(needed[row])} frames, "
-            f"got {int(emissions.lengths[row])}: the text is too long for the audio. If it is the right one, "
-            "lower the model's stride, or leave the utterance out.",
-            row=row,
-        )
-    bad = torch.isnan(torch.logsumexp(emissions.logits.float(), -1))
-    if emissions.weight_logits is not None:
-        bad |= torch.isnan(emissions.weight_logits)
-    broken = (bad & length_mask(emissions.lengths, bad.shape[1])).any(1).nonzero()[:, 0]
-    if len(broken):
-        raise AlignmentError("its emissions hold NaN.", row=int(broken[0]))

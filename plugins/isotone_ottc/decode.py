@@ -8,7 +8,7 @@ from isotone.interfaces import Decoder
 from isotone.kernels.paths import coupling_from_paths
 from isotone.kernels.viterbi import segmental_decode
 from isotone.types import Coupling, Emissions, Targets, length_mask
-from isotone_ottc.functional import collapse_frames
+from isotone_ottc.sequences import collapse_frames
 from isotone_ottc.states import check_states, merge_states
 
 

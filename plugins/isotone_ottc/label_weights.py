@@ -11,7 +11,7 @@ from torch import Tensor
 
 from isotone.types import Emissions, FramePath, Targets
 from isotone_ottc.durations import DurationNetwork, divergence
-from isotone_ottc.functional import insert_blanks, labels_from_paths
+from isotone_ottc.sequences import insert_blanks, labels_from_paths
 from isotone_ottc.states import label_count, merge_states, spell_states
 from isotone_ottc.weights import (
     own_weights,

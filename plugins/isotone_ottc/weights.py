@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from isotone.alignment import AlignmentError
 from isotone.kernels.viterbi import monotone_path
 from isotone.types import Emissions, length_mask
 
@@ -173,3 +174,22 @@ def spread_optional(optional: Tensor | None, origin: Tensor, inserted: bool) -> 
     if optional is not None:
         of_tokens = optional.gather(1, origin.clamp(min=0))
     return torch.where(origin < 0, inserted, of_tokens)
+
+
+def check_rows(emissions: Emissions, needed: Tensor) -> None:
+    """Raise AlignmentError for the first row with too few frames, or with NaN among its frames."""
+    short = (needed > emissions.lengths).nonzero()[:, 0]
+    if len(short):
+        row = int(short[0])
+        raise AlignmentError(
+            f"its tokens (and blanks between repeats) need at least {int(needed[row])} frames, "
+            f"got {int(emissions.lengths[row])}: the text is too long for the audio. If it is the right one, "
+            "lower the model's stride, or leave the utterance out.",
+            row=row,
+        )
+    bad = torch.isnan(torch.logsumexp(emissions.logits.float(), -1))
+    if emissions.weight_logits is not None:
+        bad |= torch.isnan(emissions.weight_logits)
+    broken = (bad & length_mask(emissions.lengths, bad.shape[1])).any(1).nonzero()[:, 0]
+    if len(broken):
+        raise AlignmentError("its emissions hold NaN.", row=int(broken[0]))

@@ -114,8 +114,8 @@ def atomic_folder(path: Path | str, keep: Collection[str] = ()) -> Iterator[Path
         FileExistsError: ``path`` is a file, or a folder with something else in it.
     """
     path = Path(path)
-    if path.exists() and not path.is_dir():
-        raise FileExistsError(f"{path} is a file: a folder is to be written there. Choose another place.")
+    if not path.is_dir():
+        check_replaceable(path, ())
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".tmp"))
     try:
@@ -126,7 +126,7 @@ def atomic_folder(path: Path | str, keep: Collection[str] = ()) -> Iterator[Path
             for kept in (path / name for name in keep):
                 if kept.is_file() and not (temporary / kept.name).exists():
                     shutil.copy2(kept, temporary / kept.name)
-            _check_replaceable(path, temporary)
+            check_replaceable(path, [new.name for new in temporary.iterdir()])
             old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name[:40]}.old.")) / path.name
             path.rename(old)
         try:
@@ -143,12 +143,21 @@ def atomic_folder(path: Path | str, keep: Collection[str] = ()) -> Iterator[Path
         raise
 
 
-def _check_replaceable(old: Path, new: Path) -> None:
-    others = sorted({p.name for p in old.iterdir()} - {p.name for p in new.iterdir()})
+def check_replaceable(folder: Path, names: Collection[str]) -> None:
+    """Check that a folder, if there is one, has nothing but files and folders of these names.
+
+    Raises:
+        FileExistsError: it has something else, or is a file.
+    """
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise FileExistsError(f"{folder} is a file: a folder is to be written there. Choose another place.")
+    others = sorted({p.name for p in folder.iterdir()} - set(names))
     if others:
         some = ", ".join(others[:3]) + (" ..." if others[3:] else "")
         raise FileExistsError(
-            f"{old} holds other files ({some}), which would be lost. Choose another folder, or move them away."
+            f"{folder} holds other files ({some}), which would be lost. Choose another folder, or move them away."
         )
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from isotone.batch.adapting import adapt_files
 from isotone.model import Model
 from isotone.text.tokenizer import PhoneTokenizer
 from isotone.training.adapt import Adapted, Settings
+from tests.scripts import Script
 from tests.tiny_models import PHONES, error_of, isotone, names_in, save_character_model, save_noise
 
 FEW = Settings(steps=4, batch_size=4, lr=1e-2, evaluate_every=2)
@@ -200,19 +199,16 @@ print(adapting.adapt_files([Path(sys.argv[1])], Options(sys.argv[2]), Path(sys.a
 """
 
 
-@pytest.mark.slow
 def test_a_killed_run_goes_on(speech: Path, model: Path, tmp_path: Path) -> None:
     """The second call measures neither the start nor the finished part again, and comes to the same weights."""
 
-    def go(out: str, values: list[float | None]) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", CODE, speech, model, tmp_path / out, repr(values)]
-        return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    def go(out: str, values: list[float | None], code: int = 0) -> str:
+        script = Script(CODE, speech, model, tmp_path / out, repr(values))
+        assert script.wait() == code, script.stderr
+        return script.stdout
 
     whole = go("whole", [0.1, 0.2, 0.3, 0.25])
-    assert whole.returncode == 0, whole.stderr
-    assert go("cut", [0.1, 0.2, None]).returncode == -signal.SIGKILL
-    resumed = go("cut", [0.3, 0.25])
-    assert resumed.returncode == 0, resumed.stderr
-    assert resumed.stdout == whole.stdout
+    go("cut", [0.1, 0.2, None], code=-signal.SIGKILL)
+    assert go("cut", [0.3, 0.25]) == whole
     first, second = (Model.load(tmp_path / name).state_dict() for name in ("whole", "cut"))
     assert all(torch.equal(value, second[name]) for name, value in first.items())

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from isotone.batch.inputs import find_audio, find_recordings, find_transcript, r
 from isotone.interfaces import Aligner
 from isotone.types import Coupling, Emissions, Targets
 from tests.paths import DATA
+from tests.scripts import Script
 from tests.tiny_models import error_of, isotone, lines_of, names_in, save_noise
 
 # What is found
@@ -189,15 +188,10 @@ def test_a_kill_leaves_no_half_file(model: Path, tmp_path: Path) -> None:
         save_noise(tmp_path / f"speech/u{i}.wav", text="go on", seed=i)
     out = tmp_path / "out"
     command = ["align", str(tmp_path / "speech"), "-m", str(model), "-o", str(out)]
-    child = subprocess.Popen(
-        [sys.executable, "-c", KILLED, *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    try:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "writing\n"
-    finally:
-        child.send_signal(signal.SIGKILL)
-        child.communicate()
+    child = Script(KILLED, *command)
+    child.wait_for("writing")
+    child.signal(signal.SIGKILL)
+    child.wait()
     seen = [p.name for p in out.iterdir() if not p.name.startswith(".")]
     assert seen == ["u0.TextGrid"]
     assert files.read(out / "u0.TextGrid").tier("words").labels

@@ -19,10 +19,7 @@ from isotone.batch.runs import run
 from isotone.batch.work import Done
 from tests.batch.parts import Echo, say, tree
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore"),  # Ray's own
-]
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 FILES = 24
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from isotone.batch.writers import writers_for
 from isotone.format.audacity import AudacityFormat
 from isotone.registries import formats
 from tests.batch.parts import Echo, echo, say, tree
-from tests.paths import ROOT
+from tests.scripts import Script
 from tests.tiny_models import error_of, isotone, lines_of, names_in, save_noise
 
 # Nothing of anybody else's is replaced
@@ -287,8 +285,8 @@ ledger.put = late
 cli.app(sys.argv[1:])
 """
     command = ("align", str(tmp_path / "in"), "-m", str(model), "-o", str(tmp_path / "out"))
-    done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=False)
-    assert done.returncode == 130, done.stderr
+    done = Script(code, *command)
+    assert done.wait() == 130, done.stderr
     assert "interrupted; what is finished is in" in done.stderr
     assert "Traceback" not in done.stderr
     assert "(2 of them there before)" in isotone(*command).stdout
@@ -297,22 +295,14 @@ cli.app(sys.argv[1:])
 def test_two_runs_at_once_share_the_work(tmp_path: Path) -> None:
     for i in range(12):
         say(tmp_path / f"in/u{i:02}.wav", f"text {i}")
-    works = [Echo(), Echo()]
     code = (
-        "import sys, pathlib; sys.path.insert(0, sys.argv[1]); from tests.batch.parts import Echo, echo\n"
-        "work = Echo(); outcome = echo(pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]), work=work)\n"
+        "import sys, pathlib; from tests.batch.parts import Echo, echo\n"
+        "work = Echo(); outcome = echo(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), work=work)\n"
         "print(outcome.done, *work.done)"
     )
-    arguments = [
-        sys.executable,
-        "-c",
-        code,
-        str(ROOT),
-        str(tmp_path / "in"),
-        str(tmp_path / "out"),
-    ]
-    children = [subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) for _ in works]
-    outputs = [child.communicate(timeout=120)[0].split() for child in children]
+    children = [Script(code, tmp_path / "in", tmp_path / "out") for _ in range(2)]
+    assert [child.wait() for child in children] == [0, 0], [child.stderr for child in children]
+    outputs = [child.stdout.split() for child in children]
     assert [s[0] for s in outputs] == ["12", "12"], "each says that everything is there"
     both = [id for s in outputs for id in s[1:]]
     assert sorted(both) == [f"u{i:02}" for i in range(12)], "nothing was done twice"

@@ -128,7 +128,6 @@ def deadly(reason: str = "") -> Deadly:
     return work
 
 
-@pytest.mark.slow
 def test_processes_share_the_work_and_the_end_of_one_is_survived(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -143,7 +142,6 @@ def test_processes_share_the_work_and_the_end_of_one_is_survived(
     assert sorted(tree(tmp_path / "out")) == ["a.TextGrid", "b.TextGrid", "e.TextGrid", "errors.jsonl"]
 
 
-@pytest.mark.slow
 def test_a_process_that_cannot_begin_says_why() -> None:
     with Processes(partial(deadly, "no model")) as crew:
         assert (crew.hire(), crew.wait(None)) == (0, [Lost(0, "no model")])

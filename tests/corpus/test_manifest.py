@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +20,7 @@ from isotone.corpus.folder import FolderCorpus
 from isotone.corpus.manifest import load_splits, prepare
 from isotone.corpus.timit import TimitCorpus
 from isotone.interfaces import Corpus
+from tests.scripts import Script
 
 
 @pytest.fixture
@@ -278,8 +277,6 @@ def test_splits_of_a_recipe(timit_root: Path, tmp_path: Path) -> None:
     assert len(list((tmp_path / "three" / "manifests").iterdir())) == 1
 
 
-LARGE = 280_000
-
 MAKE = """
 import random, sys
 from pathlib import Path
@@ -329,9 +326,11 @@ print(json.dumps(dict(kept=len(data), skipped=len(data.skipped), batches=sum(map
 """
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("count", "mib"), [(40_000, 40), pytest.param(280_000, 350, marks=pytest.mark.slow, id="LibriSpeech")]
+)
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from Linux's /proc")
-def test_as_many_utterances_as_librispeech(tmp_path: Path) -> None:
+def test_many_utterances(count: int, mib: int, tmp_path: Path) -> None:
     """The second load of 280,000 utterances takes seconds, and less than 1 GiB with torch.
 
     Mapped files, which are the code of the libraries and the manifest itself, are left out of it: how many of their
@@ -339,21 +338,20 @@ def test_as_many_utterances_as_librispeech(tmp_path: Path) -> None:
     """
     audio = tmp_path / ("as-long-as-a-path-to-librispeech-" * 2 + ".flac")
     soundfile.write(audio, np.random.default_rng(0).normal(0, 0.1, 16 * 16000), 16000)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
 
     def read(rows: int) -> dict[str, float]:
-        command = [sys.executable, "-c", MAKE + TRAIN, str(rows), str(tmp_path)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-        return json.loads(done.stdout.splitlines()[-1])
+        script = Script(MAKE + TRAIN, rows, tmp_path)
+        assert script.wait() == 0, script.stderr
+        return json.loads(script.stdout.splitlines()[-1])
 
-    first, second, libraries = read(LARGE), read(LARGE), read(1000)
+    first, second, libraries = read(count), read(count), read(1000)
     for found in (first, second):
-        assert found["kept"] + found["skipped"] == LARGE
+        assert found["kept"] + found["skipped"] == count
         assert found["batches"] == found["kept"]
         assert found["rows"] > 0
-        assert found["skipped"] == pytest.approx(LARGE / 14, rel=0.1)  # of 15 to 16 s
+        assert found["skipped"] == pytest.approx(count / 14, rel=0.1)  # of 15 to 16 s
     assert first["peak_mib"] - first["files_mib"] < 1024
     assert second["peak_mib"] - second["files_mib"] < 1024
-    assert second["peak_mib"] - libraries["peak_mib"] < 350  # all memory of the rows, mapped ones included
+    assert second["peak_mib"] - libraries["peak_mib"] < mib  # all memory of the rows, mapped ones included
     assert second["manifest_s"] < 5
     assert second["seconds"] < 30

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 import soundfile
 
 from tests.conftest import BASE, CTC
@@ -52,7 +51,6 @@ run(load_recipe(Path(__file__).with_name("base.yaml"), sys.argv[1:]))
 """
 
 
-@pytest.mark.slow
 def test_three_files_are_a_corpus_and_its_recipe(tmp_path: Path) -> None:
     data, recipe = tmp_path / "data", tmp_path / "recipe"
     data.mkdir()

@@ -15,18 +15,16 @@ import pytest
 import torch
 from numba import njit
 
-from isotone.kernels.coupling import couple
 from isotone.kernels.native import PLAIN, VARIABLE, popcount
 from isotone.kernels.native.mode import TESTED, prefers_plain
 from isotone.kernels.posteriors import token_posteriors
-from isotone.kernels.softdtw import soft_dtw, soft_dtw_sqeuclidean
-from isotone.kernels.viterbi import ctc_path, monotone_path, segmental_decode
+from isotone.kernels.softdtw import soft_dtw
 
 ROOT = Path(__file__).parents[2]
 # Sums of a few hundred terms: native code may fuse a product and a sum.
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
-# Quick to compile, and among them all loops that have native code but those of the plugins.
-SOME = ("test_arithmetic", "test_lanes", "test_hamming", "test_threads", "test_posteriors", "test_softdtw")
+# Quick to compile: the native code by itself. The large loops over it are in `results`.
+SOME = ("test_arithmetic", "test_lanes", "test_hamming", "test_threads")
 
 
 def python(*arguments: str, plain: bool, cache: Path | None = None) -> str:
@@ -81,26 +79,20 @@ def test_ones_are_counted() -> None:
 
 
 def results() -> dict[str, Any]:
-    """Numbers of the kernels, as lists."""
+    """Numbers of the kernels that have native code beneath large loops, as lists."""
     rng = torch.Generator().manual_seed(0)
     log_probs = (2 * torch.randn(3, 90, 7, generator=rng, dtype=torch.float64)).log_softmax(-1)
     labels = torch.randint(1, 7, (3, 20), generator=rng)
     frames, tokens = torch.tensor([90, 88, 50]), torch.tensor([20, 15, 20])
     optional = torch.rand(3, 20, generator=rng) < 0.3
+    place = torch.arange(90)
+    paths = torch.where(place < frames[:, None], place * tokens[:, None] // frames[:, None], -1)
     out: dict[str, Any] = {}
-    out["ctc"] = ctc_path(log_probs, labels, frames, tokens, 0, optional)
-    out["monotone"] = monotone_path(log_probs, labels, frames, tokens, optional, 2)
-    out["segmental"] = segmental_decode(log_probs, frames, 1.5)[1:]
-    out["posteriors"] = token_posteriors(
-        log_probs, out["ctc"][0], labels, frames, tokens, 0, optional=optional
-    )
+    out["posteriors"] = token_posteriors(log_probs, paths, labels, frames, tokens, 0, optional=optional)
     cost = torch.rand(3, 17, 23, generator=rng, dtype=torch.float64).requires_grad_()
     value = soft_dtw(cost, 0.2, band=6)
     (visits,) = torch.autograd.grad(value.sum(), cost, create_graph=True)
     out["soft-dtw"] = value, visits, *torch.autograd.grad((visits * cost.detach()).sum(), cost)
-    x, y = (torch.randn(2, size, 5, generator=rng, dtype=torch.float64) for size in (8, 12))
-    out["sequences"] = (soft_dtw_sqeuclidean(x, y, 0.5),)
-    out["couple"] = (couple(torch.rand(2, 30, generator=rng), torch.rand(2, 9, generator=rng)).mass,)
     return {name: [x.detach().nan_to_num(-1.0).tolist() for x in values] for name, values in out.items()}
 
 
@@ -109,7 +101,7 @@ def test_results_agree() -> None:
         import json
         from isotone.kernels.native import openmp
         from tests.kernels.test_native import PLAIN, results
-        print(json.dumps([PLAIN, openmp.parallel is None, results()]))
+        print(json.dumps([PLAIN, openmp.parallel() is None, results()]))
     """
     other, python_threads, theirs = json.loads(
         python("-c", unindented(code), plain=not PLAIN).splitlines()[-1]
@@ -124,11 +116,11 @@ def test_results_agree() -> None:
 def test_neither_kind_reads_what_the_other_compiled(tmp_path: Path) -> None:
     code = """
         import numpy as np
-        from isotone.kernels import _hamming
-        from isotone.kernels.hamming import distances, pack
-        bits = np.eye(9) > 0
-        assert (distances(pack(bits), pack(bits)) == 2 - 2 * np.eye(9)).all()
-        stats = _hamming.distance_rows.stats
+        from isotone.kernels._hamming import distance_rows
+        out = np.zeros((1, 9), np.uint16)
+        distance_rows(0, np.ones((1, 1), np.uint64), np.arange(9, dtype=np.uint64)[None], out)
+        assert out.tolist() == [[1, 0, 2, 1, 2, 1, 3, 2, 2]]
+        stats = distance_rows.stats
         print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
     """
 
@@ -155,8 +147,8 @@ def _suite(*files: str) -> None:
     )
 
 
-def test_some_kernel_tests_pass_with_plain_kernels() -> None:
-    _suite(*(f"tests/kernels/{name}.py" for name in SOME))
+def test_the_operations_pass_their_tests_with_plain_kernels() -> None:
+    _suite("tests/search/test_scan.py", *(f"tests/kernels/{name}.py" for name in SOME))
 
 
 @pytest.mark.slow

@@ -12,7 +12,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from isotone_ctc.beam import BeamCTC
-from isotone_ottc.align import SegmentalViterbi, Transport
+from isotone_ottc.align import SegmentalViterbi
+from isotone_ottc.transport import Transport
 from torch import Tensor
 
 from isotone.model import Model, ModelError

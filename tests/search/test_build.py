@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -28,6 +26,7 @@ from isotone.search import (
     store,
 )
 from isotone.search.searcher import LogMelSearcher
+from tests.scripts import Script
 from tests.search.parts import RATE, collection, sounds, write
 from tests.tiny_models import error_of, isotone, lines_of
 
@@ -274,16 +273,12 @@ def test_kill_9_leaves_the_old_index_whole_and_the_next_run_ends(
         "import sys; from pathlib import Path; from isotone.search import add_recordings, open_searcher;"
         "print('go', flush=True); add_recordings([Path(sys.argv[1])], open_searcher(), Path(sys.argv[2]))"
     )
-    for wait in (0.05, 0.4, 1.0):
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, str(folder), str(grown)], stdout=subprocess.PIPE, text=True
-        )
-        assert process.stdout is not None
-        assert process.stdout.readline() == "go\n"
+    for wait in (0.02, 0.1, 0.4):
+        script = Script(code, folder, grown)
+        script.wait_for("go")
         time.sleep(wait)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
+        script.signal(signal.SIGKILL)
+        script.wait()
         if len(SearchIndex.open(grown).recordings) == 2:
             assert content(grown) == old
     add_recordings([folder], LOG_MEL, grown)

@@ -56,7 +56,7 @@ def test_words_out_are_words_in(tokenizer: Tokenizer, text: str) -> None:
     check(tokenizer, text)
 
 
-@pytest.mark.fuzz
+@pytest.mark.slow
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 @settings(max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=TEXTS)

@@ -7,7 +7,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from isotone.text.normalize import TextError, normalize
@@ -27,8 +27,11 @@ spoken = st.lists(st.text(st.sampled_from(LETTERS[:26]), min_size=1, max_size=8)
 
 @settings(max_examples=100, deadline=None)
 @given(words=spoken)
+@example(words=["eg"])
 def test_characters_round_trip(characters: CharacterTokenizer, words: list[str]) -> None:
-    check_transcript(characters, " ".join(words))
+    text = " ".join(words)
+    assume(not any(word.others for word in characters.split(text)))  # an abbreviation is read in several ways
+    check_transcript(characters, text)
 
 
 @settings(max_examples=100, deadline=None)

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import shutil
 import signal
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from isotone.training import checkpoint
+from tests.scripts import Script, ranks
 
 Train = Callable[..., Path]
 
@@ -68,9 +65,8 @@ run(load_recipe(sys.argv[1], sys.argv[2:]))
 
 #: Ways to share the work, and a file by which a checkpoint shows which it was.
 SHARED = {
-    "whole weights": {"ACCELERATE_USE_CPU": "true"},
+    "whole weights": {},
     "FSDP": {
-        "ACCELERATE_USE_CPU": "true",
         "ACCELERATE_USE_FSDP": "true",
         "FSDP_VERSION": "2",
         "FSDP_RESHARD_AFTER_FORWARD": "true",
@@ -88,13 +84,8 @@ MARK = {"whole weights": "model.safetensors", "FSDP": "pytorch_model_fsdp_0", "D
 
 def start(
     recipe: Path, folder: Path, options: list[str] = OPTIONS, variables: dict[str, str] | None = None
-) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", CHILD, str(recipe), *options, f"output={folder}"]
-    path = os.pathsep.join(p for p in sys.path if p)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path, **(variables or {})}
-    return subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
+) -> Script:
+    return Script(CHILD, recipe, *options, f"output={folder}", variables=variables)
 
 
 def rows(folder: Path) -> list[dict[str, float]]:
@@ -103,14 +94,14 @@ def rows(folder: Path) -> list[dict[str, float]]:
     return [{k: v for k, v in json.loads(line).items() if k != "utterances_per_s"} for line in lines]
 
 
-def wait_for_step(process: subprocess.Popen[str], folder: Path, step: int) -> None:
+def wait_for_step(process: Script, folder: Path, step: int) -> None:
     """Wait until a number of steps is recorded; the last line may be incomplete."""
     deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
         path = folder / "metrics.jsonl"
         if path.exists() and path.read_text().count('"loss"') >= step:
             return
-        assert process.poll() is None, process.communicate()[1]
+        assert process.code is None, process.stderr
         time.sleep(0.005)
     raise AssertionError(f"{folder}: no step {step} within four minutes")
 
@@ -127,11 +118,10 @@ def ended(tiny_recipes: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[
         process = start(tiny_recipes / "joint.yaml", folder / name)
         try:
             wait_for_step(process, folder / name, 9)
-            process.send_signal(signal.Signals[name])
-            _, words = process.communicate(timeout=120)
+            process.signal(signal.Signals[name])
         finally:
-            process.kill()
-        found[name] = (folder / name, process.returncode, words)
+            code = process.wait()
+        found[name] = (folder / name, code, process.stderr)
     return found
 
 
@@ -233,9 +223,8 @@ def test_a_full_disk_leaves_the_checkpoint_before(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["step-000003"]  # and nothing half written
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", SHARED)
-def test_two_processes(tiny_recipes: Path, tmp_path: Path, way: str) -> None:
+def test_two_processes(tiny_recipes: Path, train: Train, tmp_path: Path, way: str) -> None:
     """Each takes a half of every batch, together they make the steps of one that takes all; both stop if one must."""
     options = [
         "train.steps=6",
@@ -256,34 +245,23 @@ def test_two_processes(tiny_recipes: Path, tmp_path: Path, way: str) -> None:
         options = [option for option in options if "train.freeze" not in option and "apart" not in option]
     folder, alone = tmp_path / "two", tmp_path / "one"
 
-    def pair() -> list[subprocess.Popen[str]]:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        ranks = (
-            {"RANK": str(r), "LOCAL_RANK": str(r), "WORLD_SIZE": "2", "MASTER_PORT": str(port)}
-            for r in (0, 1)
-        )
-        common = {"MASTER_ADDR": "127.0.0.1", "LOCAL_WORLD_SIZE": "2", **SHARED[way]}
-        return [start(tiny_recipes / "joint.yaml", folder, options, {**common, **rank}) for rank in ranks]
+    def pair() -> list[Script]:
+        of_all = [{**rank, **SHARED[way]} for rank in ranks(2)]
+        return [start(tiny_recipes / "joint.yaml", folder, options, variables) for variables in of_all]
 
     for ends in (True, False):
         processes = pair()
         try:
             if ends:
                 wait_for_step(processes[0], folder, 2)
-                processes[1].send_signal(signal.SIGTERM)
-            words = [process.communicate(timeout=180)[1] for process in processes]
+                processes[1].signal(signal.SIGTERM)
         finally:
-            for process in processes:
-                process.kill()
-        assert [process.returncode for process in processes] == [0, 0], words
+            codes = [process.wait() for process in processes]
+        assert codes == [0, 0], [process.stderr for process in processes]
         assert (folder / "result.json").is_file() is not ends
     kinds = {path.name for path in (folder / "checkpoints").glob("*/*")}
     assert kinds & {"model.safetensors", "pytorch_model_fsdp_0", "zero_to_fp32.py"} == {MARK[way]}
-    process = start(tiny_recipes / "joint.yaml", alone, [*options, "train.batch_size=4"])
-    _, last_words = process.communicate(timeout=180)
-    assert process.returncode == 0, last_words
+    train(tiny_recipes / "joint.yaml", *options, "train.batch_size=4", f"output={alone}")
     assert [(r["step"], r.get("epoch")) for r in rows(folder)] == [
         (r["step"], r.get("epoch")) for r in rows(alone)
     ]

@@ -4,6 +4,7 @@ from isotone.batch.commands import align_files, transcribe_files
 from isotone.batch.matching import match_files
 from isotone.batch.options import Options, Target, Workers
 from isotone.batch.outcome import Outcome
+from isotone.batch.paging import page_files
 from isotone.batch.plan import OutputConflict
 from isotone.batch.progress import progress_of
 from isotone.batch.publishing import published
@@ -11,5 +12,5 @@ from isotone.batch.work import explain
 
 __all__ = [
     "Options", "Outcome", "OutputConflict", "Target", "Workers", "align_files", "explain", "match_files",
-    "progress_of", "published", "transcribe_files",
+    "page_files", "progress_of", "published", "transcribe_files",
 ]  # fmt: skip

@@ -125,6 +125,7 @@ class Target:
         prune: Remove the files of recordings that are no longer in the given folders.
         analysis: Write the tables of :mod:`isotone.batch.analysis`.
         speaker_characters: See :func:`isotone.batch.analysis.tables`; with more than 0 they are written.
+        page: Write a page to look at and to listen to for every recording, and their index.
     """
 
     out: Path
@@ -134,6 +135,7 @@ class Target:
     prune: bool = False
     analysis: bool = False
     speaker_characters: int = 0
+    page: bool = False
 
     @property
     def tables(self) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from isotone.batch.analysis import ANALYSIS, OOVS, UTTERANCE_OOVS, tables
 from isotone.batch.ledger import Entry, Ledger
 from isotone.batch.options import Target
+from isotone.batch.pages import INDEX, index
 from isotone.batch.plan import Plan
 
 #: Lists of an output folder, beside the files of its recordings.
@@ -61,12 +62,13 @@ def outcome_of(entries: Sequence[Entry], plan: Plan, gone: int, pruned: int) -> 
 def list_names(target: Target, *, texts: bool) -> tuple[str, ...]:
     """Return the names of the lists that :func:`write_lists` writes."""
     tables = (ANALYSIS, OOVS, UTTERANCE_OOVS) if target.tables else ()
-    return (ERRORS, WARNINGS, *((TRANSCRIPTS,) if texts else ()), *tables)
+    pages = (INDEX,) if target.page else ()
+    return (ERRORS, WARNINGS, *((TRANSCRIPTS,) if texts else ()), *tables, *pages)
 
 
 def write_lists(ledger: Ledger, target: Target, *, texts: bool) -> None:
-    """Write the folder's lists of errors, warnings and (``texts``) recognised texts, and the tables that are wanted."""
-    entries = ledger.entries(analysis=target.tables)
+    """Write the folder's lists of errors, warnings and (``texts``) recognised texts, the tables and the index."""
+    entries = ledger.entries(analysis=target.tables or target.page)
     done = [e for e in entries if not e.error]
     lists: dict[str, list[dict[str, str]]] = {
         ERRORS: [{"file": e.file, "error": e.error} for e in entries if e.error],
@@ -79,6 +81,8 @@ def write_lists(ledger: Ledger, target: Target, *, texts: bool) -> None:
         ledger.write_report(name, lines.encode(), overwrite=target.overwrite)
     for name, content in tables(entries, target.speaker_characters).items() if target.tables else ():
         ledger.write_report(name, content, overwrite=target.overwrite)
+    if target.page:
+        ledger.write_report(INDEX, index(entries, ledger), overwrite=target.overwrite)
 
 
 def warnings_of(entries: Iterable[Entry]) -> list[dict[str, str]]:

@@ -95,7 +95,7 @@ class Planner:
 
     def names(self, id: str) -> dict[str, str]:
         """Return the files of a recording, below the output folder, by format; they depend only on its name."""
-        stem = "/".join(file_name(part) for part in id.split("/"))
+        stem = stem_of(id)
         return {format: stem + suffix for format, suffix in self.work.suffixes.items()}
 
     def missing(self, task: Task) -> dict[str, str]:
@@ -163,6 +163,11 @@ class Planner:
         return Entry(readable(id), file, source, self.work.command, error=error)
 
 
+def stem_of(id: str) -> str:
+    """Return the path below an output folder, without ending, that a recording's name gives its files."""
+    return "/".join(file_name(part) for part in id.split("/"))
+
+
 def check_conflicts(plan: Plan, folder: Path) -> None:
     """Refuse a plan that would overwrite files of others.
 
@@ -205,4 +210,4 @@ def _clash(recording: Recording, twins: Sequence[Path]) -> str:
     return f"its outputs would have the names of those of {others}: {where}."
 
 
-__all__ = ["OutputConflict", "Plan", "Planner", "Task", "check_conflicts", "stale"]
+__all__ = ["OutputConflict", "Plan", "Planner", "Task", "check_conflicts", "stale", "stem_of"]

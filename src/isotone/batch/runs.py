@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from isotone.batch.crew import Begin, Crew, Here, Job, key_of
-from isotone.batch.inputs import find_recordings
+from isotone.batch.inputs import Recording, find_recordings
 from isotone.batch.ledger import Entry, Ledger, State
 from isotone.batch.options import Target, Workers
 from isotone.batch.outcome import Outcome, list_names, outcome_of, write_lists
@@ -29,6 +29,7 @@ def run(
     begin: Begin,
     keep: Callable[[Path], bool] = lambda path: True,
     workers: Workers = Workers(),  # noqa: B008 - frozen
+    find: Callable[[Sequence[Path]], list[Recording]] = find_recordings,
 ) -> Outcome:
     """Do a command's work on recordings, write their files, and keep the ledger.
 
@@ -38,12 +39,13 @@ def run(
         begin: Makes the work, and loads its model: called when there are recordings, here and by every worker.
         keep: Tells which of the recordings to do.
         workers: The workers, which this process gives recordings to. It alone writes files.
+        find: Finds the recordings.
 
     Raises:
         OutputConflict: files that isotone did not write would be overwritten.
         OSError, ValueError, LookupError: the whole command is impossible; nothing was written.
     """
-    recordings = [found for found in find_recordings(audio) if keep(found.path)]
+    recordings = [found for found in find(audio) if keep(found.path)]
     if not recordings:
         raise FileNotFoundError(f"None of the recordings in {', '.join(map(str, audio))} is one to do.")
     compiling.announce()

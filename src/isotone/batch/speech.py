@@ -13,35 +13,14 @@ from isotone.batch.analysis import measured, oovs_of
 from isotone.batch.inputs import TranscriptFile, absolute, find_transcript, read_passages
 from isotone.batch.keys import model_key, result_key
 from isotone.batch.options import Options, Target
+from isotone.batch.pages import PAGE, PAGE_SUFFIX, about, page_of
 from isotone.batch.work import Done, Work
 from isotone.batch.writers import writers_for
 from isotone.model.check import usable
-from isotone.pipeline import Pipeline
 from isotone.pipeline.doubt import doubtful
-from isotone.pipeline.passages import Passages, align_passages
+from isotone.pipeline.passages import Passages, align_text
+from isotone.pipeline.plausible import silence
 from isotone.pipeline.result import Result
-from isotone.text.transcript import Transcript
-from isotone.transcripts import Passage
-
-
-def silence(samples: np.ndarray) -> tuple[str, ...]:
-    """Return a warning if every sample is 0, else nothing."""
-    return () if samples.any() else ("its audio is silent, every sample is 0: the times mean nothing",)
-
-
-def align_text(
-    pipeline: Pipeline, id: str, samples: np.ndarray, passages: Sequence[Passage], slack_s: float
-) -> tuple[Result | Passages, Transcript]:
-    """Align the passages of a transcript: those with times by these, others as one text.
-
-    Returns:
-        The result, and the whole text in labels. Its notes are among the warnings of passages with times, and not among
-        those of a text.
-    """
-    transcript = pipeline.encode("\n".join(p.text for p in passages))
-    if any(p.start is not None or p.end is not None for p in passages):
-        return align_passages(pipeline, id, samples, passages, slack_s), transcript
-    return pipeline.align(id, samples, transcript), transcript
 
 
 class _Speech(Work):
@@ -61,6 +40,8 @@ class _Speech(Work):
         self.sample_rate = self.pipeline.model.encoder.sample_rate
         self.writers = writers_for(target.formats, self.pipeline.tokenizer.tiers(given_text))
         self.suffixes = {name: writer.suffix for name, writer in self.writers.items()}
+        if target.page:
+            self.suffixes[PAGE] = PAGE_SUFFIX
         self._model, self._options = model_key(self.pipeline.model), options.values()
 
     def key(self, digests: Mapping[str, str]) -> str:
@@ -75,7 +56,7 @@ class _Speech(Work):
         self, path: Path, result: Result | Passages, formats: Collection[str], warnings: Sequence[str]
     ) -> Done:
         alignment = replace(result.alignment, audio=path)
-        contents = {name: self.writers[name].dumps(alignment).encode() for name in formats}
+        contents = {n: self.writers[n].dumps(alignment).encode() for n in formats if n != PAGE}
         return Done(contents, (*warnings, *result.warnings), result.score, result.agreement, result.text)
 
 
@@ -116,7 +97,13 @@ class Aligning(_Speech):
         notes += transcript.notes if isinstance(result, Result) else ()
         oovs = oovs_of(self.pipeline.tokenizer, transcript)
         analysis = measured(result.alignment, samples, self.sample_rate, oovs)
-        return replace(self._done(path, result, formats, notes), analysis=analysis)
+        done = self._done(path, result, formats, notes)
+        if PAGE in formats:
+            warned = [text for text in (self.doubt(done.score, done.agreement), *done.warnings) if text]
+            shown = page_of(path, id, samples, self.sample_rate, {"isotone": result.alignment}, warned)
+            done = replace(done, contents={**done.contents, PAGE: shown})
+            analysis |= about(result.alignment)
+        return replace(done, analysis=analysis)
 
     def _transcript(self, recording: Path) -> TranscriptFile:
         given = self.texts.get(absolute(recording)) if self.texts else None

@@ -18,9 +18,11 @@ from isotone.cli.adapt import adapt
 from isotone.cli.console import OutOption, command, err, explained, fail, out
 from isotone.cli.doctor import doctor
 from isotone.cli.evaluate import evaluate
+from isotone.cli.export import export
 from isotone.cli.lm import lm
 from isotone.cli.match import match
 from isotone.cli.options import Overwrite
+from isotone.cli.page import page
 from isotone.cli.score_check import score_check
 from isotone.cli.search import search_app
 from isotone.cli.speech import align, transcribe
@@ -36,6 +38,7 @@ app = typer.Typer(
 )
 command(app)(align)
 command(app)(transcribe)
+command(app)(page)
 command(app)(match)
 command(app)(adapt)
 command(app, "score-check")(score_check)
@@ -167,38 +170,7 @@ def synth(
     typer.echo(f"Corpus: {folder}")
 
 
-@command(app)
-def export(
-    source: Annotated[Path, typer.Argument(help="Run or model folder.")],
-    folder: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Write a model that plain transformers loads to this folder."),
-    ] = None,
-    head: Annotated[str, typer.Option(help="CTC head to write. Default: the head of the text.")] = "",
-    push: Annotated[
-        str | None,
-        typer.Option(
-            help="Upload to this id of the Hugging Face hub, USER/NAME: the folder of --out, or the model."
-        ),
-    ] = None,
-    private: Annotated[bool, typer.Option("--private", help="Make a new repository private.")] = False,
-) -> None:
-    """Export a model: as a CTC model of plain transformers, or to the Hugging Face hub with its model card.
-
-    Example: isotone export runs/librispeech/ctc --out wav2vec2-ctc
-    """
-    from isotone.model import Model
-    from isotone.model.hub import copy_card, export_transformers, push_to_hub
-
-    if folder is None and push is None:
-        fail("Nothing to do: give --out FOLDER, --push USER/NAME, or both.")
-    with explained():
-        if folder is not None:
-            export_transformers(Model.load(source), folder, head)
-            copy_card(source, folder)
-            typer.echo(f"Model: {folder}")
-        if push is not None:
-            typer.echo(f"Uploaded: {push_to_hub(folder or source, push, private=private)}")
+command(app)(export)
 
 
 @command(app)

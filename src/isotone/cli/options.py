@@ -87,6 +87,14 @@ Analysis = Annotated[
         help="Write alignment_analysis.csv, oovs_found.txt and utterance_oovs.txt, as Montreal Forced Aligner does.",
     ),
 ]
+Page = Annotated[
+    bool,
+    typer.Option(
+        "--page",
+        help="Write a page for every recording, to look at, to listen to and to correct, and their index.html; see "
+        "`isotone page`.",
+    ),
+]
 SpeakerCharacters = Annotated[
     int,
     typer.Option(

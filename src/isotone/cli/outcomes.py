@@ -26,10 +26,12 @@ def interrupted(out_dir: Path) -> Iterator[None]:
         fail(f"interrupted; what is finished is in {out_dir}, and the same command goes on from there", 130)
 
 
-def finish(outcome: Outcome, out_dir: Path, *, strict: bool = False) -> None:
+def finish(outcome: Outcome, out_dir: Path, *, strict: bool = False, pages: bool = False) -> None:
     """Print the outcome of a command, and exit: 1 where files failed, 2 where texts are doubtful and strict."""
     before = f" ({outcome.there} of them there before)" if outcome.there else ""
     typer.echo(f"{outcome.done} of {outcome.done + len(outcome.errors)} files written to {out_dir}{before}")
+    if pages:
+        _say_pages(out_dir)
     for line in (*_notes(outcome, out_dir), *_warnings(outcome, out_dir)):
         typer.echo(line, err=True)
     if outcome.errors:
@@ -37,6 +39,15 @@ def finish(outcome: Outcome, out_dir: Path, *, strict: bool = False) -> None:
         fail(f"{len(outcome.errors)} failed ({path} lists them); first: {first['file']}: {first['error']}", 1)
     if strict and outcome.doubtful:
         raise typer.Exit(2)
+
+
+def _say_pages(out_dir: Path) -> None:
+    """Print where the pages are, how many there are, and how large."""
+    from isotone.batch.pages import INDEX, PAGE_SUFFIX
+
+    sizes = [path.stat().st_size for path in out_dir.rglob(f"*{PAGE_SUFFIX}") if path.is_file()]
+    largest = f", the largest {max(sizes) / 1e6:.1f} MB" if len(sizes) > 1 else ""
+    typer.echo(f"Pages: {out_dir / INDEX} ({len(sizes)}, {sum(sizes) / 1e6:.1f} MB{largest})")
 
 
 def _notes(outcome: Outcome, out_dir: Path) -> Iterator[str]:

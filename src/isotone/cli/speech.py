@@ -45,6 +45,7 @@ def align(
     prune: opt.Prune = False,
     analysis: opt.Analysis = False,
     speaker_characters: opt.SpeakerCharacters = 0,
+    page: opt.Page = False,
     jobs: opt.Jobs = 0,
     cluster: opt.Cluster = "",
 ) -> None:
@@ -74,18 +75,17 @@ def align(
     from isotone.text.options import TextOptions
 
     with explained(), interrupted(out_dir):
-        written = TextOptions(language, tuple(dictionary or ()), keep_markup, tuple(rules or ()))
         options = Options(
             model, aligner=opt.plugin(aligner), times=times, device=device, window_s=window, guided=guide,
-            edges=edges, extra_speech=extra_speech, star_cost=star_cost, text=written, closures=closures, slack_s=slack,
-        )  # fmt: skip
-        target = Target(out_dir, tuple(format), overwrite, redo, prune, analysis, speaker_characters)
+            edges=edges, extra_speech=extra_speech, star_cost=star_cost, closures=closures, slack_s=slack,
+            text=TextOptions(language, tuple(dictionary or ()), keep_markup, tuple(rules or ())))  # fmt: skip
+        target = Target(out_dir, tuple(format), overwrite, redo, prune, analysis, speaker_characters, page)
         options = _adapted(audio, options, out_dir, text_dir) if adapt else options
         outcome = align_files(
             audio, options, target, text=text, text_dir=text_dir, min_score=min_score, check=check,
             workers=Workers(jobs, cluster),
         )  # fmt: skip
-    finish(outcome, out_dir, strict=strict)
+    finish(outcome, out_dir, strict=strict, pages=page)
 
 
 def _adapted(audio: list[Path], options: Options, out_dir: Path, text_dir: Path | None) -> Options:

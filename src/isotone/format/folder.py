@@ -98,16 +98,20 @@ def beside(audio: Path) -> list[Path]:
 
 
 def read_beside(audio: Path) -> Alignment | None:
-    """Read the labels of a recording from the files beside it, as :func:`read_folder` does; None without any.
+    """Read the labels of a recording from the files beside it, see :func:`read_named`."""
+    return read_named(audio.stem, beside(audio))
+
+
+def read_named(id: str, files: list[Path]) -> Alignment | None:
+    """Read an alignment from the files of one name, as :func:`read_folder` does; None without any.
 
     Raises:
         FormatError: a file of a format that cannot be read.
     """
-    files = beside(audio)
     contents = Folder()
     if files:
         readers = {file.suffix.lower(): for_suffix(file.suffix.lower()) for file in files}
-        _read_group(contents, audio.stem, files, readers, None)
+        _read_group(contents, id, files, readers, None)
     if contents.errors and not contents.alignments:
         file, error = contents.errors[0]
         raise FormatError(str(error) if str(file) in str(error) else f"{file}: {error}")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from isotone.alignment import AlignmentError
 from isotone.kernels.threads import each_run, each_task
 
-Array = TypeVar("Array", np.ndarray, Tensor)
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Array = TypeVar("Array", np.ndarray, "Tensor")
 
 
 def check_targets(
@@ -153,15 +154,21 @@ def check_scores(scores: np.ndarray, band: int | None = None) -> None:
 
 def to_numpy(x: Any) -> np.ndarray:
     """Convert to an array; half precision to float32."""
-    if isinstance(x, Tensor):
+    if hasattr(x, "detach"):  # a tensor; torch is not imported for its sake
         x = x.detach()
-        return (x.float() if x.dtype in (torch.half, torch.bfloat16) else x).cpu().numpy()
+        return (x.float() if x.is_floating_point() and x.element_size() < 4 else x).cpu().numpy()
     return np.asarray(x)
 
 
 def like(example: Array, result: np.ndarray) -> Any:
     """Convert the result to the kind of the example: an array, or a tensor on its device."""
-    return torch.from_numpy(result).to(example.device) if isinstance(example, Tensor) else result
+    if isinstance(example, np.ndarray):
+        return result.view(type(example))
+    if not hasattr(example, "detach"):
+        return result
+    from torch import from_numpy  # imported before: there is a tensor
+
+    return from_numpy(result).to(example.device)
 
 
 def as_arrays(log_probs: Any, labels: Any, frame_lengths: Any, label_lengths: Any) -> tuple[np.ndarray, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -134,7 +134,7 @@ class SpeechEncoder(Encoder):
         ahead = min(getattr(self.model.config, "lookahead_frames", 0), values.shape[1])
         # Wav2Vec2-BERT's convolutions see only the past: advanced features give them some future
         advanced = F.pad(read.values[:, ahead:], (0, 0, 0, ahead))
-        with self._masking(values.shape[1]):
+        with self._masking(lambda: values.shape[1]):
             return features, self.model(advanced, attention_mask=mask.long(), output_hidden_states=True)
 
     def _wave_features(self, output: Tensor, lengths: Tensor) -> Frames:
@@ -173,18 +173,19 @@ class SpeechEncoder(Encoder):
             mask = (
                 length_mask(lengths.clamp(min=field), values.shape[1]).long() if self.exact_padding else None
             )
-            with self._masking(int(conv_frames(self.model.config, torch.tensor(values.shape[1])))):
+            with self._masking(lambda: int(conv_frames(self.model.config, torch.tensor(values.shape[1])))):
                 output = self.model(values, attention_mask=mask, output_hidden_states=True)
         finally:
             hook.remove()
         return captured[0], output
 
     @contextmanager
-    def _masking(self, frames: int) -> Iterator[None]:
+    def _masking(self, frames: Callable[[], int]) -> Iterator[None]:
         """Switch off transformers' SpecAugment where a mask is longer than the batch, which is an error there."""
         config = self.model.config
         configured = getattr(config, "apply_spec_augment", True)
-        config.apply_spec_augment = configured and frames >= getattr(config, "mask_time_length", 0)
+        masks = configured and self.training and frames() >= getattr(config, "mask_time_length", 0)
+        config.apply_spec_augment = masks
         try:
             yield
         finally:

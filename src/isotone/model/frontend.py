@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from isotone.interfaces import Statistics
-from isotone.types import Grid, length_mask, mask_rows
+from isotone.types import Grid, length_mask, mask_rows, widened
 
 # Samples per block in measuring a whole recording: limits the memory.
 _BLOCK = 1 << 20
@@ -49,12 +49,10 @@ class Waveform(nn.Module):
         mask = length_mask(lengths, audio.shape[1])
         audio = audio.masked_fill(~mask, 0.0)
         if self.normalize:
-            if statistics is None:
-                count = lengths[:, None].clamp(min=1)
-                mean = audio.sum(1, keepdim=True) / count
-                variance = ((audio - mean).square() * mask).sum(1, keepdim=True) / count
-            else:
-                mean, variance = (x.to(audio) for x in statistics)
+            count = lengths[:, None].clamp(min=1)
+            mean = audio.sum(1, keepdim=True) / count
+            variance = ((audio - mean).square() * mask).sum(1, keepdim=True) / count
+            mean, variance = _given_or_own(statistics, (mean, variance))
             audio = ((audio - mean) * torch.rsqrt(variance + 1e-7)).masked_fill(~mask, 0.0)
         return audio, lengths
 
@@ -103,7 +101,7 @@ class LogMel(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Compute features ``(B, T, stack * bands)`` and their lengths from samples ``(B, N)``."""
         with torch.autocast(audio.device.type, enabled=False):  # half precision loses quiet bands
-            return self._features(audio.float(), lengths, statistics)
+            return self._features(widened(audio), lengths, statistics)
 
     def statistics(self, audio: Tensor) -> Statistics | None:
         """Compute mean and variance ``(bands,)`` of a recording's ``(N,)`` log-mel frames; None without a frame."""
@@ -121,13 +119,13 @@ class LogMel(nn.Module):
         for start in range(0, len(audio) - self.window_size + 1, step):
             # windows overlap: a block has samples beyond the start of the next one
             part = audio[start : start + step - self.hop + self.window_size]
-            yield self._log_mel(part[None].float())[0]
+            yield self.log_mel(part[None].float())[0]
 
-    def _log_mel(self, audio: Tensor) -> Tensor:
+    def log_mel(self, audio: Tensor) -> Tensor:
         """Compute log-mel energies ``(B, T, bands)`` of samples ``(B, N)``, one frame per 10 ms."""
         filters, window = self.get_buffer("filters"), self.get_buffer("window")
         # Kaldi's scale of 16-bit samples; then mean removal, pre-emphasis and the window
-        frames = (audio * 2**15).unfold(1, self.window_size, self.hop)
+        frames = (audio.to(window) * 2**15).unfold(1, self.window_size, self.hop)
         frames = frames - frames.mean(-1, keepdim=True)
         first = frames[..., :1] * (1 - 0.97)
         frames = torch.cat([first, frames[..., 1:] - 0.97 * frames[..., :-1]], -1) * window
@@ -139,21 +137,28 @@ class LogMel(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         audio = mask_rows(audio, lengths)
         audio = F.pad(audio, (0, max(0, self.window_size + (self.stack - 1) * self.hop - audio.shape[1])))
-        mel = self._log_mel(audio)
+        mel = self.log_mel(audio)
         # statistics over all valid 10 ms frames, with those too few for a stack at the end, as in transformers
         valid = (1 + (lengths - self.window_size).div(self.hop, rounding_mode="floor")).clamp(min=0)
         mask = length_mask(valid, mel.shape[1])[..., None]
-        if statistics is None:
-            count = valid[:, None, None]
-            mean = (mel * mask).sum(1, keepdim=True) / count.clamp(min=1)
-            variance = ((mel - mean).square() * mask).sum(1, keepdim=True) / (count - 1).clamp(min=1)
-        else:
-            mean, variance = (x.to(mel) for x in statistics)
+        count = valid[:, None, None]
+        mean = (mel * mask).sum(1, keepdim=True) / count.clamp(min=1)
+        variance = ((mel - mean).square() * mask).sum(1, keepdim=True) / (count - 1).clamp(min=1)
+        mean, variance = _given_or_own(statistics, (mean, variance))
         mel = ((mel - mean) * torch.rsqrt(variance + 1e-7)).masked_fill(~mask, 0.0)
         size = mel.shape[1] // self.stack * self.stack
-        stacked = mel[:, :size].reshape(len(mel), size // self.stack, -1)
+        stacked = mel[:, :size].reshape(mel.shape[0], size // self.stack, -1).to(audio)
         out = self.frames(lengths)
         return mask_rows(stacked, out), out
+
+
+def _given_or_own(given: Statistics | None, own: Statistics) -> Statistics:
+    """Return given statistics, or those of the audio itself where none, or NaN, are given."""
+    # an exported graph has one form for both, so that its inputs decide by their values
+    if given is None:
+        return own
+    mean, variance = (torch.where(torch.isnan(x), y, x.to(y)) for x, y in zip(given, own))
+    return mean, variance
 
 
 def _moments(blocks: Iterable[Tensor], *, unbiased: bool) -> Statistics:

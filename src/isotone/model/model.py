@@ -185,6 +185,11 @@ class Model(nn.Module):
             raise ModelError(f"{folder / CONFIG} is damaged: {error}") from error
         if not isinstance(config, dict) or config.get("format") != 1:
             found = config.get("format") if isinstance(config, dict) else config
+            if str(found).startswith("onnx"):
+                raise ModelError(
+                    f"{folder} is an export to ONNX, which isotone-light aligns with: give the model that it was "
+                    "made of."
+                )
             raise ModelError(f"{folder / CONFIG}: format {found!r} is not one this version reads (1).")
         try:
             name, head_specs = config.get("encoder", "transformers"), dict(config["heads"])

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
-from torch.nn import functional as F
 
 # Frames per second in which levels are measured.
 _RATE = 100
@@ -81,6 +80,6 @@ def _range_around(level: NDArray[np.float64], reach: int) -> NDArray[np.float64]
     """Compute the range of levels in the frames at most ``reach`` away, in dB: ``(T,)``."""
     if not len(level):
         return level
-    values = torch.from_numpy(level)[None]
-    highest, negative = (F.max_pool1d(x, 2 * reach + 1, 1, reach)[0] for x in (values, -values))
-    return (highest + negative).numpy()
+    low, high = (np.pad(level, reach, constant_values=edge) for edge in (np.inf, -np.inf))
+    highest, lowest = (sliding_window_view(x, 2 * reach + 1) for x in (high, low))
+    return highest.max(1) - lowest.min(1)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 
 from isotone.alignment import AlignmentError
-from isotone.model import Model
 from isotone.pipeline.windows import Windows, emit
 from isotone.types import Emissions
+
+if TYPE_CHECKING:
+    from isotone.model import Model
 
 
 class Mixture(NamedTuple):

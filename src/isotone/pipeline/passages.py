@@ -10,11 +10,13 @@ import numpy as np
 
 from isotone.alignment import Alignment, AlignmentError, Segment, Tier, tier_from_spans
 from isotone.pipeline.edges import EDGE_COST
+from isotone.pipeline.forced import ForcedPipeline
 from isotone.pipeline.passage_words import Found, joined, owners_of, share_out, within
-from isotone.pipeline.pipeline import Pipeline
 from isotone.pipeline.plausible import long_words
+from isotone.pipeline.result import Result
 from isotone.pipeline.stretches import Span, Stretch, stretches
 from isotone.text.normalize import TextError
+from isotone.text.tokenizer import Transcript
 from isotone.transcripts import Passage
 
 log = logging.getLogger(__name__)
@@ -48,8 +50,27 @@ class Passages:
     warnings: tuple[str, ...]
 
 
+def align_text(
+    pipeline: ForcedPipeline, id: str, samples: np.ndarray, passages: Sequence[Passage], slack_s: float
+) -> tuple[Result | Passages, Transcript]:
+    """Align the passages of a transcript: those with times by these, others as one text.
+
+    Returns:
+        The result, and the whole text in labels. Its notes are among the warnings of passages with times, and not among
+        those of a text.
+    """
+    transcript = pipeline.encode("\n".join(p.text for p in passages))
+    if any(p.start is not None or p.end is not None for p in passages):
+        return align_passages(pipeline, id, samples, passages, slack_s), transcript
+    return pipeline.align(id, samples, transcript), transcript
+
+
 def align_passages(
-    pipeline: Pipeline, id: str, audio: np.ndarray, passages: Sequence[Passage], slack_s: float = SLACK_S
+    pipeline: ForcedPipeline,
+    id: str,
+    audio: np.ndarray,
+    passages: Sequence[Passage],
+    slack_s: float = SLACK_S,
 ) -> Passages:
     """Align passages with rough times.
 
@@ -81,7 +102,12 @@ class _Run:
     """
 
     def __init__(
-        self, pipeline: Pipeline, id: str, audio: np.ndarray, passages: Sequence[Passage], slack_s: float
+        self,
+        pipeline: ForcedPipeline,
+        id: str,
+        audio: np.ndarray,
+        passages: Sequence[Passage],
+        slack_s: float,
     ) -> None:
         self.pipeline, self.id, self.audio, self.slack_s = pipeline, id, audio, slack_s
         self.seconds = pipeline.emitter.seconds(audio)

@@ -1,8 +1,10 @@
-"""Words that are too long to be speech: a sign that the recording holds something else there."""
+"""Signs that a recording holds something else than its text: words that are too long, and digital silence."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+import numpy as np
 
 #: A word of n phones or letters lasts at most ``PAUSE_S + n * UNIT_S`` seconds: three times the duration of slow words
 #: in read speech. Of 695 words with hand labels (TIMIT, 8 speakers) the longest lasts 0.41 of it.
@@ -31,3 +33,8 @@ def long_words(spans: Sequence[tuple[str, float, int]]) -> tuple[str, ...]:
     if more := len(found) - len(out):
         out.append(f"{more} more {'words last' if more > 1 else 'word lasts'} longer than likely")
     return tuple(out)
+
+
+def silence(samples: np.ndarray) -> tuple[str, ...]:
+    """Return a warning if every sample is 0, else nothing."""
+    return () if samples.any() else ("its audio is silent, every sample is 0: the times mean nothing",)

@@ -109,7 +109,7 @@ def _read_by_confidence(
         return log_probs, paths, targets, lengths, blank
     valid = length_mask(targets.lengths, targets.labels.shape[1])
     labels = torch.where(valid, targets.labels, blank).flatten()
-    columns, numbers = torch.unique(torch.cat([labels, labels.new_tensor([blank])]), return_inverse=True)
+    columns, numbers = torch.cat([labels, labels.new_tensor([blank])]).unique(return_inverse=True)
     targets = replace(targets, labels=numbers[:-1].view_as(targets.labels))
     return log_probs[..., columns].cpu(), paths.to("cpu"), targets.to("cpu"), lengths.cpu(), int(numbers[-1])
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from isotone.model import Model
 from isotone.pipeline.activity import Activity, without_silence
 from isotone.types import Emissions
+
+if TYPE_CHECKING:
+    from isotone.model import Model
 
 # Least seconds of active audio for the statistics of a window.
 _NORMALISED_S = 10.0

@@ -102,9 +102,11 @@ class Aligned:
             parts = " ".join(part.label for tier in others for part in _within(tier, segment))
             yield f"{segment.start:9.3f} {segment.end:9.3f}  {segment.label:{width}}  {parts}".rstrip()
 
-    def _repr_html_(self) -> str:
-        from isotone.quick.figure import html  # imports matplotlib
-
+    def _repr_html_(self) -> str | None:
+        try:
+            from isotone.quick.figure import html  # imports matplotlib
+        except ModuleNotFoundError:  # isotone-light has no figures
+            return None
         return html(self)
 
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from isotone.batch.options import Options, Part
-from isotone.batch.speech import align_text, silence
-from isotone.model.check import usable
 from isotone.model.packs import pack_for
-from isotone.pipeline.doubt import doubtful
 from isotone.pipeline.passages import SLACK_S
-from isotone.pipeline.result import Result
 from isotone.pipeline.stars import STAR_COST
 from isotone.pipeline.windows import Windows
 from isotone.quick import given
 from isotone.quick.aligned import Aligned
 from isotone.quick.kept import Kept
+from isotone.quick.one import align_one
 from isotone.text.options import TextOptions
 
 #: The model and the pipeline of the last call.
@@ -80,18 +76,7 @@ def align(
         closures=closures, slack_s=slack_s,
     )  # fmt: skip
     pipeline = kept.pipeline(options)
-    sample_rate = pipeline.model.encoder.sample_rate
-    recording = given.recording(audio, rate, sample_rate)
-    noted: list[str] = []
-    passages = given.passages(text, recording, len(recording.samples) / sample_rate, noted.append)
-    result, transcript = align_text(pipeline, recording.id, recording.samples, passages, slack_s)
-    notes = transcript.notes if isinstance(result, Result) else ()
-    doubt = doubtful(result.agreement, usable(pipeline.model.check))
-    said = [*silence(recording.samples), *noted, *notes, *result.warnings, *((doubt,) if doubt else ())]
-    return Aligned(
-        replace(result.alignment, audio=recording.path), result.text, options.model, tuple(said), result.agreement,
-        recording.samples, sample_rate,
-    )  # fmt: skip
+    return align_one(pipeline, options.model, audio, text, rate, slack_s)
 
 
 def options_of(

@@ -9,10 +9,9 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from isotone.batch.keys import model_key
-from isotone.batch.speech import align_text
 from isotone.format.tier_names import voices
 from isotone.pipeline import Pipeline
-from isotone.pipeline.passages import Passages
+from isotone.pipeline.passages import Passages, align_text
 from isotone.pipeline.result import Result
 from isotone.quick import given
 from isotone.quick.calls import kept, options_of

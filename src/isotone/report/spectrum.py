@@ -11,13 +11,19 @@ Array = NDArray[np.float64]
 
 
 def mono(audio: NDArray[np.floating], sample_rate: int) -> Array:
-    """Check audio for drawing: ``(N,)`` finite samples; returned as float64.
+    """Check audio for drawing, see :func:`checked`, and return it as float64."""
+    samples = np.asarray(audio, dtype=np.float64)
+    checked(samples, sample_rate)
+    return samples
+
+
+def checked(samples: NDArray[np.floating], sample_rate: int) -> None:
+    """Check audio for drawing: ``(N,)`` finite samples.
 
     Raises:
         ValueError: another shape, no samples, samples that are not finite, or a sample rate that is not
             positive.
     """
-    samples = np.asarray(audio, dtype=np.float64)
     if samples.ndim != 1 or not len(samples):
         raise ValueError(
             f"A figure expects mono audio of shape (N,), N > 0; got {samples.shape}. Mix it down first."
@@ -28,7 +34,6 @@ def mono(audio: NDArray[np.floating], sample_rate: int) -> Array:
         raise ValueError(
             "A figure expects finite audio; got NaN or infinite samples. Load it with isotone.audio.load."
         )
-    return samples
 
 
 def spectrogram(

@@ -1,114 +1,131 @@
-"""An alignment to look at and to listen to: a click on a segment plays that part of the recording."""
+"""An alignment to look at, to listen to and to correct: a click on a segment plays that part of the recording."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import matplotlib.image
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.alignment import SILENCE, Alignment, Segment, Tier
-from isotone.report.markup import data_uri, fill, read, wav_uri
-from isotone.report.spectrum import Array, mono, outline, spectrogram
-from isotone.report.style import looks
+from isotone.alignment import SILENCE, Alignment, Tier
+from isotone.report.doubts import Doubt, confidence, doubtful_boundaries, doubtful_segments
+from isotone.report.markup import fill, read
+from isotone.report.recording import chunks, packed
+from isotone.report.spreads import Spread, labelled, spreads
+from isotone.report.style import OTTC, looks
+
+#: The parts of the script, in order: each uses those before it.
+_SCRIPTS = ("recording", "sound", "spectrogram", "tiers", "drawing", "viewer")
+
+
+def clock(seconds: float) -> str:
+    """Write a time for people: ``3.42 s``, ``1:03.42`` or ``1:00:02.18``."""
+    if seconds < 60:
+        return f"{seconds:.2f} s"
+    minutes, rest = divmod(round(100 * seconds), 6000)
+    hours, minutes = divmod(minutes, 60)
+    return (f"{hours}:{minutes:02}" if hours else f"{minutes}") + f":{rest // 100:02}.{rest % 100:02}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A tier of a system, as the viewer shows it.
+
+    Attributes:
+        system: Name of the system.
+        tier: The tier.
+        own: True for the first system, whose boundaries run through the picture.
+        spreads: Intervals of the boundaries over the systems, for rows of the first; None without others.
+    """
+
+    system: str
+    tier: Tier
+    own: bool
+    spreads: list[Spread | None] | None = None
+
+    def values(self, colour: str) -> dict[str, Any]:
+        """Return plain values for the script; segments are label, start, end, confidence and whether it is silence."""
+        segments = [
+            [s.label, float(s.start), float(s.end), confidence(s), s.label in SILENCE]
+            for s in labelled(self.tier)
+        ]
+        return {
+            "system": self.system, "tier": self.tier.name, "own": self.own, "colour": colour,
+            "segments": segments, "spreads": self.spreads,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Viewer:
     """Wave, spectrogram and one row per system and tier, with the sound inside the page.
 
-    A click (or Enter) on a segment plays it, a click on the spectrogram plays from there; arrow keys walk
-    along a row. The first system is the reference: its boundaries run through all rows.
+    A click on a segment plays it, a click on the picture plays from there; keys are those of Praat. The first
+    system's boundaries run through the picture.
 
     Attributes:
         audio: ``(N,)`` mono samples in [-1, 1].
         sample_rate: Samples per second.
-        alignments: Alignment by system, the reference first; times from the start of ``audio``.
-        tiers: The tiers to show, each where a system has it.
+        alignments: Alignment by system, the first is the reference or what is to be checked; times from the start
+            of ``audio``.
+        tiers: The tiers to show, each where a system has it. None: all of the first system's, then others.
         caption: Shown under it.
+        save_as: File name of the first system's corrected TextGrid. Empty: nothing can be corrected, and no doubtful
+            places are listed.
     """
 
     audio: NDArray[np.floating]
     sample_rate: int
     alignments: Mapping[str, Alignment]
-    tiers: Sequence[str] = ("words", "phones")
+    tiers: Sequence[str] | None = ("words", "phones")
     caption: str = ""
+    save_as: str = ""
 
     css = read("viewer.css")
-    script = read("viewer.js")
+    script = "(() => {\n'use strict';\n" + "".join(read(f"viewer_{n}.js") for n in _SCRIPTS) + "})();\n"
 
     def markup(self, key: str) -> str:
         """Return its HTML."""
-        samples = mono(self.audio, self.sample_rate)
-        duration = len(samples) / self.sample_rate
-        styles = looks(self.alignments, next(iter(self.alignments), None))
-        shown = [
-            (name, alignment.tier(tier))
-            for tier in self.tiers
-            for name, alignment in self.alignments.items()
-            if alignment.has(tier)
-        ]
-        boundaries = {tier: _boundaries(self._reference(tier), duration) for tier in self.tiers}
-        rows = [
-            {
-                "system": name, "tier": tier.name, "colour": styles[name].colour,
-                "segments": [_segment(s, duration) for s in tier if s.label], "boundaries": boundaries[tier.name],
-            }
-            for name, tier in shown
-        ]  # fmt: skip
+        samples = np.asarray(self.audio)
+        rows = self.rows()
+        first = next(iter(self.alignments), None)
+        colours = {name: look.colour for name, look in looks(self.alignments, first).items()}
+        if first is not None and self.save_as:
+            colours[first] = OTTC  # what is worked on is no grey reference
+        data = packed(samples, self.sample_rate) | {
+            "saveAs": self.save_as,
+            "tiers": [row.values(colours[row.system]) for row in rows],
+        }
         return fill(
             "viewer",
-            key=key, duration=duration, caption=self.caption, rows=rows,
-            # tiers are named from coarse to fine
-            finest="".join([path for path in boundaries.values() if path][-1:]),
-            sound=wav_uri(samples, self.sample_rate), wave=_wave(samples),
-            picture=_picture(samples, self.sample_rate),
+            key=key, caption=self.caption, clock=clock, rows=rows, colours=colours,
+            duration=data["duration"], correct=bool(self.save_as), lists=self.lists(rows) if self.save_as else [],
+            data=data, chunks=chunks(samples, self.sample_rate),
         )  # fmt: skip
 
-    def _reference(self, tier: str) -> Tier | None:
-        first = next(iter(self.alignments.values()), None)
-        return first.tier(tier) if first is not None and first.has(tier) else None
+    def rows(self) -> list[Row]:
+        """Return the rows: by tier, and for every tier by system."""
+        names = self.tiers
+        if names is None:
+            names = list(dict.fromkeys(t.name for a in self.alignments.values() for t in a.tiers))
+        found = []
+        for name in names:
+            having = {s: a.tier(name) for s, a in self.alignments.items() if a.has(name)}
+            for system, tier in having.items():
+                own = system == next(iter(self.alignments))
+                others = [t for s, t in having.items() if s != system]
+                found.append(Row(system, tier, own, spreads(tier, others) if own and others else None))
+        return found
 
-
-def _segment(segment: Segment, duration: float) -> dict[str, Any]:
-    """Prepare a segment for the template: times in seconds, position and width in percent."""
-    start, end = float(segment.start), float(min(segment.end, duration))
-    score = "" if segment.score is None else f", score {float(segment.score):.2f}"
-    return {
-        "label": segment.label,
-        "title": f"{segment.label}: {start:.3f}\u2013{end:.3f} s ({1000 * (end - start):.0f} ms{score})",
-        "silent": segment.label in SILENCE,
-        "start": start,
-        "end": end,
-        "left": 100 * start / duration,
-        "width": 100 * (end - start) / duration,
-    }
-
-
-def _wave(samples: Array) -> str:
-    """Return the outline as points of a polygon, 0..1000 by -1..1; the page stretches it."""
-    _, low, high = outline(samples, columns=1500)
-    peak = float(np.abs(samples).max()) or 1.0
-    x = np.linspace(0, 1000, len(low))
-    upper = [f"{a:.1f},{-b / peak:.3f}" for a, b in zip(x, high)]
-    lower = [f"{a:.1f},{-b / peak:.3f}" for a, b in zip(x[::-1], low[::-1])]
-    return " ".join(upper + lower)
-
-
-def _picture(samples: Array, sample_rate: int) -> str:
-    levels, _, _ = spectrogram(samples, sample_rate, columns=3000)
-    levels = 3 * np.round(levels / 3)  # steps of 3 dB halve the file
-    # every second row, about 60 Hz each: the page shows no finer detail
-    buffer = io.BytesIO()
-    matplotlib.image.imsave(buffer, levels[::2], cmap="Greys", origin="lower", format="png")
-    return data_uri("image/png", buffer.getvalue())
-
-
-def _boundaries(tier: Tier | None, duration: float) -> str:
-    """Return the boundaries of a tier as an SVG path, 0..1000 wide and 1 high; empty where there are none."""
-    times = sorted({t for s in tier or () if s.label for t in (s.start, s.end)})
-    return " ".join(f"M{1000 * t / duration:.2f} 0V1" for t in times)
+    def lists(self, rows: Sequence[Row]) -> list[tuple[str, int, list[Doubt]]]:
+        """Return the lists of doubtful places: title, number of the row, places; the words come first."""
+        own = [(i, row) for i, row in enumerate(rows) if row.own and len(row.tier)]
+        found = []
+        for i, row in own[:1]:
+            found.append((f"Least sure {row.tier.name}", i, doubtful_segments(labelled(row.tier))))
+        for i, row in own[-1:]:  # tiers are named from coarse to fine
+            places = doubtful_boundaries(labelled(row.tier), row.spreads)
+            what = "Boundaries furthest apart" if row.spreads is not None else "Least sure boundaries"
+            found.append((f"{what}: {row.tier.name}", i, places))
+        return found

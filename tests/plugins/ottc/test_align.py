@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-from isotone_ottc.align import SegmentalViterbi, Transport
-from isotone_ottc.functional import insert_blanks, insert_silence
+from isotone_ottc.align import SegmentalViterbi
+from isotone_ottc.sequences import insert_blanks, insert_silence
+from isotone_ottc.transport import Transport
 
 from isotone.alignment import AlignmentError
 from isotone.testing import check_aligner

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from isotone_ottc.functional import insert_blanks, ottc_loss
+from isotone_ottc.functional import ottc_loss
 from isotone_ottc.loss import OTTCLoss
+from isotone_ottc.sequences import insert_blanks
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 import torch
 from isotone_ottc.durations import DurationNetwork, divergence
-from isotone_ottc.functional import insert_blanks, ottc_loss
+from isotone_ottc.functional import ottc_loss
 from isotone_ottc.loss import OTTCLoss
+from isotone_ottc.sequences import insert_blanks
 from isotone_ottc.weights import own_weights, path_frames, spread_weights
 from torch import Tensor
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import torch
-from isotone_ottc.align import SegmentalViterbi, Transport
+from isotone_ottc.align import SegmentalViterbi
 from isotone_ottc.decode import GreedyOTTC
 from isotone_ottc.head import OTTCHead
 from isotone_ottc.loss import OTTCLoss
+from isotone_ottc.transport import Transport
 
 from isotone.types import Frames, Grid, Targets
 

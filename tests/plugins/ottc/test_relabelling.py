@@ -7,7 +7,7 @@ import itertools
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from isotone_ottc.functional import (
+from isotone_ottc.sequences import (
     collapse_frames,
     insert_blanks,
     insert_silence,

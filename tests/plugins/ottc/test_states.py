@@ -10,12 +10,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from isotone_ottc.align import SegmentalViterbi, Transport
+from isotone_ottc.align import SegmentalViterbi
 from isotone_ottc.decode import GreedyOTTC, SegmentalDecoder
 from isotone_ottc.functional import ottc_loss
 from isotone_ottc.head import OTTCHead
 from isotone_ottc.loss import OTTCLoss
 from isotone_ottc.states import merge_states, spell_states
+from isotone_ottc.transport import Transport
 from torch import Tensor
 
 from isotone.interfaces import Aligner, Loss

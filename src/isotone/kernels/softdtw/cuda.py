@@ -180,10 +180,11 @@ def forward(
     tables = _tables(plan, cost.device)
     if batch:
         scales = cost.new_full((1,), -1 / (gamma * math.log(2)) if soft else 0.0)
-        forward_kernel[(batch,)](
-            cost, *tables, mantissa, exponent, up, left, scales, *cost.stride(),
-            lanes + steps - 1, lanes + 2, SOFT=soft, KEEP=keep, BLOCK=_block(lanes, block), num_stages=1,
-        )  # fmt: skip
+        with torch.cuda.device_of(cost):
+            forward_kernel[(batch,)](
+                cost, *tables, mantissa, exponent, up, left, scales, *cost.stride(),
+                lanes + steps - 1, lanes + 2, SOFT=soft, KEEP=keep, BLOCK=_block(lanes, block), num_stages=1,
+            )  # fmt: skip
     *_, n, m = tables
     row = torch.arange(batch, device=cost.device)
     last = (n + m - 2) % 3
@@ -203,10 +204,11 @@ def backward(
     out = torch.zeros_like(cost)
     if batch:
         handed = cost.new_zeros(batch, 9, lanes + 2)
-        backward_kernel[(batch,)](
-            up, left, *_tables(plan, cost.device), handed, weight.to(cost.dtype).contiguous(), out, *out.stride(),
-            lanes + steps - 1, lanes + 2, ROUNDING=rounding(up.dtype), BLOCK=_block(lanes, block), num_stages=1,
-        )  # fmt: skip
+        with torch.cuda.device_of(cost):
+            backward_kernel[(batch,)](
+                up, left, *_tables(plan, cost.device), handed, weight.to(cost.dtype).contiguous(), out, *out.stride(),
+                lanes + steps - 1, lanes + 2, ROUNDING=rounding(up.dtype), BLOCK=_block(lanes, block), num_stages=1,
+            )  # fmt: skip
     return out
 
 

@@ -31,9 +31,10 @@ _CELLS = 64
 
 def best_paths(
     log_probs: Tensor, labels: Any, frame_lengths: Any, label_lengths: Any, blank: int | None
-) -> tuple[Tensor, Tensor] | None:
-    """Return paths and scores of a batch; None where the input is wrong, a row has no path, or is too large.
+) -> tuple[Tensor, Tensor, Tensor] | None:
+    """Return paths, scores and touched bands (there are none) of a batch.
 
+    None where the input is wrong, a row has no path, or is too large.
     The only wait for the device is for the answer to whether all rows have paths.
     """
     y, n, m = (
@@ -53,7 +54,8 @@ def best_paths(
     paths, scores = (torch.cat(x) if len(parts) > 1 else x[0] for x in zip(*parts))
     if not torch.isfinite(scores).all():
         return None
-    return paths, scores.to(torch.promote_types(log_probs.dtype, torch.float32))
+    touched = torch.zeros_like(scores, dtype=torch.bool)
+    return paths, scores.to(torch.promote_types(log_probs.dtype, torch.float32)), touched
 
 
 def _fit(log_probs: Tensor, labels: Tensor, frames: Tensor, tokens: Tensor, blank: int | None) -> bool:
@@ -88,11 +90,12 @@ def _paths(
     scores = torch.empty(batch, dtype=torch.float64, device=device)
     rests, wrong = torch.zeros(2, batch, dtype=torch.int32, device=device)
     paths = torch.full((batch, most), PADDING, device=device)
-    for i, first in enumerate(range(0, cells, block)):
-        forward_kernel[(batch,)](
-            log_probs, labels, frames, tokens, handed[i % 2], handed[1 - i % 2], trellis, scores, rests, wrong,
-            *log_probs.stride(), most, labels.shape[1], vocab, -1 if blank is None else blank, first, width,
-            BLANKS=blank is not None, BLOCK=block, num_warps=max(1, min(16, block // _CELLS)), num_stages=1,
-        )  # fmt: skip
-    trace_kernel[(batch,)](frames, tokens, trellis, scores, rests, wrong, paths, most, width, num_warps=1)
+    with torch.cuda.device_of(log_probs):
+        for i, first in enumerate(range(0, cells, block)):
+            forward_kernel[(batch,)](
+                log_probs, labels, frames, tokens, handed[i % 2], handed[1 - i % 2], trellis, scores, rests, wrong,
+                *log_probs.stride(), most, labels.shape[1], vocab, -1 if blank is None else blank, first, width,
+                BLANKS=blank is not None, BLOCK=block, num_warps=max(1, min(16, block // _CELLS)), num_stages=1,
+            )  # fmt: skip
+        trace_kernel[(batch,)](frames, tokens, trellis, scores, rests, wrong, paths, most, width, num_warps=1)
     return paths, scores

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from isotone.kernels._inputs import (
     Array,
@@ -19,7 +17,6 @@ from isotone.kernels._inputs import (
     optional_tokens,
 )
 from isotone.kernels._lattice import PADDING
-from isotone.kernels.backends import on_cuda
 from isotone.kernels.viterbi._ctc import ctc_row
 from isotone.kernels.viterbi._monotone import monotone_row
 
@@ -44,11 +41,14 @@ def best_paths(
     ``ranges`` are ``near`` and ``far_cost`` of :func:`isotone.kernels.viterbi.monotone_path`.
     """
     plain = optional is None and min_frames == 1 and band is None and ranges[0] is None
-    if plain and isinstance(log_probs, Tensor):
-        cuda: Any = on_cuda("isotone.kernels.viterbi.cuda", log_probs.device)
+    if plain and getattr(log_probs, "is_cuda", False):
+        from isotone.kernels.backends import on_cuda  # needs torch, as arrays do not
+
+        tensor: Any = log_probs
+        cuda: Any = on_cuda("isotone.kernels.viterbi.cuda", tensor.device)
         found: Any = cuda and cuda.best_paths(log_probs, labels, frame_lengths, label_lengths, blank)
         if found:  # else: what is wrong, or too large for the device, shows below
-            return found[0], found[1], torch.zeros_like(found[1], dtype=torch.bool)
+            return found
     scores_in, labels_in, frames, tokens = as_arrays(log_probs, labels, frame_lengths, label_lengths)
     free = optional_tokens(optional, labels_in)
     check_targets(labels_in, frames, tokens, scores_in.shape[2], blank, free, min_frames)
