@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,8 +37,8 @@ def _command(command: Any, name: str) -> Iterator[str]:
     """A command's section, then those of its subcommands."""
     subcommands = getattr(command, "commands", {})
     if name != "isotone":
-        yield f"{'#' * (1 + len(name.split()))} `{name}`"
-        yield inspect.cleandoc(command.help or "").replace("\f", "")
+        yield f"{'#' * len(name.split())} `{name}`"
+        yield _plain(inspect.cleandoc(command.help or "").replace("\f", ""))
     context = typer.Context(command, info_name=name)
     if not subcommands:
         usage = " ".join(command.collect_usage_pieces(context))
@@ -52,5 +53,12 @@ def _command(command: Any, name: str) -> Iterator[str]:
 def _row(parameter: Any, context: typer.Context) -> str:
     """A table row: how the parameter is written, and its help."""
     written, said = parameter.get_help_record(context) or (parameter.name, "")
-    said = " ".join(said.split()).replace("<", "&lt;")
+    said = _plain(" ".join(said.split()))
     return "| `{}` | {} |".format(*(text.replace("|", "\\|") for text in (written, said)))
+
+
+def _plain(text: str) -> str:
+    """Text in which nothing is markup but code between back quotes."""
+    code = text.split("`")
+    code[::2] = [re.sub(r"([*_\[\]])", r"\\\1", part).replace("<", "&lt;") for part in code[::2]]
+    return "`".join(code)

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 import torch
 
-from docs import figures
+from docs import figures, reference
 from isotone import aligners
 from isotone.testing import check_aligner, check_loss, check_pack
 from isotone.text.espeak import SAMPLE_RATE, Engine
@@ -88,6 +88,14 @@ def test_the_figure_shows_what_the_page_says() -> None:
     assert spans["opas"][0, 0] > 0, "the blank keeps frames at the ends"
     assert spans["opas"][-1, 1] < ends[-1]
     assert (spans["opas"][:-1, 1] - ends[:-1]).abs().max() <= 1
+
+
+def test_the_page_of_commands_has_all_of_them() -> None:
+    page = reference.commands()
+    sections = dict(re.findall(r"^#+ `isotone (.+?)`\n(.*?)(?=^#|\Z)", page, re.MULTILINE | re.DOTALL))
+    assert {"align", "match", "search", "search index", "search query"} <= set(sections)
+    assert "| `-j, --jobs <" in sections["align"]
+    assert "(or &lt;star>)" in sections["align"], "is text, not a tag"
 
 
 @pytest.mark.parametrize("page", pages(), **PAGE)
