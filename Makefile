@@ -10,7 +10,7 @@ JOBS ?= 2
 # Threads beside a GPU.
 THREADS ?= $(shell nproc)
 
-.PHONY: demo test lint bench gpu env clean
+.PHONY: demo test lint docs bench gpu env clean
 
 env: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml
@@ -39,6 +39,11 @@ gpu: env
 	$(BIN)/python -m pytest -m gpu
 	$(BIN)/python -m benchmarks --device cuda --seconds 2 --threads $(THREADS) \
 	  --json runs/gpu/rows.json --markdown runs/gpu/table.md
+
+# The site of the documentation: runs/site/index.html opens from the folder.
+docs: env
+	$(BIN)/pip install --quiet --group docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 lint: env
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

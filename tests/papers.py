@@ -20,6 +20,7 @@ import typer
 from benchmarks import harness
 from isotone import registries
 from isotone.training.config import load_recipe
+from tests.doc_blocks import parse, parsed
 from tests.paths import RECIPES, ROOT
 
 PAGES = sorted((ROOT / "docs" / "papers").glob("*.md"))
@@ -141,15 +142,12 @@ def check_command(command: str) -> None:
             raise ValueError(f"no {words[-1]}")
     elif words[:3] == ["python", "-m", "benchmarks"]:
         main = importlib.import_module("benchmarks.__main__").app
-        context = _parsed(typer.main.get_command(main), words[3:])
+        context = parsed(typer.main.get_command(main), words[3:])
         known = {name for module in harness.modules() for name in (module, *_benches(module))}
         if unknown := set(context["names"] or ()) - known:
             raise ValueError(f"no benchmark {unknown}")
     elif words[0] == "isotone":
-        group: Any = typer.main.get_command(importlib.import_module("isotone.cli").app)
-        if words[1] not in group.commands:
-            raise ValueError(f"no command {words[1]}")
-        _parsed(group.commands[words[1]], words[2:])
+        parse(words)
     else:
         raise ValueError("not a command of this repository")
 
@@ -196,15 +194,6 @@ def _alone(path: Path) -> Any:
     sys.modules[module.__name__] = module  # a schema's types are looked up there
     spec.loader.exec_module(module)
     return module
-
-
-def _parsed(command: Any, arguments: list[str]) -> dict[str, Any]:
-    parser = command.make_parser(command.context_class(command))
-    try:
-        options, _, _ = parser.parse_args(list(arguments))
-    except Exception as error:  # click's, or that of the copy of it inside of typer
-        raise ValueError(error) from error
-    return dict(options)
 
 
 def _benches(module: str) -> list[str]:

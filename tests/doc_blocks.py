@@ -1,0 +1,143 @@
+"""Code blocks of the documentation: found in a page, and run in order, as a reader runs them.
+
+The blocks of a page share their names and a folder. A block of Python is executed; of a block ``sh`` each line is a
+command of isotone, whose comment may say ``exits with 3``. A block ``text`` after one of these is what it prints:
+numbers with a point may differ by 0.03. An HTML comment before a block changes that:
+
+- ``<!-- slow -->``: the page's remaining blocks are run by the slow test alone.
+- ``<!-- not run: REASON -->``: commands of isotone are parsed, all else is shown only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from isotone.cli import app
+from isotone.registries import ALL
+from tests.tiny_models import isotone
+
+_BLOCK = re.compile(
+    r"(?:<!-- (?P<mark>[^\n]*) -->\n+)?^```(?P<kind>\w*)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its page and line, its language, what the comment before it says, and its code."""
+
+    page: Path
+    line: int
+    kind: str
+    mark: str
+    code: str
+
+
+def blocks(page: Path) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(page, text.count("\n", 0, m.start("code")) + 1, m["kind"], m["mark"] or "", m["code"])
+        for m in _BLOCK.finditer(text)
+    ]
+
+
+def quick_and_all(page: Path) -> tuple[list[Block], list[Block]]:
+    """The blocks before the first slow one, and all of them."""
+    found = blocks(page)
+    cut = next((i for i, block in enumerate(found) if block.mark == "slow"), len(found))
+    return found[:cut], found
+
+
+def run(found: list[Block]) -> dict[str, Any]:
+    """Run blocks in the current folder, and return the names that they define.
+
+    Raises:
+        AssertionError: a command fails, or another output than the page shows.
+    """
+    names: dict[str, Any] = {"__name__": "__main__"}
+    output = ""
+    before = {registry: set(registry.names()) for registry in ALL}
+    try:
+        for block in found:
+            if block.kind == "python" and not block.mark.startswith("not run"):
+                output = _python(block, names)
+            elif block.kind == "sh":
+                output = "".join(_command(block, words, code) for words, code in commands(block))
+            elif block.kind == "text":
+                _check_output(block, output)
+    finally:
+        for registry, known in before.items():  # other tests run over all names
+            for new in set(registry.names()) - known:
+                registry.unregister(new)
+    return names
+
+
+def commands(block: Block) -> Iterator[tuple[list[str], int]]:
+    """The words of each command of a block, and the exit code that it has to have."""
+    for line in block.code.replace("\\\n", " ").splitlines():
+        said = re.search(r"# .*exits with (\d+)", line)
+        words = shlex.split(line, comments=True)
+        while words:
+            end = words.index("&&") if "&&" in words else len(words)
+            yield words[:end], int(said[1]) if said else 0
+            words = words[end + 1 :]
+
+
+def parse(words: list[str]) -> None:
+    """Parse a command of isotone, without running it.
+
+    Raises:
+        ValueError: there is no such command, or it does not understand an option.
+    """
+    command: Any = typer.main.get_command(app)
+    words = words[1:]
+    while subcommands := getattr(command, "commands", {}):
+        if words[0] not in subcommands:
+            raise ValueError(f"no command {words[0]}")
+        command, words = subcommands[words[0]], words[1:]
+    parsed(command, words)
+
+
+def parsed(command: Any, arguments: list[str]) -> dict[str, Any]:
+    """The options of a command by their names; ValueError where it does not understand one."""
+    parser = command.make_parser(command.context_class(command))
+    try:
+        options, _, _ = parser.parse_args(list(arguments))
+    except Exception as error:  # click's, or that of the copy of it inside of typer
+        raise ValueError(error) from error
+    return dict(options)
+
+
+def _python(block: Block, names: dict[str, Any]) -> str:
+    # so that a traceback has the page and its line
+    code = compile("\n" * (block.line - 1) + block.code, str(block.page), "exec")
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(code, names)
+    return out.getvalue()
+
+
+def _command(block: Block, words: list[str], code: int) -> str:
+    if block.mark.startswith("not run"):
+        if words[0] == "isotone":
+            parse(words)
+        return ""
+    assert words[0] == "isotone", f"{block.page.name}:{block.line}: mark what is not run: {words}"
+    return isotone(*words[1:], code=code).stdout
+
+
+def _check_output(block: Block, output: str) -> None:
+    shown, printed = block.code.split(), output.split()
+    where = f"{block.page.name}:{block.line}: the page shows\n{block.code}\nand this is printed:\n{output}"
+    assert len(shown) == len(printed), where
+    for a, b in zip(shown, printed):
+        numbers = re.fullmatch(r"-?\d+\.\d+", a) and re.fullmatch(r"-?\d+\.\d+", b)
+        assert abs(float(a) - float(b)) <= 0.03 if numbers else a == b, where
