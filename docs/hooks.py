@@ -56,7 +56,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         if "://" in match[2] or not target.exists():
             return match[0]  # a link that leads nowhere is for MkDocs to name
         if target.is_dir() and not (target / "README.md").is_file():
-            return f"{match[1]}{_up(page)}README.md#what-is-here{match[4]}"
+            return f"{match[1]}{_up(page)}parts.md{match[4]}"
         place = place_of(target / "README.md" if target.is_dir() else target)
         return f"{match[1]}{_up(page)}{place}{match[3] or ''}{match[4]}"
 

@@ -53,12 +53,15 @@ def test_commands_are_understood(page: Path) -> None:
                 doc_blocks.parse(words)
 
 
-def test_the_blocks_of_the_readme_run(tmp_path: Path) -> None:
-    """With the recordings, the model and the pack that it speaks of."""
+def test_the_blocks_in_python_run(tmp_path: Path) -> None:
+    """Those of the README and of docs, with the recordings, the model and the pack that they speak of."""
     for name in ("talk.wav", "interview.wav"):
         soundfile.write(name, Engine().say("She washed the dog.").samples, SAMPLE_RATE)
     model = save_character_model(tmp_path / "runs" / "demo" / "joint")
-    names = doc_blocks.run([block for block in doc_blocks.blocks(README) if block.kind == "python"])
+    names = {}
+    for page in (README, ROOT / "docs" / "use.md", ROOT / "docs" / "plugins.md"):
+        names |= doc_blocks.run([block for block in doc_blocks.blocks(page) if block.kind == "python"])
+        Path("talk.TextGrid").unlink(missing_ok=True)  # nothing is replaced
     check_loss(names["FocalCTC"]())
     check_aligner(names["Even"]())
     pack = names["German"]
