@@ -19,7 +19,9 @@ def pages() -> list[Path]:
     found = {path for folder in folders for path in (ROOT / folder).rglob("*.md")}
     # beside models: cards of the hub
     found = {path for path in found if path.parent.name != "model"}
-    return sorted(found | {ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")})
+    return sorted(
+        found | {ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md")}
+    )
 
 
 def broken_links(page: Path) -> list[str]:

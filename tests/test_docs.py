@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 import soundfile
 import torch
+import yaml
 
 from docs import figures, reference
 from isotone import aligners
@@ -113,6 +115,12 @@ def test_every_page_is_in_the_navigation() -> None:
     assert len(named) == len(set(named))
     places = {page.relative_to(ROOT).as_posix().removeprefix("docs/") for page in pages()}
     assert places == set(named)
+
+
+def test_the_citation_is_of_this_version() -> None:
+    about = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert (cited["version"], cited["license"]) == (about["version"], about["license"])
 
 
 def test_a_wrong_page_is_seen(tmp_path: Path) -> None:
