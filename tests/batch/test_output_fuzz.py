@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from isotone.batch import OutputConflict, database, ledger
-from isotone.batch.inputs import find_recordings
+from isotone.batch.inputs import find_recordings, find_transcript
 from isotone.batch.ledger import Ledger, State
 from tests.batch.parts import echo, say, tree
 
@@ -136,12 +137,21 @@ class Folders(RuleBasedStateMachine):
             return
         if kill:
             self._killed(kill, audio, redo, prune, formats)
+        texts = self._texts(audio)
         try:
             outcome = echo(audio, self.out, redo=redo, prune=prune, formats=formats)
         except OutputConflict:
             assert kill or tree(self.root) == before, "refused, and yet something was done"
             return
-        self._all_is_there(audio, formats, {e["file"] for e in outcome.errors})
+        self._all_is_there(audio, formats, {e["file"] for e in outcome.errors}, texts)
+
+    def _texts(self, audio: Path) -> dict[Path, str]:
+        """The texts that a run will find: before it, for what it writes beside a recording may be read as well."""
+        found = {}
+        for recording in find_recordings([audio]):
+            with suppress(FileNotFoundError):
+                found[recording.path] = find_transcript(recording.path, None).path.read_text()
+        return found
 
     def _killed(self, kill: int, audio: Path, redo: bool, prune: bool, formats: tuple[str, ...]) -> None:
         """The same run in a child that dies at its n-th step, between any two calls of the ledger."""
@@ -162,7 +172,9 @@ class Folders(RuleBasedStateMachine):
         finally:
             os._exit(0)
 
-    def _all_is_there(self, audio: Path, formats: tuple[str, ...], failed: set[str]) -> None:
+    def _all_is_there(
+        self, audio: Path, formats: tuple[str, ...], failed: set[str], texts: dict[Path, str]
+    ) -> None:
         """After a whole run every recording that did not fail has files of its own, of its present text."""
         owners: dict[Path, str] = {}
         with Ledger(self.out) as book:
@@ -177,7 +189,7 @@ class Folders(RuleBasedStateMachine):
                         "two inputs share an output"
                     )
                     if book.state(name) is State.WRITTEN and name.endswith((".TextGrid", ".json")):
-                        text = recording.path.with_suffix(".txt").read_text()
+                        text = texts[recording.path]
                         kind = {".TextGrid": "textgrid", ".json": "json"}[Path(name).suffix]
                         assert kind not in formats or f'"{text}"' in (self.out / name).read_text()
 
