@@ -15,13 +15,10 @@ import importlib.util
 import json
 import os
 import re
-import resource
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -31,6 +28,7 @@ import soundfile
 
 from benchmarks.doubt import transcripts
 from benchmarks.endtoend_peers import PEERS, PRONUNCIATIONS, RATE
+from benchmarks.processes import timed
 from isotone.audio import load
 from isotone.batch.environment import ONE_THREAD
 
@@ -52,7 +50,7 @@ def commands(light: str | None) -> Iterator[tuple[str, list[str]]]:
             yield name, [sys.executable, "-P", str(SCRIPT), name, "{folder}", "{out}"]
 
 
-def timed(command: Sequence[str], folder: Path) -> tuple[float, float]:
+def aligned(command: Sequence[str], folder: Path) -> tuple[float, float]:
     """Run a system on a folder; return seconds by the clock and of the processor.
 
     Raises:
@@ -60,15 +58,12 @@ def timed(command: Sequence[str], folder: Path) -> tuple[float, float]:
     """
     with tempfile.TemporaryDirectory() as out:
         given = [part.format(folder=folder, out=out) for part in command]
-        environment = {**os.environ, **ONE_THREAD}
-        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        done = subprocess.run(given, capture_output=True, text=True, env=environment, check=False)
-        clock, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-        written = [path for path in Path(out).rglob("*") if path.suffix in (".TextGrid", ".ctm")]
+        spent = timed(given, {**os.environ, **ONE_THREAD})
+        files = [path for path in Path(out).rglob("*") if path.suffix in (".TextGrid", ".ctm")]
         wanted = len(list(folder.glob("*.wav")))
-        if done.returncode or len(written) < wanted:
-            raise RuntimeError(f"{given}: {len(written)} of {wanted} files.\n{done.stderr[-2000:]}")
-    return clock, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        if len(files) < wanted:
+            raise RuntimeError(f"{given}: {len(files)} of {wanted} files.")
+    return spent.clock_s, spent.cpu_s
 
 
 def copies(source: Path, limit: int | None) -> list[Copy]:
@@ -118,9 +113,9 @@ def main() -> None:
         print("|---|---|---|---|---|")
         for system, command in commands(given.light):
             folder = "few" if system == "torchaudio" else "all"
-            timed(command, root / "first")  # what is compiled comes into the caches
+            aligned(command, root / "first")  # what is compiled comes into the caches
             alone, whole = (
-                [timed(command, root / part) for _ in range(given.rounds)] for part in ("first", folder)
+                [aligned(command, root / part) for _ in range(given.rounds)] for part in ("first", folder)
             )
             rates = [60 * hours[folder] / statistics.median(column) for column in zip(*whole)]
             waits = [statistics.median(column) for column in zip(*alone)]

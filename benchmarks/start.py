@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import os
 import random
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +19,8 @@ from typing import Annotated
 import numpy as np
 import soundfile
 import typer
+
+from benchmarks.processes import timed
 
 ROOT = Path(__file__).resolve().parents[1]
 TORCH = "import torch"
@@ -88,16 +88,12 @@ def _timed(
     for number in range(rounds + 1):
         for name in order.sample(list(runs), len(runs)):
             arguments, environment = runs[name]
-            before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-            done = subprocess.run(
-                [sys.executable, *arguments], env=environment, check=False, capture_output=True, text=True
-            )
-            if done.returncode:
-                raise SystemExit(f"{name}: {done.stderr}")
-            wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-            cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            try:
+                spent = timed([sys.executable, *arguments], environment)
+            except RuntimeError as error:
+                raise SystemExit(f"{name}: {error}") from None
             if number:
-                found[name].append((cpu, wall))
+                found[name].append((spent.cpu_s, spent.clock_s))
     return found
 
 

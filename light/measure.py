@@ -14,13 +14,14 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 import venv
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import soundfile
+
+from benchmarks.processes import timed
 
 # Without modules of other places.
 _ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -52,26 +53,15 @@ def mebibytes(folder: Path) -> float:
     return round(sum(sizes) / 2**20, 1)
 
 
-def timed(command: Sequence[str | Path]) -> dict[str, float]:
+def measured(command: Sequence[str | Path]) -> dict[str, float]:
     """Run a command, and measure seconds, processor seconds and its largest memory."""
-    start = time.perf_counter()
-    process = subprocess.Popen(
-        [str(part) for part in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=_ENVIRONMENT
-    )
-    assert process.stderr is not None
-    said = process.stderr.read().decode()
-    _, status, used = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - start
-    if os.waitstatus_to_exitcode(status):
-        raise RuntimeError(f"{' '.join(map(str, command))} failed: {said}")
-    unit = 2**20 if sys.platform == "darwin" else 2**10  # bytes there, kibibytes elsewhere
-    cpu = used.ru_utime + used.ru_stime
-    return {"s": round(seconds, 2), "cpu_s": round(cpu, 2), "MiB": round(used.ru_maxrss / unit)}
+    spent = timed(command, _ENVIRONMENT)
+    return {"s": round(spent.clock_s, 2), "cpu_s": round(spent.cpu_s, 2), "MiB": round(spent.mib)}
 
 
 def quickest(command: Sequence[str | Path]) -> dict[str, float]:
     """Run a command five times, and return the measurement of the quickest."""
-    return min((timed(command) for _ in range(5)), key=lambda row: row["s"])
+    return min((measured(command) for _ in range(5)), key=lambda row: row["s"])
 
 
 def main() -> None:
@@ -90,7 +80,7 @@ def main() -> None:
         align = [*light, folder / "a.wav", folder / "a.txt", "-o", folder / "out", "--overwrite"]
         rows = {
             "environment MiB": size,
-            "first use, compiling": timed(align),
+            "first use, compiling": measured(align),
             "--version": quickest([*light, "--version"]),
             "import": quickest([python, "-c", "import isotone_light.calls"]),
             "TextGrid of 3 s": quickest(align),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from benchmarks.endtoend import copies, timed, written
+from benchmarks.endtoend import aligned, copies, written
 from benchmarks.endtoend_peers import PRONUNCIATIONS, RATE, recordings
 
 WRITES = """
@@ -42,9 +42,9 @@ def test_every_system_gets_the_same_plain_files(corpus: Path) -> None:
 
 def test_a_run_counts_only_if_all_files_are_written(corpus: Path) -> None:
     command = [sys.executable, "-c", WRITES % "*.wav", "{folder}", "{out}"]
-    clock, processor = timed(command, corpus)
+    clock, processor = aligned(command, corpus)
     assert 0 < processor < clock + 1
     with pytest.raises(RuntimeError, match="1 of 2 files"):
-        timed([sys.executable, "-c", WRITES % "*a.wav", "{folder}", "{out}"], corpus)
+        aligned([sys.executable, "-c", WRITES % "*a.wav", "{folder}", "{out}"], corpus)
     with pytest.raises(RuntimeError, match="no such peer"):
-        timed([sys.executable, "-c", "raise SystemExit('no such peer')"], corpus)
+        aligned([sys.executable, "-c", "raise SystemExit('no such peer')"], corpus)

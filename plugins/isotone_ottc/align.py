@@ -105,6 +105,7 @@ class SegmentalViterbi(Aligner):
         else:
             labels, lengths, origin = insert_silence(labels, targets.lengths, blank, self.silence)
         optional = spread_optional(targets.optional, origin, inserted=True)
+        assert optional is not None  # inserted labels may be left out
         if self.states > 1:
             size = label_count(emissions.logits.shape[2], self.states)
             spelt = spell_states(labels, lengths, origin < 0, self.states, size)

@@ -77,9 +77,7 @@ class LabelWeights(ABC):
     def labels(self, targets: Targets, blank: int) -> Labels:
         """Return the label sequences of targets."""
         labels, lengths, origin = insert_blanks(targets.labels, targets.lengths, blank)
-        # None, where all labels are required: then a GPU has a kernel
-        some = targets.optional is not None
-        optional = spread_optional(targets.optional, origin, inserted=False) if some else None
+        optional = spread_optional(targets.optional, origin, inserted=False)
         return Labels(labels, lengths, origin, optional, optional)
 
     @abstractmethod

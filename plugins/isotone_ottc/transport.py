@@ -76,8 +76,7 @@ class Transport(Aligner):
         if self.beta == "durations":
             beta = token_weights(targets.durations, origin, lengths, frames, self.smoothing)
         elif self.beta == "self":
-            some = targets.optional is not None
-            optional = spread_optional(targets.optional, origin, inserted=False) if some else None
+            optional = spread_optional(targets.optional, origin, inserted=False)
             beta = own_weights(emissions, labels, lengths, self.smoothing, optional, optional)
         else:
             beta = uniform_weights(lengths, labels.shape[1])

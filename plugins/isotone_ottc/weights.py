@@ -159,7 +159,7 @@ def paths_where(
     return torch.where(usable[:, None], paths, -2), torch.where(usable, scores, 0.0)
 
 
-def spread_optional(optional: Tensor | None, origin: Tensor, inserted: bool) -> Tensor:
+def spread_optional(optional: Tensor | None, origin: Tensor, inserted: bool) -> Tensor | None:
     """Mark the labels that an alignment may leave out, given the tokens that it may leave out.
 
     Args:
@@ -168,8 +168,10 @@ def spread_optional(optional: Tensor | None, origin: Tensor, inserted: bool) -> 
         inserted: True if inserted labels may be left out.
 
     Returns:
-        ``(B, m)`` bool.
+        ``(B, m)`` bool; None where all labels are required, for which a GPU has a kernel.
     """
+    if optional is None and not inserted:
+        return None
     of_tokens = torch.zeros_like(origin, dtype=torch.bool)
     if optional is not None:
         of_tokens = optional.gather(1, origin.clamp(min=0))

@@ -106,16 +106,20 @@ class Paging(Work):
     def inputs(self, recording: Path) -> Mapping[str, Path]:
         """Return the files of its alignments."""
         known = self.recordings[absolute(recording)]
-        own = next((files for system in self.own if (files := system.files(known))), [])
-        if not own:
+        own = self._own_of(known)
+        if own is None:
             places = ", ".join(str(system.path) for system in self.own)
             raise FileNotFoundError(
                 f"no alignment: expected {recording.stem}.TextGrid, .json ... in {places}"
             )
-        roles = {f"alignment {path.suffix}": path for path in own}
+        roles = {f"alignment {path.suffix}": path for path in own.files(known)}
         for i, system in enumerate(self.further):
             roles |= {f"beside {i} {path.suffix}": path for path in system.files(known)}
         return roles
+
+    def _own_of(self, recording: Recording) -> System | None:
+        """Return the place of a recording's own alignment."""
+        return next((system for system in self.own if system.files(recording)), None)
 
     def key(self, digests: Mapping[str, str]) -> str:
         """See :meth:`Work.key`."""
@@ -126,8 +130,8 @@ class Paging(Work):
         """Make the page of a recording."""
         known = self.recordings[absolute(path)]
         alignments: dict[str, Alignment] = {}
-        for system in next([s] for s in self.own if s.files(known)):
-            _add(alignments, system, known)
+        if own := self._own_of(known):
+            _add(alignments, own, known)
         if not alignments:
             raise ValueError("its alignment has no tiers for it.")
         for system in self.further:
