@@ -8,15 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from transformers.audio_utils import mel_filter_bank
 
 from isotone.model.conformer import Conformer, read_settings
 from isotone.model.encoder import SpeechEncoder
-from isotone.model.frontend import mel_filters
 from tests.tiny_models import ENCODER, save_character_model, save_transformers_model
 
 #: Changes to a small encoder that both compute.
@@ -107,15 +104,6 @@ def test_damaged_configurations_are_left_to_transformers(tmp_path: Path, text: s
 
 def test_wave_encoders_are_left_to_transformers(tmp_path: Path) -> None:
     assert read_settings(save_transformers_model(tmp_path / "wave")) is None
-
-
-@pytest.mark.parametrize(("bands", "rate"), [(80, 16_000), (40, 16_000), (64, 8_000)])
-def test_mel_filters_are_those_of_transformers(bands: int, rate: int) -> None:
-    expected = mel_filter_bank(
-        num_frequency_bins=257, num_mel_filters=bands, min_frequency=20, max_frequency=rate // 2,
-        sampling_rate=rate, norm=None, mel_scale="kaldi", triangularize_in_mel_space=True,
-    )  # fmt: skip
-    np.testing.assert_allclose(mel_filters(bands, rate, 512), expected, atol=1e-9)
 
 
 def test_a_model_loads_without_transformers(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,8 @@ class DecodingConfig:
         beside: Name of a head whose scores are mixed into those of the timing head: one that sees more, and is wrong
             less often by 50 ms. Empty: none.
         share: Weight of ``beside`` in the mixture of log-probabilities, 0 to 1; the timing head has the rest.
+        refine: Weight of the change of the spectrum in the place of boundaries, see
+            :mod:`isotone.pipeline.boundaries`. 0: they stay where the aligner placed them.
         rescore: Weight of the timing head in the choice among the decoder's hypotheses, see
             :func:`isotone.pipeline.rescoring.rescored`. 0: the decoder alone.
         hypotheses: Most hypotheses to choose from.
@@ -40,6 +43,7 @@ class DecodingConfig:
     guide_aligner: dict[str, Any] = field(default_factory=dict)
     beside: str = ""
     share: float = 0.2
+    refine: float = 0.0
     rescore: float = 0.0
     hypotheses: int = 32
 
@@ -53,6 +57,8 @@ class DecodingConfig:
                 f"reading.rescore is a weight of 0 or more; got {self.rescore}. It chooses among one of "
                 f"reading.hypotheses or more; got {self.hypotheses}."
             )
+        if not 0 <= self.refine < math.inf:
+            raise ModelError(f"reading.refine is a weight of 0 or more, such as 2; got {self.refine}.")
         if self.rescore and not self.times:
             raise ModelError("reading.rescore is the weight of another head, and reading.times names none.")
         if self.beside and not (self.times and self.beside != self.times and 0 <= self.share <= 1):

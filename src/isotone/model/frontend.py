@@ -6,27 +6,15 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from isotone.audio.mel import mel_filters
 from isotone.interfaces import Statistics
 from isotone.types import Grid, length_mask, mask_rows, widened
 
 # Samples per block in measuring a whole recording: limits the memory.
 _BLOCK = 1 << 20
-
-
-def mel_filters(bands: int, sample_rate: int, fft: int, lowest_hz: float = 20.0) -> NDArray[np.float64]:
-    """Compute Kaldi's mel filters ``(fft // 2 + 1, bands)``: triangles on its mel scale, up to half the sample rate."""
-
-    def mel(hertz: ArrayLike) -> NDArray[np.float64]:
-        return 1127.0 * np.log(1.0 + np.asarray(hertz, np.float64) / 700.0)
-
-    edges = np.linspace(float(mel(lowest_hz)), float(mel(sample_rate // 2)), bands + 2)
-    bins = mel(sample_rate / fft * np.arange(fft // 2 + 1))
-    slopes, widths = edges - bins[:, None], np.diff(edges)
-    return np.maximum(0.0, np.minimum(-slopes[:, :-2] / widths[:-1], slopes[:, 2:] / widths[1:]))
 
 
 class Waveform(nn.Module):

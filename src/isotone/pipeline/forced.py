@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isotone.interfaces import Aligner
 from isotone.pipeline import stars
+from isotone.pipeline.boundaries import moved
 from isotone.pipeline.doubt import agreements
 from isotone.pipeline.edges import EDGE_COST, SECOND_PASS, SECOND_PASS_SHARE, edge_share, edges_left_out
 from isotone.pipeline.emitter import Emitter, Mixture
 from isotone.pipeline.lattices import chosen
 from isotone.pipeline.placing import Placer
-from isotone.pipeline.result import Result, results
+from isotone.pipeline.result import Moves, Result, results
 from isotone.pipeline.texts import TextToAlign, with_pauses
 from isotone.pipeline.windows import Windows
 from isotone.registries import aligners
@@ -103,6 +105,7 @@ class ForcedPipeline:
         self.holds_phones = aligner is None and model.tokenizer.unit == "phones"
         self.finds_edges = edges and not extra_speech and self.aligner.skips_optional
         self.check, self.closures = check, closures
+        self.refine = decoding.refine if aligner is None else 0.0
 
     def encode(self, text: str) -> Transcript:
         """Encode a text for :meth:`align`: the tokenizer's labels, and stars (:mod:`isotone.pipeline.stars`).
@@ -171,12 +174,17 @@ class ForcedPipeline:
         found = results(
             ids, [self.emitter.seconds(samples) for samples in audio], strings,
             [text.transcript for text in texts], self.model.tokenizer, timing, targets, coupling, star_cost,
-            self.closures,
+            self.closures, self._moves(audio),
         )  # fmt: skip
         if not self.check:
             return found
         agreed = agreements(list(emissions.values()), timing.grid, texts, coupling)
         return [replace(result, agreement=a) for result, a in zip(found, agreed)]
+
+    def _moves(self, audio: Sequence[np.ndarray]) -> list[Moves]:
+        """List what moves the boundaries of every recording (:mod:`isotone.pipeline.boundaries`), if anything does."""
+        rate, weight = self.model.encoder.sample_rate, self.refine
+        return [partial(moved, samples=a, sample_rate=rate, weight=weight) for a in audio] if weight else []
 
     def _placer(self, emissions: Mapping[str, Emissions]) -> Placer:
         """Return the placer of given texts."""

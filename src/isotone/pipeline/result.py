@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -17,6 +17,9 @@ from isotone.pipeline.stars import STAR_COST, shared_out
 from isotone.text.phones import CLOSURE_OF
 from isotone.text.tokenizer import Tokenizer, Transcript
 from isotone.types import Coupling, Emissions, Grid, Targets
+
+#: Starts and ends of tokens in seconds, to others.
+Moves = Callable[[Sequence[tuple[float, float]]], list[tuple[float, float]]]
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ def results(
     coupling: Coupling,
     star_cost: float = STAR_COST,
     closures: bool = False,
+    moves: Sequence[Moves] = (),
 ) -> list[Result]:
     """Make the results of a batch.
 
@@ -77,6 +81,7 @@ def results(
         coupling: Coupling of frames and tokens.
         star_cost: See :func:`isotone.pipeline.stars.with_star`.
         closures: Show the closures that transcripts know as segments of their own; otherwise as part of their stops.
+        moves: For every recording, what moves the boundaries of its tokens. Default: they stay.
     """
     spans = coupling.spans().cpu()
     scores = score(emissions, targets, coupling, tokenizer.silence_number, star_cost).to("cpu")
@@ -86,6 +91,7 @@ def results(
     for i, name in enumerate(ids):
         times = [(emissions.grid.seconds(s), emissions.grid.seconds(e)) for s, e in spans[i].tolist()]
         times = shared_out(transcripts[i], times)
+        times = moves[i](times) if moves else times
         placed = _placed(transcripts[i], times, scores, i)
         tiers = _tiers(seconds[i], tokenizer, transcripts[i], placed, closures)
         fit, frameless = float(scores.fit[i]), float(scores.frameless[i])
