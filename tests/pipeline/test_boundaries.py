@@ -15,6 +15,7 @@ from isotone.model import Model
 from isotone.model.decoding import DecodingConfig, ModelError
 from isotone.pipeline import Pipeline, boundaries
 from isotone.pipeline.boundaries import LEAST_S, REACH_S, moved, spectral_change
+from tests.pipeline.parts import model_of_characters, noise
 
 RATE = 16_000
 
@@ -117,6 +118,22 @@ def test_only_the_models_own_aligner_is_refined() -> None:
     model = Model.load("english")
     assert Pipeline(model).refine == 2.0
     assert Pipeline(model, aligner=model.aligner_of("ottc")).refine == 0.0
+
+
+def test_given_and_recognised_texts_are_refined_alike() -> None:
+    joint = Pipeline(model_of_characters(), check=False)
+    samples = noise(1.5)
+    text = joint.transcribe("u", samples).text
+    plain = joint.transcribe("u", samples).alignment, joint.align("u", samples, joint.encode(text)).alignment
+    joint.refine = 20.0
+    refined = (
+        joint.transcribe("u", samples).alignment,
+        joint.align("u", samples, joint.encode(text)).alignment,
+    )
+    for before, after in zip(plain, refined):
+        old, new = (np.array([(s.start, s.end) for s in a.tiers[-1]]) for a in (before, after))
+        assert 0 < np.abs(old - new).max() <= REACH_S + 1e-9
+        assert [s.label for s in before.tiers[-1]] == [s.label for s in after.tiers[-1]]
 
 
 @pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])

@@ -65,7 +65,8 @@ class Pipeline(ForcedPipeline):
         if len(ids) > 1 and self.emitter.cuts(audio):
             return [self.transcribe(*one) for one in zip(ids, audio)]
         emissions = self.emitter(ids, audio, self.recogniser.heads, self.on_window)
-        return self.recogniser(ids, [self.emitter.seconds(samples) for samples in audio], emissions)
+        seconds = [self.emitter.seconds(samples) for samples in audio]
+        return self.recogniser(ids, seconds, emissions, self._moves(audio))
 
 
 def _decoder(model: Model, given: str | dict | None) -> Decoder:

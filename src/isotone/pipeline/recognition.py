@@ -12,7 +12,7 @@ from isotone.interfaces import Aligner, Decoder
 from isotone.model import Model
 from isotone.pipeline.placing import Placer
 from isotone.pipeline.rescoring import path_scores, rescored
-from isotone.pipeline.result import Result, results
+from isotone.pipeline.result import Moves, Result, results
 from isotone.pipeline.rows import alignable
 from isotone.pipeline.texts import targets_of, with_pauses
 from isotone.text.tokenizer import Transcript
@@ -47,9 +47,15 @@ class Recogniser:
         return {decoding.text} | rescoring | (placer.heads if placer else set())
 
     def __call__(
-        self, ids: Sequence[str], seconds: Sequence[float], emissions: Mapping[str, Emissions]
+        self,
+        ids: Sequence[str],
+        seconds: Sequence[float],
+        emissions: Mapping[str, Emissions],
+        moves: Sequence[Moves] = (),
     ) -> list[Result]:
         """Recognise a batch.
+
+        What moves boundaries moves those of the aligner, see :func:`isotone.pipeline.result.results`.
 
         Rows that the aligner cannot align, whose text may need more frames than there are, have the decoder's own text
         and times, and a warning is logged.
@@ -58,7 +64,7 @@ class Recogniser:
         decoded = None if self.rescorer else self.decoder(text)
         targets = decoded[0] if decoded else self._rescored(emissions)
         spoken = (targets.lengths > 0).nonzero()[:, 0].tolist() if self.placer else []
-        found = self._aligned(spoken, ids, seconds, emissions, targets)
+        found = self._aligned(spoken, ids, seconds, emissions, targets, moves)
         rest = [row for row in range(len(ids)) if row not in found]
         if rest:
             targets, coupling = decoded or self.decoder(text)
@@ -93,6 +99,7 @@ class Recogniser:
         seconds: Sequence[float],
         emissions: Mapping[str, Emissions],
         targets: Targets,
+        moves: Sequence[Moves],
     ) -> dict[int, Result]:
         """Make the results of the rows that the aligner can align."""
         if self.placer is None or not rows:
@@ -117,6 +124,7 @@ class Recogniser:
         return self._results(
             kept, ids, seconds, emissions[placer.times], *placed,
             [texts[i].transcript for i in some], [strings[i] for i in some],
+            [moves[row] for row in kept] if moves else (),
         )  # fmt: skip
 
     def _texts(self, targets: Targets) -> tuple[list[Transcript], list[str]]:
@@ -134,10 +142,12 @@ class Recogniser:
         coupling: Coupling,
         transcripts: Sequence[Transcript],
         strings: Sequence[str],
+        moves: Sequence[Moves] = (),
     ) -> dict[int, Result]:
         """Make results by row; targets and coupling have only these rows, emissions all."""
         out = results(
             [ids[row] for row in rows], [seconds[row] for row in rows], strings, transcripts,
             self.model.tokenizer, emissions.rows(rows), targets, coupling, self.star_cost,
+            moves=moves,
         )  # fmt: skip
         return dict(zip(rows, out))
