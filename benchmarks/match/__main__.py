@@ -16,6 +16,7 @@ from pathlib import Path
 from benchmarks.match import changed, digits, hour, readers
 from benchmarks.match.systems import WARPERS, systems
 from benchmarks.match.tables import table
+from isotone.warping import Matcher
 
 
 def main() -> None:
@@ -43,8 +44,10 @@ def main() -> None:
     pairs = list(digits.sequences(arguments.folder)) if arguments.what == "digits" else []
     for name, system in systems(arguments.model, arguments.layers, part=arguments.what == "clips"):
         if sentences:
-            for tier, errors in readers.errors(system, sentences).items():
-                tables.setdefault(tier, {})[name] = errors
+            matched = readers.pairs(system, sentences)
+            for label, refine in ((name, 0.0), (f"{name}, refined", Matcher.refine)):
+                for tier, errors in readers.errors(matched, refine).items():
+                    tables.setdefault(tier, {})[label] = errors
         elif pairs:
             tables.setdefault("digits", {})[name] = digits.errors(system, pairs)
         else:

@@ -24,7 +24,7 @@ from isotone.batch.runs import run
 from isotone.batch.work import Done, Work
 from isotone.batch.writers import writers_for
 from isotone.format.folder import beside, read_beside, read_file
-from isotone.warping import Match, Matcher
+from isotone.warping import Match, Matcher, refined
 
 #: Formats of time maps, and the suffixes of their files.
 MAPS = {"csv": ".map.csv", "json": ".map.json"}
@@ -134,7 +134,8 @@ class Matching(Work):
         seconds = len(samples) / self.sample_rate
         contents = {}
         if self.writers and self.reference.labels is not None:
-            carried = replace(found.map.carry(self.reference.labels, id, seconds), audio=path)
+            times = refined(found.map, self.reference.labels, samples, self.sample_rate, self.matcher.refine)
+            carried = replace(times.carry(self.reference.labels, id, seconds), audio=path)
             contents = {name: writer.dumps(carried).encode() for name, writer in self.writers.items()}
         contents["map csv"] = _csv(found).encode()
         contents["map json"] = self._json(found, path, seconds).encode()

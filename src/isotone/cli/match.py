@@ -60,6 +60,14 @@ _Part = Annotated[
         "reference in longer recordings. Default: both have the same content."
     ),
 ]
+_Refine = Annotated[
+    float,
+    typer.Option(
+        help="Weight by which carried boundaries move, by up to 30 ms, to where the recording's spectrum changes most. "
+        "0: they stay where the time map has them.",
+        min=0.0,
+    ),
+]
 _Maps = Annotated[
     list[str],
     typer.Option("--map", help="Format of the time map: csv or json (with stretches); repeat for both."),
@@ -75,6 +83,7 @@ def match(
     model: _Model = None,
     warper: _Warper = None,
     part: _Part = "none",
+    refine: _Refine = 2.0,
     maps: _Maps = ["csv"],  # noqa: B006 - typer copies it
     format: opt.Format = ["textgrid"],  # noqa: B006
     out_dir: OutOption = Path("matches"),
@@ -101,6 +110,6 @@ def match(
 
     with explained(), interrupted(out_dir):
         target = Target(out_dir, tuple(format), overwrite, redo, prune)
-        method = Matcher(open_features(features, model, device), opt.plugin(warper), part)  # type: ignore[arg-type]
+        method = Matcher(open_features(features, model, device), opt.plugin(warper), part, refine)  # type: ignore[arg-type]
         outcome = match_files(reference, others, method, target, labels=labels, maps=maps, only=only)
     finish(outcome, out_dir)

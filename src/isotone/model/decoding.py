@@ -29,7 +29,7 @@ class DecodingConfig:
             less often by 50 ms. Empty: none.
         share: Weight of ``beside`` in the mixture of log-probabilities, 0 to 1; the timing head has the rest.
         refine: Weight of the change of the spectrum in the place of boundaries, see
-            :mod:`isotone.pipeline.boundaries`. 0: they stay where the aligner placed them.
+            :mod:`isotone.audio.boundaries`. 0: they stay where the aligner placed them.
         rescore: Weight of the timing head in the choice among the decoder's hypotheses, see
             :func:`isotone.pipeline.rescoring.rescored`. 0: the decoder alone.
         hypotheses: Most hypotheses to choose from.

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isotone.audio.boundaries import moved
 from isotone.interfaces import Aligner
 from isotone.pipeline import stars
-from isotone.pipeline.boundaries import moved
 from isotone.pipeline.doubt import agreements
 from isotone.pipeline.edges import EDGE_COST, SECOND_PASS, SECOND_PASS_SHARE, edge_share, edges_left_out
 from isotone.pipeline.emitter import Emitter, Mixture
@@ -182,7 +182,7 @@ class ForcedPipeline:
         return [replace(result, agreement=a) for result, a in zip(found, agreed)]
 
     def _moves(self, audio: Sequence[np.ndarray]) -> list[Moves]:
-        """List what moves the boundaries of every recording (:mod:`isotone.pipeline.boundaries`), if anything does."""
+        """List what moves the boundaries of every recording (:mod:`isotone.audio.boundaries`), if anything does."""
         rate, weight = self.model.encoder.sample_rate, self.refine
         return [partial(moved, samples=a, sample_rate=rate, weight=weight) for a in audio] if weight else []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -64,17 +65,22 @@ class Matcher:
         warper: How the times are found: a name, a mapping of name and options, or a warper. Default: ``soft-dtw``, and
             ``opas`` for parts, which with free ends DTW may squeeze into a moment (benchmarks/match).
         part: Which of the two may be a part of the other; the ends of the whole one are then free.
+        refine: Weight by which boundaries of labels that are carried over move to where the spectrum changes, see
+            :func:`isotone.warping.refined`. The time map itself stays.
 
     Raises:
         LookupError: no such warper.
-        ValueError: no such part.
+        ValueError: no such part, or a weight that is negative or not finite.
     """
 
     features: Features = field(default_factory=open_features)
     warper: str | Mapping[str, Any] | Warper | None = None
     part: Part = "none"
+    refine: float = 2.0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.refine < math.inf:
+            raise ValueError(f"Refine is a weight of 0 or more, such as 2; got {self.refine}.")
         if self.part not in get_args(Part):
             raise ValueError(f"A part is one of {', '.join(get_args(Part))}; got {self.part!r}.")
         if self.warper is None:
@@ -84,7 +90,7 @@ class Matcher:
     def values(self) -> dict[str, Any]:
         """Plain values of the options."""
         warper = type(self.warper).__name__ if isinstance(self.warper, Warper) else self.warper
-        return {"features": self.features.name, "warper": warper, "part": self.part}
+        return {"features": self.features.name, "warper": warper, "part": self.part, "refine": self.refine}
 
     def vectors(self, samples: NDArray[np.float32]) -> tuple[Tensor, float]:
         """Features and seconds of a recording ``(N,)`` at 16 kHz, for :meth:`match`.

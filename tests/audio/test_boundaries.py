@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.signal import butter, sosfilt
 
+from isotone.audio import boundaries
+from isotone.audio.boundaries import LEAST_S, REACH_S, moved, spectral_change
 from isotone.model import Model
 from isotone.model.decoding import DecodingConfig, ModelError
-from isotone.pipeline import Pipeline, boundaries
-from isotone.pipeline.boundaries import LEAST_S, REACH_S, moved, spectral_change
+from isotone.pipeline import Pipeline
 from tests.pipeline.parts import model_of_characters, noise
 
 RATE = 16_000

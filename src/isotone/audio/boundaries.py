@@ -1,4 +1,4 @@
-"""Boundaries of tokens, moved by up to 30 ms to where the spectrum changes most.
+"""Boundaries, moved by up to 30 ms to where the spectrum changes most.
 
 An aligner places boundaries on frames of 10 or 20 ms, and in part by habits of its training data. People who label
 speech look for the largest change of the spectrum. For boundaries b_1 < b_2 < ... of the aligner, the times
@@ -47,16 +47,10 @@ def moved(
 
     Args:
         times: Start and end of every token in seconds, in order, without overlap; tokens without duration stay so.
-        samples: ``(N,)`` of the recording. Its first and last moment are no boundaries, and stay.
-        sample_rate: Hz.
-        weight: Weight of the change against the distance.
+        samples, sample_rate, weight: See :func:`moved_edges`.
     """
     edges = np.array(sorted({t for span in times if span[1] > span[0] for t in span}))
-    if not len(edges):
-        return list(times)
-    step = _hop(sample_rate) / sample_rate
-    scores = _scores(edges / step, spectral_change(samples, sample_rate), weight, step)
-    found = edges + _best_moves(np.diff(edges), scores, step) * step
+    found = moved_edges(edges, samples, sample_rate, weight)
     # a token without duration stays at the end of the one before it
     before = np.searchsorted(edges, [start for start, _ in times], "right") - 1
     after = np.searchsorted(edges, [end for _, end in times])
@@ -64,6 +58,28 @@ def moved(
         (float(found[i]), float(found[j if end > start else i])) if i >= 0 else (start, end)
         for (start, end), i, j in zip(times, before.tolist(), after.tolist())
     ]
+
+
+def moved_edges(
+    edges: NDArray[np.float64], samples: NDArray[np.float32], sample_rate: int, weight: float
+) -> NDArray[np.float64]:
+    """Move boundaries to where the spectrum changes most.
+
+    Args:
+        edges: ``(n,)`` seconds, increasing. At the first and last moment of the recording they are no boundaries, and
+            stay.
+        samples: ``(N,)`` of the recording.
+        sample_rate: Hz.
+        weight: Weight of the change against the distance.
+
+    Returns:
+        ``(n,)`` seconds, increasing.
+    """
+    if not len(edges):
+        return edges
+    step = _hop(sample_rate) / sample_rate
+    scores = _scores(edges / step, spectral_change(samples, sample_rate), weight, step)
+    return edges + _best_moves(np.diff(edges), scores, step) * step
 
 
 def spectral_change(samples: NDArray[np.float32], sample_rate: int) -> NDArray[np.float64]:
