@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
@@ -20,7 +21,9 @@ WARPERS = "dtw", "soft-dtw", "opas"
 def systems(
     model: str | None, layers: Sequence[int] = (), *, part: bool = False
 ) -> Iterator[tuple[str, System]]:
-    """All systems by name. With a model also its phones, each of its layers, and phones beside log-mel.
+    """All systems by name; librosa's where it is installed.
+
+    With a model also its phones, each of its layers, and phones beside log-mel.
 
     Args:
         model: Model folder.
@@ -35,7 +38,7 @@ def systems(
         for warper in WARPERS:
             matcher = Matcher(features, warper, "reference" if part else "none")
             yield f"{name}, {warper}", _system(matcher)
-    for hop in (512, 160):
+    for hop in (512, 160) if importlib.util.find_spec("librosa") else ():
         yield f"librosa MFCC, its DTW, hop {hop}", _librosa(hop, part)
 
 
