@@ -127,9 +127,11 @@ def _scores(
     Edges at the ends of the recording have only their place.
     """
     moves = np.arange(-_MOVES, _MOVES + 1)
-    places = np.rint(edges).astype(int)[:, None] + moves
+    places = edges[:, None] + moves
     last = len(change) - 1
-    scores = weight * change[places.clip(0, last)] - np.square(moves * step / SPREAD_S) / 2
+    # between frames, so that a boundary that is a hair's breadth off does not land elsewhere
+    heights = np.interp(places, np.arange(len(change)), change)
+    scores = weight * heights - np.square(moves * step / SPREAD_S) / 2
     ends = (edges <= 0) | (edges >= last)
     scores[(ends[:, None] | (places < 0) | (places > last)) & (moves != 0)] = -np.inf
     return scores
