@@ -1,19 +1,20 @@
-"""Boundaries, moved by up to 30 ms to where the spectrum changes most.
+"""Boundaries, moved by up to 30 ms to where two halves of sound are most alike within.
 
 An aligner places boundaries on frames of 10 or 20 ms, and in part by habits of its training data. People who label
-speech look for the largest change of the spectrum. For boundaries b_1 < b_2 < ... of the aligner, the times
-t_1 < t_2 < ... maximise
+speech look for the largest change of the spectrum, or the middle of a slow one. A boundary b of the aligner moves to
+the time t that maximises
 
-    sum_i  weight log c(t_i)  -  (t_i - b_i)^2 / (2 SPREAD_S^2)
+    -weight log(r(t) + 0.01)  -  (t - b)^2 / (2 SPREAD_S^2)
 
-where c(t) is the change of the log-mel spectrum at t: the distance between its means over the 16 ms before t, and
-from t on. Neighbours keep their order, and every token :data:`LEAST_S`, or its length if it was shorter. The maximum is
-exact, by dynamic programming over steps of 2 ms.
+where r(t) is the mean squared distance of the log-mel frames around b to their mean on their own side of t. The frames
+reach to the middles of both neighbouring segments, :data:`WINDOW_S` at most. The first term is the likelihood of two
+stationary sounds that meet at t, with their variance at its best; the second is a normal prior. Boundaries stay between
+the middles of their segments, so their order is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,29 +22,30 @@ from numpy.typing import NDArray
 from isotone.audio.mel import mel_filters
 
 #: Standard deviation in seconds of the distance to the aligner's boundary.
-SPREAD_S = 0.008
+SPREAD_S = 0.01
 #: Farthest that a boundary is moved, in seconds.
 REACH_S = 0.03
-#: Least duration in seconds that a longer token keeps.
-LEAST_S = 0.005
+#: Seconds of sound on each side of a boundary that are compared, at most.
+WINDOW_S = 0.05
 
 _STEP_S = 0.002
-_WINDOW_S = 0.016
-_SIDE = 8  # frames that are compared on each side
+_FRAME_S = 0.016
 _BANDS = 26
 _LOWEST_HZ = 80.0
-_FLOOR = 1e-3  # of a band's mean power, so that the change between two near silences is none
-_LEAST_CHANGE = 0.01
+_FLOOR = 1e-3  # of a band's mean power, so that there is no boundary between two near silences
+_LEAST_DISTANCE = 0.01
+_LEAST_SIDE = 2  # frames
 _BLOCK = 5_000  # frames, 10 s: bounds the memory
-_MOVES = round(REACH_S / _STEP_S)
 
-Times = Sequence[tuple[float, float]]
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Samples = NDArray[np.float32]
 
 
 def moved(
-    times: Times, samples: NDArray[np.float32], sample_rate: int, weight: float
+    times: Sequence[tuple[float, float]], samples: Samples, sample_rate: int, weight: float
 ) -> list[tuple[float, float]]:
-    """Move the boundaries of tokens to where the spectrum changes most.
+    """Move the boundaries of tokens to where the sound changes.
 
     Args:
         times: Start and end of every token in seconds, in order, without overlap; tokens without duration stay so.
@@ -60,102 +62,89 @@ def moved(
     ]
 
 
-def moved_edges(
-    edges: NDArray[np.float64], samples: NDArray[np.float32], sample_rate: int, weight: float
-) -> NDArray[np.float64]:
-    """Move boundaries to where the spectrum changes most.
+def moved_edges(edges: Array, samples: Samples, sample_rate: int, weight: float) -> Array:
+    """Move boundaries to where the sound changes.
 
     Args:
         edges: ``(n,)`` seconds, increasing. At the first and last moment of the recording they are no boundaries, and
             stay.
         samples: ``(N,)`` of the recording.
         sample_rate: Hz.
-        weight: Weight of the change against the distance.
+        weight: Weight of the sound against the distance. 0: they stay.
 
     Returns:
-        ``(n,)`` seconds, increasing.
+        ``(n,)`` seconds, increasing; those that moved are multiples of a step of about 2 ms.
     """
-    if not len(edges):
-        return edges
-    step = _hop(sample_rate) / sample_rate
-    scores = _scores(edges / step, spectral_change(samples, sample_rate), weight, step)
-    return edges + _best_moves(np.diff(edges), scores, step) * step
+    found = edges.copy()
+    if not (len(edges) and weight):
+        return found
+    hop = max(1, round(_STEP_S * sample_rate))
+    step, frames = hop / sample_rate, len(samples) // hop
+    places, width = edges / step, WINDOW_S / step
+    middles = (places[1:] + places[:-1]) / 2
+    low = _frames(np.maximum(np.append(0, middles), places - width).clip(0))
+    high = _frames(np.minimum(np.append(middles, frames), places + width).clip(max=frames))
+    ends = np.searchsorted(places // _BLOCK, np.unique(places // _BLOCK), "right").tolist()
+    for own in map(slice, [0, *ends], ends):
+        first = int(low[own].min())
+        levels = _levels(samples, first, int(high[own].max()), hop, sample_rate)
+        best, fits = _best(places[own], low[own] - first, high[own] - first, levels, first, step, weight)
+        inside = fits & (places[own] > 0) & (places[own] < frames)
+        found[own] = np.where(inside, best * step, edges[own])
+    return found
 
 
-def spectral_change(samples: NDArray[np.float32], sample_rate: int) -> NDArray[np.float64]:
-    """Compute the logarithm of the change of the spectrum ``(F,)``, from the start of a recording ``(N,)`` every 2 ms.
-
-    They are a whole number of samples: as near to 2 ms as the sample rate in Hz allows.
-    """
-    blocks = list(_blocks(samples, sample_rate))
-    return np.concatenate(blocks) if blocks else np.zeros(0)
+def _frames(places: Array) -> Indices:
+    # middles of frames are common, and a hair's breadth must not decide between two frames
+    return np.floor(places + 0.501).astype(np.int64)
 
 
-def _blocks(samples: NDArray[np.float32], sample_rate: int) -> Iterator[NDArray[np.float64]]:
-    hop, size = _hop(sample_rate), round(_WINDOW_S * sample_rate)
+def _levels(samples: Samples, first: int, end: int, hop: int, sample_rate: int) -> Array:
+    """Compute log-mel frames ``(end - first, bands)``; frame f is centred on sample f hop."""
+    size = round(_FRAME_S * sample_rate)
+    start = first * hop - size // 2
+    stop = start + (max(1, end - first) - 1) * hop + size
+    part = samples[max(0, start) : stop]
+    # mirrored, so that the ends of a recording are no change
+    part = np.pad(part, (max(0, -start), stop - max(0, start) - len(part)), mode="symmetric")
     window = np.hanning(size + 2)[1:-1].astype(np.float32)
     filters = mel_filters(_BANDS, sample_rate, size, _LOWEST_HZ).astype(np.float32)
-    frames = len(samples) // hop + 1
-    for first in range(0, frames, _BLOCK):
-        # frame f is centred on sample f hop; a block begins and ends with the frames that its own are compared with
-        count = min(_BLOCK, frames - first) + 2 * _SIDE - 1
-        start = (first - _SIDE) * hop - size // 2
-        part = _reflected(samples, start, start + (count - 1) * hop + size)
-        views = np.lib.stride_tricks.sliding_window_view(part, size)[::hop]
-        power = np.square(np.abs(np.fft.rfft(views * window))) @ filters
-        levels = np.log(power + _FLOOR * power.mean(0) + np.float32(1e-12))
-        sums = np.cumsum(np.pad(levels, ((1, 0), (0, 0))), 0, dtype=np.float64)
-        means = (sums[_SIDE:] - sums[:-_SIDE]) / _SIDE
-        yield np.log(np.sqrt(np.square(means[_SIDE:] - means[:-_SIDE]).mean(1)) + _LEAST_CHANGE)
+    views = np.lib.stride_tricks.sliding_window_view(part, size)[::hop]
+    power = np.square(np.abs(np.fft.rfft(views * window))) @ filters
+    return np.log(power + _FLOOR * power.mean(0) + np.float32(1e-12)).astype(np.float64)
 
 
-def _reflected(samples: NDArray[np.float32], start: int, stop: int) -> NDArray[np.float32]:
-    """Return samples from one place to another, mirrored at the ends, so that these are no change."""
-    part = samples[max(0, start) : stop]
-    return np.pad(part, (max(0, -start), stop - max(0, start) - len(part)), mode="symmetric")
-
-
-def _hop(sample_rate: int) -> int:
-    return max(1, round(_STEP_S * sample_rate))
-
-
-def _scores(
-    edges: NDArray[np.float64], change: NDArray[np.float64], weight: float, step: float
-) -> NDArray[np.float64]:
-    """Score every move of every edge ``(n, 2 _MOVES + 1)``; edges and moves are in steps of so many seconds.
-
-    Edges at the ends of the recording have only their place.
-    """
-    moves = np.arange(-_MOVES, _MOVES + 1)
-    places = edges[:, None] + moves
-    last = len(change) - 1
-    # between frames, so that a boundary that is a hair's breadth off does not land elsewhere
-    heights = np.interp(places, np.arange(len(change)), change)
-    scores = weight * heights - np.square(moves * step / SPREAD_S) / 2
-    ends = (edges <= 0) | (edges >= last)
-    scores[(ends[:, None] | (places < 0) | (places > last)) & (moves != 0)] = -np.inf
-    return scores
-
-
-def _best_moves(lengths: NDArray[np.float64], scores: NDArray[np.float64], step: float) -> NDArray[np.int64]:
-    """Choose the moves in steps ``(n,)`` with the greatest sum of scores under which no length becomes too short.
+def _best(
+    places: Array, low: Indices, high: Indices, levels: Array, first: int, step: float, weight: float
+) -> tuple[Indices, NDArray[np.bool_]]:
+    """Choose the best frame for every boundary.
 
     Args:
-        lengths: ``(n - 1,)`` seconds from every edge to the next.
-        scores: ``(n, 2 _MOVES + 1)`` of the moves of every edge.
-        step: Seconds per step.
+        places: ``(n,)`` boundaries in frames of the recording.
+        low, high: ``(n,)`` first frame and one past the last that a boundary is judged by, in rows of ``levels``.
+        levels: ``(F, bands)``.
+        first: Frame of the recording that the levels begin with.
+        step: Seconds per frame.
+        weight: See :func:`moved_edges`.
+
+    Returns:
+        ``(n,)`` frames of the recording, and ``(n,)`` true where there is any choice.
     """
-    # an edge may come nearer to the one before it by so many steps
-    spare = np.floor((lengths - np.minimum(lengths, LEAST_S)) / step + 1e-6).astype(int)
-    numbers = np.arange(scores.shape[1])
-    best, back = scores[0], []
-    for own, steps in zip(scores[1:], spare.tolist()):
-        highest = np.maximum.accumulate(best)
-        leader = np.maximum.accumulate(np.where(best >= highest, numbers, 0))
-        reach = np.minimum(numbers + steps, len(numbers) - 1)
-        back.append(leader[reach])
-        best = own + highest[reach]
-    chosen = [int(best.argmax())]
-    for before in reversed(back):
-        chosen.append(int(before[chosen[-1]]))
-    return np.array(chosen[::-1]) - _MOVES
+    reach = round(REACH_S / step)
+    frames = _frames(places)[:, None] + np.arange(-reach, reach + 1)
+    cut, low, high = frames - first, low[:, None], high[:, None]
+    allowed = (cut >= low + _LEAST_SIDE) & (cut <= high - _LEAST_SIDE)
+    within = cut.clip(low, high)
+    sums = np.cumsum(np.pad(levels, ((1, 0), (0, 0))), 0)
+    squares = np.append(0, np.cumsum(np.square(levels).sum(1)))
+
+    def spread(start: Indices, stop: Indices) -> Array:
+        """Squared distances of frames to their mean, summed."""
+        means = np.square(sums[stop] - sums[start]).sum(-1) / np.maximum(stop - start, 1)
+        return squares[stop] - squares[start] - means
+
+    distance = (spread(low, within) + spread(within, high)) / np.maximum(high - low, 1) / levels.shape[1]
+    away = (frames - places[:, None]) * step / SPREAD_S
+    scores = -weight * np.log(np.maximum(distance, 0) + _LEAST_DISTANCE) - np.square(away) / 2
+    best = np.where(allowed, scores, -np.inf).argmax(1)
+    return np.take_along_axis(frames, best[:, None], 1)[:, 0], np.asarray(allowed.any(1))

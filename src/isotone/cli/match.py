@@ -63,7 +63,7 @@ _Part = Annotated[
 _Refine = Annotated[
     float,
     typer.Option(
-        help="Weight by which carried boundaries move, by up to 30 ms, to where the recording's spectrum changes most. "
+        help="Weight by which carried boundaries move, by up to 30 ms, to where the recording's sound changes. "
         "0: they stay where the time map has them.",
         min=0.0,
     ),
@@ -83,7 +83,7 @@ def match(
     model: _Model = None,
     warper: _Warper = None,
     part: _Part = "none",
-    refine: _Refine = 2.0,
+    refine: _Refine = 10.0,
     maps: _Maps = ["csv"],  # noqa: B006 - typer copies it
     format: opt.Format = ["textgrid"],  # noqa: B006
     out_dir: OutOption = Path("matches"),

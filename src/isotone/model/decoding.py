@@ -28,7 +28,7 @@ class DecodingConfig:
         beside: Name of a head whose scores are mixed into those of the timing head: one that sees more, and is wrong
             less often by 50 ms. Empty: none.
         share: Weight of ``beside`` in the mixture of log-probabilities, 0 to 1; the timing head has the rest.
-        refine: Weight of the change of the spectrum in the place of boundaries, see
+        refine: Weight of the sound against the aligner in the place of boundaries, see
             :mod:`isotone.audio.boundaries`. 0: they stay where the aligner placed them.
         rescore: Weight of the timing head in the choice among the decoder's hypotheses, see
             :func:`isotone.pipeline.rescoring.rescored`. 0: the decoder alone.
@@ -58,7 +58,7 @@ class DecodingConfig:
                 f"reading.hypotheses or more; got {self.hypotheses}."
             )
         if not 0 <= self.refine < math.inf:
-            raise ModelError(f"reading.refine is a weight of 0 or more, such as 2; got {self.refine}.")
+            raise ModelError(f"reading.refine is a weight of 0 or more, such as 10; got {self.refine}.")
         if self.rescore and not self.times:
             raise ModelError("reading.rescore is the weight of another head, and reading.times names none.")
         if self.beside and not (self.times and self.beside != self.times and 0 <= self.share <= 1):

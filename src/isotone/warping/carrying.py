@@ -13,7 +13,7 @@ from isotone.warping.time_map import TimeMap
 def refined(
     found: TimeMap, labels: Alignment, samples: NDArray[np.float32], sample_rate: int, weight: float
 ) -> TimeMap:
-    """Refine a time map for labels: their boundaries move to where the other recording's spectrum changes most.
+    """Refine a time map for labels: their boundaries move to where the other recording's sound changes.
 
     Args:
         found: Times of the labelled recording to times of the other one.

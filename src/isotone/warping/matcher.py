@@ -65,7 +65,7 @@ class Matcher:
         warper: How the times are found: a name, a mapping of name and options, or a warper. Default: ``soft-dtw``, and
             ``opas`` for parts, which with free ends DTW may squeeze into a moment (benchmarks/match).
         part: Which of the two may be a part of the other; the ends of the whole one are then free.
-        refine: Weight by which boundaries of labels that are carried over move to where the spectrum changes, see
+        refine: Weight by which boundaries of labels that are carried over move to where the sound changes, see
             :func:`isotone.warping.refined`. The time map itself stays.
 
     Raises:
@@ -76,11 +76,11 @@ class Matcher:
     features: Features = field(default_factory=open_features)
     warper: str | Mapping[str, Any] | Warper | None = None
     part: Part = "none"
-    refine: float = 2.0
+    refine: float = 10.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.refine < math.inf:
-            raise ValueError(f"Refine is a weight of 0 or more, such as 2; got {self.refine}.")
+            raise ValueError(f"Refine is a weight of 0 or more, such as 10; got {self.refine}.")
         if self.part not in get_args(Part):
             raise ValueError(f"A part is one of {', '.join(get_args(Part))}; got {self.part!r}.")
         if self.warper is None:
