@@ -36,11 +36,11 @@ class Settings:
         seed: Of everything random.
     """
 
-    steps: int = 200
+    steps: int = 400
     batch_size: int = 8
-    lr: float = 2e-4
+    lr: float = 1e-4
     evaluate_every: int = 25
-    patience: int = 3
+    patience: int = 8
     seed: int = 0
 
 
