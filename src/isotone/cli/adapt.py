@@ -23,9 +23,9 @@ def adapt(
     language: opt.Language = None,
     dictionary: opt.Dictionary = None,
     device: opt.Device = "cpu",
-    steps: Annotated[int, typer.Option(help="Most training steps.", min=1)] = 400,
+    steps: Annotated[int, typer.Option(help="Most training steps.", min=1)] = 200,
     batch_size: Annotated[int, typer.Option(help="Recordings per step.", min=1)] = 8,
-    lr: Annotated[float, typer.Option(help="Peak learning rate.")] = 1e-4,
+    lr: Annotated[float, typer.Option(help="Peak learning rate.")] = 2e-4,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model in OUT.")] = False,
 ) -> None:

@@ -36,11 +36,11 @@ class Settings:
         seed: Of everything random.
     """
 
-    steps: int = 400
+    steps: int = 200
     batch_size: int = 8
-    lr: float = 1e-4
+    lr: float = 2e-4
     evaluate_every: int = 25
-    patience: int = 8
+    patience: int = 3
     seed: int = 0
 
 
