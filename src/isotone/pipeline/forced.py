@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from isotone.interfaces import Aligner
-from isotone.pipeline import stars
+from isotone.model.check import known_presence
+from isotone.pipeline import stars, verdict
 from isotone.pipeline.doubt import agreements
 from isotone.pipeline.edges import EDGE_COST, SECOND_PASS, SECOND_PASS_SHARE, edge_share, edges_left_out
 from isotone.pipeline.emitter import Emitter, Mixture
 from isotone.pipeline.lattices import chosen
 from isotone.pipeline.placing import Placer
+from isotone.pipeline.presence import evidences
 from isotone.pipeline.result import Result, results
 from isotone.pipeline.texts import TextToAlign, with_pauses
 from isotone.pipeline.windows import Windows
@@ -28,6 +30,17 @@ if TYPE_CHECKING:
     import torch
 
     from isotone.model import Model
+
+
+class _Given(NamedTuple):
+    """A text of one recording, and what it is aligned with."""
+
+    name: str
+    audio: np.ndarray
+    emissions: Mapping[str, Emissions]
+    text: TextToAlign
+    string: str
+    star_cost: float
 
 
 class ForcedPipeline:
@@ -53,6 +66,8 @@ class ForcedPipeline:
         closures: Show the closures of stops as segments of their own, as TIMIT's labels do (``tcl`` and ``t``), for
             models that choose how stops are said (:class:`isotone.text.closures.ClosureRules`). Otherwise a stop is
             one segment, with the closure that it has.
+        presence: Leave out words of given texts that were not said, and mark other speech, where the model knows when
+            (:mod:`isotone.pipeline.verdict`). Otherwise every word gets times.
 
     Raises:
         LookupError: there is no such aligner or head.
@@ -76,6 +91,7 @@ class ForcedPipeline:
         on_window: Callable[[float], None] = lambda share: None,
         check: bool = True,
         closures: bool = False,
+        presence: bool = True,
     ) -> None:
         if not star_cost >= 0:
             raise ValueError(f"Pipeline expects a star_cost of 0 nats per frame or more; got {star_cost}.")
@@ -103,6 +119,8 @@ class ForcedPipeline:
         self.holds_phones = aligner is None and model.tokenizer.unit == "phones"
         self.finds_edges = edges and not extra_speech and self.aligner.skips_optional
         self.check, self.closures = check, closures
+        judges = presence and not extra_speech and self.aligner.skips_optional
+        self.presence = known_presence(model.check, self.placer.heads) if judges else None
 
     def encode(self, text: str) -> Transcript:
         """Encode a text for :meth:`align`: the tokenizer's labels, and stars (:mod:`isotone.pipeline.stars`).
@@ -145,9 +163,12 @@ class ForcedPipeline:
         strings = [" ".join(word.text for word in t.words) for t in transcripts]
         cost = self.star_cost if star_cost is None else star_cost
         out = self._given(ids, audio, emissions, texts, strings, cost)
-        for i, name in enumerate(ids if self.finds_edges else ()):
+        for i, found in enumerate(out):
             row = {head: e.rows([i]) for head, e in emissions.items()}
-            out[i] = self._within_edges(out[i], name, audio[i], row, texts[i]) or out[i]
+            given = _Given(ids[i], audio[i], row, texts[i], strings[i], cost)
+            if self.finds_edges:
+                given, found = self._within_edges(given, found)
+            out[i] = self._as_said(given, found)
         return out
 
     def watch(self, on_window: Callable[[float], None]) -> None:
@@ -166,54 +187,74 @@ class ForcedPipeline:
         """Align given texts, and make their results."""
         placer = self._placer(emissions)
         unfolded, targets = placer.targets(texts)
-        texts, targets, coupling = chosen(unfolded, *placer(ids, emissions, targets, star_cost))
+        readings, targets, coupling = chosen(unfolded, *placer(ids, emissions, targets, star_cost))
         timing = emissions[self.times]
         found = results(
             ids, [self.emitter.seconds(samples) for samples in audio], strings,
-            [text.transcript for text in texts], self.model.tokenizer, timing, targets, coupling, star_cost,
+            [text.transcript for text in readings], self.model.tokenizer, timing, targets, coupling, star_cost,
             self.closures,
         )  # fmt: skip
-        if not self.check:
-            return found
-        agreed = agreements(list(emissions.values()), timing.grid, texts, coupling)
-        return [replace(result, agreement=a) for result, a in zip(found, agreed)]
+        if self.check:
+            agreed = agreements(list(emissions.values()), timing.grid, readings, coupling)
+            found = [replace(result, agreement=a) for result, a in zip(found, agreed)]
+        if self.presence is not None:
+            heads = [emissions[head] for head in self.presence.heads]
+            seen = evidences(heads, timing.grid, readings, coupling)
+            found = [replace(result, evidence=e) for result, e in zip(found, seen)]
+        return found
+
+    def _again(self, given: _Given) -> Result:
+        """Align the text of one recording."""
+        name, audio, emissions, text, string, cost = given
+        return self._given([name], [audio], emissions, [text], [string], cost)[0]
 
     def _placer(self, emissions: Mapping[str, Emissions]) -> Placer:
         """Return the placer of given texts."""
         return self.placer.patient(emissions) if self.holds_phones else self.placer
 
-    def _within_edges(
-        self,
-        whole: Result,
-        name: str,
-        audio: np.ndarray,
-        emissions: Mapping[str, Emissions],
-        text: TextToAlign,
-    ) -> Result | None:
-        """Align with edges (:mod:`isotone.pipeline.edges`); None where the text covers its recording."""
+    def _within_edges(self, given: _Given, whole: Result) -> tuple[_Given, Result]:
+        """Align with edges (:mod:`isotone.pipeline.edges`), unless the text covers its recording."""
 
-        def attempt(emissions: Mapping[str, Emissions]) -> Result | None:
-            edged = self._placer(emissions).with_edges(emissions, text)
-            if edged == text:
+        def attempt(emissions: Mapping[str, Emissions]) -> tuple[_Given, Result] | None:
+            edged = self._placer(emissions).with_edges(emissions, given.text)
+            if edged == given.text:
                 return None
-            return self._given([name], [audio], emissions, [edged], [whole.text], EDGE_COST)[0]
+            tried = given._replace(emissions=emissions, text=edged, star_cost=EDGE_COST)
+            return tried, self._again(tried)
 
-        found = attempt(emissions)
-        if found is None:
-            return None
-        if edge_share(found.alignment) >= SECOND_PASS_SHARE:
-            again = self.emitter.in_windows(audio, set(emissions), SECOND_PASS)
-            second = attempt(self.placer.where_aligned(again, [text]))
-            found = second if second is not None and second.score > found.score else found
+        best = attempt(given.emissions)
+        if best is None:
+            return given, whole
+        if edge_share(best[1].alignment) >= SECOND_PASS_SHARE:
+            again = self.emitter.in_windows(given.audio, set(given.emissions), SECOND_PASS)
+            second = attempt(self.placer.where_aligned(again, [given.text]))
+            best = second if second is not None and second[1].score > best[1].score else best
+        edged, found = best
         # the score is that of the text on the whole recording: with edges, a wrong text moves to where it fits best
-        alignment = replace(found.alignment, score=whole.score)
-        warnings = (edges_left_out(alignment), *found.warnings)
-        return replace(found, alignment=alignment, score=whole.score, warnings=warnings)
+        warnings = (edges_left_out(found.alignment), *found.warnings)
+        return edged, replace(_scored_as(whole, found), warnings=warnings)
+
+    def _as_said(self, given: _Given, first: Result) -> Result:
+        """Align without the words that were not said (:mod:`isotone.pipeline.verdict`), where that is judged."""
+        if self.presence is None:
+            return first
+
+        def again(text: TextToAlign) -> Result:
+            cost = min(given.star_cost, verdict.STAR_COST)
+            found = _scored_as(first, self._again(given._replace(text=text, star_cost=cost)))
+            return replace(found, agreement=first.agreement)
+
+        return verdict.settled(self.model.check, self.presence, given.text, first, again)
 
     def _with_pauses(self, transcript: Transcript) -> TextToAlign:
         """Put optional silences between words, and stars where extra speech is allowed."""
         text = with_pauses(self.model.tokenizer, transcript, self.aligner)
         return stars.with_extra_speech(text) if self.extra_speech else text
+
+
+def _scored_as(whole: Result, found: Result) -> Result:
+    """Give an alignment the score of another one, of the whole text."""
+    return replace(found, alignment=replace(found.alignment, score=whole.score), score=whole.score)
 
 
 def _mixture(model: Model, times: str) -> Mixture | None:
