@@ -131,7 +131,13 @@ class ForcedPipeline:
         return stars.encode(self.tokenizer, text, keep_markup=self.text.keep_markup)
 
     def align(
-        self, id: str, audio: np.ndarray, transcript: Transcript, *, star_cost: float | None = None
+        self,
+        id: str,
+        audio: np.ndarray,
+        transcript: Transcript,
+        *,
+        star_cost: float | None = None,
+        judged: bool = True,
     ) -> Result:
         """Align a given text.
 
@@ -140,11 +146,12 @@ class ForcedPipeline:
             audio: ``(N,)`` float32 samples at the model's sample rate.
             transcript: The text, by :meth:`encode` or by the model's tokenizer.
             star_cost: In place of the pipeline's own.
+            judged: False: every word gets times, whatever the pipeline's ``presence``.
 
         Raises:
             AlignmentError: the text needs more frames than the audio has, or the audio is too short for a frame.
         """
-        return self.align_batch([id], [audio], [transcript], star_cost=star_cost)[0]
+        return self.align_batch([id], [audio], [transcript], star_cost=star_cost, judged=judged)[0]
 
     def align_batch(
         self,
@@ -153,10 +160,12 @@ class ForcedPipeline:
         transcripts: Sequence[Transcript],
         *,
         star_cost: float | None = None,
+        judged: bool = True,
     ) -> list[Result]:
         """Align several utterances at once; see :meth:`align`."""
         if len(ids) > 1 and self.emitter.cuts(audio):
-            return [self.align(*one, star_cost=star_cost) for one in zip(ids, audio, transcripts)]
+            rows = zip(ids, audio, transcripts)
+            return [self.align(*one, star_cost=star_cost, judged=judged) for one in rows]
         texts = [self._with_pauses(t) for t in transcripts]
         emissions = self.emitter(ids, audio, self.placer.heads, self.on_window)
         emissions = self.placer.where_aligned(emissions, texts)
@@ -168,7 +177,7 @@ class ForcedPipeline:
             given = _Given(ids[i], audio[i], row, texts[i], strings[i], cost)
             if self.finds_edges:
                 given, found = self._within_edges(given, found)
-            out[i] = self._as_said(given, found)
+            out[i] = self._as_said(given, found) if judged else found
         return out
 
     def watch(self, on_window: Callable[[float], None]) -> None:

@@ -146,7 +146,9 @@ def _tiers(
     # a word can have a line break before a dash that belongs to it
     labels = [" ".join(transcript.words[w].text.split()) for w in words]
     tier = _tier("words", list(zip(labels, words.values())), duration)
-    placed = tuple(replace(s, origin=origin_of(transcript, w, t[0].number < 0)) for s, (w, t) in zip(tier, words.items()))
+    placed = tuple(
+        replace(s, origin=origin_of(transcript, w, t[0].number < 0)) for s, (w, t) in zip(tier, words.items())
+    )
     return Tier("words", placed), own
 
 

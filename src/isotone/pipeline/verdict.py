@@ -1,18 +1,21 @@
 """Verdicts on texts: words that were not said, speech that is not in the text, and the text as a whole.
 
-A wrong word moves its neighbours, which then look wrong as well. So a suspicious text is aligned again with stars
-beside all that is suspicious, and judged again; what is still not there is left out of the last alignment.
+A wrong word moves its neighbours, which then look wrong as well. So words are left out in rounds, with stars beside all
+that is suspicious: first the inner ones of a run of suspicious words, and of its ends those that are the least likely.
+Where speech is missing in what is left, a star takes it.
 
 Verdicts are ``right``; ``partly``, with words that were not said or speech that is not in the text; ``wrong``, by the
-text's agreement (:mod:`isotone.pipeline.doubt`); and ``no speech``. Of a text that is wrong as a whole nothing is left
-out.
+text's agreement (:mod:`isotone.pipeline.doubt`), or where no word was said; and ``no speech``. Of a text that is wrong
+as a whole nothing is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from types import MappingProxyType
 from typing import NamedTuple
 
 from isotone.alignment import Absent, AlignmentError, Segment
@@ -30,6 +33,9 @@ STAR_COST = 1.0
 
 #: Seconds that speech which is not in the text lasts at least; shorter stars are not shown.
 LEAST_EXTRA_S = 0.1
+
+#: Most rounds in which words are left out.
+ROUNDS = 4
 
 _NAMED, _FIRST = 5, 4
 
@@ -69,7 +75,11 @@ def judge(presence: Presence, evidence: Evidence) -> Judged:
 
 
 def settled(
-    check: Check, presence: Presence, text: TextToAlign, first: Result, again: Callable[[TextToAlign], Result]
+    check: Check | None,
+    presence: Presence,
+    text: TextToAlign,
+    first: Result,
+    again: Callable[[TextToAlign], Result],
 ) -> Result:
     """Judge a text, and align it again without the words that were not said, where there are any.
 
@@ -90,36 +100,77 @@ def settled(
     if wrong or not judged.suspicious:
         return _told(first, text, judged, wrong=wrong)
     try:
-        second = again(_with_stars(text, judged.extra | _beside(judged))).evidence
-        after = judge(presence, second) if second else judged
-        if not after.suspicious or len(after.absent) == len(after.words):
-            return _told(first, text, after)
-        last = again(without_absent(text, after))
+        rest, absent, left = _rounds(presence, text, judged, again)
+        if len(absent) == len(judged.words):
+            none = (*first.warnings, "none of the words was said: the transcript is likely not what is said")
+            return _told(replace(first, warnings=none), text, judged, wrong=True)
+        last = again(rest) if absent else first
+        if absent and last.evidence:
+            left = judge(presence, last.evidence)
+        if left.extra:
+            last = again(_with_stars(rest, left.extra))
+            left = judge(presence, last.evidence) if last.evidence else left
     except AlignmentError:  # with stars the text may be too long for its recording
         return _told(first, text, judged)
-    left = judge(presence, last.evidence) if last.evidence else after
-    return _told(last, text, left, after)
+    return _told(last, text, left, absent)
 
 
-def without_absent(text: TextToAlign, judged: Judged) -> TextToAlign:
-    """Leave out words that were not said, with optional stars in their places and where there is other speech."""
-    dropped = sorted(judged.places[number] for number in judged.absent)
-    places = {place - sum(d < place for d in dropped) for place in (*judged.extra, *dropped)}
+def _rounds(
+    presence: Presence, text: TextToAlign, judged: Judged, again: Callable[[TextToAlign], Result]
+) -> tuple[TextToAlign, dict[int, float], Judged]:
+    """Leave out words that were not said.
+
+    Returns:
+        The rest of the text, the presence of the words that were left out by their numbers, and the last judgement.
+    """
+    rest, absent = text, dict[int, float]()
+    places = judged.extra | _beside(judged, judged.absent)
+    for _ in range(ROUNDS):
+        found = again(_with_stars(rest, places)).evidence
+        if found is None:
+            break
+        judged = judge(presence, found)
+        worst = _worst(judged)
+        absent |= {number: judged.words[number] for number in worst}
+        if not worst or len(worst) == len(judged.words):
+            break
+        rest = without(rest, worst)
+        kept = judged.extra | _beside(judged, judged.absent - worst)
+        moved = (place - sum(judged.places[number] < place for number in worst) for place in kept)
+        places = frozenset(moved) | _left_out(rest, absent)
+    return rest, absent, judged
+
+
+def _worst(judged: Judged) -> frozenset[int]:
+    """Return the absent words, without those at the ends of runs of them that are likelier than their neighbour."""
+    numbers, out = list(judged.words), set()
+    for i, number in enumerate(numbers):
+        beside = [judged.words[other] for other in numbers[max(0, i - 1) : i + 2] if other in judged.absent]
+        if number in judged.absent and (len(beside) == 3 or judged.words[number] == min(beside)):
+            out.add(number)
+    return frozenset(out)
+
+
+def without(text: TextToAlign, words: Collection[int]) -> TextToAlign:
+    """Leave out words, and of the pauses on both sides one."""
     transcript, optional = text
     kept: list[tuple[int, int | None, bool]] = []
     for row in zip(transcript.tokens, transcript.token_words, optional):
-        # of the pauses on both sides one is left
-        if not (row[1] in judged.absent or (row[1] is None and row[2] and kept and kept[-1] == row)):
+        if not (row[1] in words or (row[1] is None and row[2] and kept and kept[-1] == row)):
             kept.append(row)
     tokens, owners, skips = zip(*kept)
-    return _with_stars(
-        TextToAlign(replace(transcript, tokens=tokens, token_words=owners), list(skips)), places
-    )
+    return TextToAlign(replace(transcript, tokens=tokens, token_words=owners), list(skips))
 
 
-def _beside(judged: Judged) -> frozenset[int]:
-    """Return the places on both sides of the words that may not be there."""
-    return frozenset(judged.places[number] + side for number in judged.absent for side in (0, 1))
+def _beside(judged: Judged, words: Collection[int]) -> frozenset[int]:
+    """Return the places on both sides of words."""
+    return frozenset(judged.places[number] + side for number in words for side in (0, 1))
+
+
+def _left_out(rest: TextToAlign, absent: Collection[int]) -> frozenset[int]:
+    """Return the places in a text of the words that were left out of it."""
+    owners = sorted({owner for owner in rest.transcript.token_words if owner is not None})
+    return frozenset(bisect_left(owners, number) for number in absent)
 
 
 def _with_stars(text: TextToAlign, places: Collection[int]) -> TextToAlign:
@@ -132,7 +183,12 @@ def _with_stars(text: TextToAlign, places: Collection[int]) -> TextToAlign:
 
 
 def _told(
-    result: Result, text: TextToAlign, judged: Judged, absent: Judged | None = None, wrong: bool = False
+    result: Result,
+    text: TextToAlign,
+    judged: Judged,
+    absent: Mapping[int, float] = MappingProxyType({}),
+    *,
+    wrong: bool = False,
 ) -> Result:
     """Add presence, absent words, the verdict and warnings to a result.
 
@@ -140,7 +196,7 @@ def _told(
         result: The last alignment.
         text: The text that was given.
         judged: The judgement on the words that are left.
-        absent: The judgement by which words were left out, if any were.
+        absent: The presence of the words that were left out, by their numbers.
         wrong: The text is wrong as a whole.
     """
     given = len(text.transcript.words)
@@ -151,7 +207,7 @@ def _told(
     ]
     tier = replace(result.alignment.tiers[0], segments=tuple(segment for segment, _ in rows))
     numbers = tuple(number for _, number in rows)
-    missing = _absent(numbers, text, absent) if absent else ()
+    missing = _absent(numbers, text, absent)
     extra = [segment for segment, number in rows if number >= given]
     speech = result.frames - sum(end - start for start, end in result.quiet)
     verdict = PARTLY if missing or extra else RIGHT
@@ -164,14 +220,14 @@ def _told(
     return replace(result, alignment=alignment, words=numbers, warnings=(*result.warnings, *notes))
 
 
-def _absent(numbers: Sequence[int], text: TextToAlign, judged: Judged) -> tuple[Absent, ...]:
+def _absent(numbers: Sequence[int], text: TextToAlign, absent: Mapping[int, float]) -> tuple[Absent, ...]:
     """List the words that were left out, with the numbers of the segments before them."""
     transcript = text.transcript
     out = []
-    for number in sorted(judged.absent):
+    for number in sorted(absent):
         after = max((i for i, other in enumerate(numbers, 1) if other < number), default=0)
         label = " ".join(transcript.words[number].text.split())
-        out.append(Absent(label, after, judged.words[number], origin_of(transcript, number)))
+        out.append(Absent(label, after, absent[number], origin_of(transcript, number)))
     return tuple(out)
 
 
@@ -187,7 +243,12 @@ def _notes(
             shown = labels if len(labels) <= 2 * _FIRST else [*labels[:_FIRST], "...", *labels[-_FIRST:]]
             where = f"after {segments[after - 1].end:.2f} s" if after else "at the beginning"
             named.append(f"{' '.join(shown)!r} {where}")
-        yield f"{len(missing)} of the words were not said and have no times: {_listed(named)}"
+        count = (
+            "1 word was not said and has"
+            if len(missing) == 1
+            else f"{len(missing)} words were not said and have"
+        )
+        yield f"{count} no times: {_listed(named)}"
     if extra:
         spans = [f"{s.start:.2f} to {s.end:.2f} s" for s in extra]
         yield f"speech that is not in the text, marked {STAR}: {_listed(spans)}"

@@ -39,7 +39,7 @@ TIMES = 3
 RATE = 0.04
 
 #: Share of the words, and of the gaps, of true transcripts beyond the thresholds.
-FALSE_ALARMS = 0.003
+FALSE_ALARMS = 0.001
 
 # Weight of the squares of weights of features of unit variance, beside the sum over all examples.
 _RIDGE = 1.0
@@ -59,7 +59,9 @@ class Corrupted(NamedTuple):
     missing: frozenset[int]
 
 
-def corrupted(words: Sequence[str], others: Sequence[str], rng: np.random.Generator, rate: float) -> Corrupted:
+def corrupted(
+    words: Sequence[str], others: Sequence[str], rng: np.random.Generator, rate: float
+) -> Corrupted:
     """Corrupt a text: every word is taken out or exchanged, and gets a word before it, by chance.
 
     Args:
