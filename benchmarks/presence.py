@@ -150,7 +150,8 @@ def measure(pipeline: Pipeline, folder: Path, limit: int, join: int = 1) -> dict
     out: dict[str, Found] = defaultdict(Found)
     for i, one in enumerate(track(found, folder.name, transient=True, console=Console(stderr=True))):
         samples = np.concatenate([sound.load(path, rate) for path in one.paths])
-        other = found[(i + len(found) // 2) % len(found)]
+        order = (found[(i + len(found) // 2 + step) % len(found)] for step in range(len(found)))
+        other = next(two for two in order if two.words != one.words)
         clean: dict[int, Segment] = {}
         for kind, text in texts(one, other, pool, rng).items():
             heard = samples
@@ -251,7 +252,7 @@ def main() -> None:
     for folder in given.folders:
         for row in rows(folder.name, measure(pipeline, folder, given.limit, given.join)):
             table.add_row(*row)
-    Console(width=170).print(table)
+    Console(width=160).print(table)
 
 
 if __name__ == "__main__":
