@@ -112,7 +112,9 @@ def settled(
             left = judge(presence, last.evidence) if last.evidence else left
     except AlignmentError:  # with stars the text may be too long for its recording
         return _told(first, text, judged)
-    return _told(last, text, left, absent)
+    found = _told(last, text, left, absent)
+    # stars that are too short for speech do not move the words
+    return _told(first, text, left) if found.alignment.verdict == RIGHT else found
 
 
 def _rounds(
