@@ -41,6 +41,7 @@ class _Given(NamedTuple):
     text: TextToAlign
     string: str
     star_cost: float
+    judged: bool
 
 
 class ForcedPipeline:
@@ -146,7 +147,8 @@ class ForcedPipeline:
             audio: ``(N,)`` float32 samples at the model's sample rate.
             transcript: The text, by :meth:`encode` or by the model's tokenizer.
             star_cost: In place of the pipeline's own.
-            judged: False: every word gets times, whatever the pipeline's ``presence``.
+            judged: False: every word gets times, whatever the pipeline's ``presence``. So it is in recordings of more
+                than :data:`isotone.pipeline.verdict.LONGEST_S`.
 
         Raises:
             AlignmentError: the text needs more frames than the audio has, or the audio is too short for a frame.
@@ -171,10 +173,12 @@ class ForcedPipeline:
         emissions = self.placer.where_aligned(emissions, texts)
         strings = [" ".join(word.text for word in t.words) for t in transcripts]
         cost = self.star_cost if star_cost is None else star_cost
-        out = self._given(ids, audio, emissions, texts, strings, cost)
+        longest = max(self.emitter.seconds(samples) for samples in audio)
+        judged = judged and self.presence is not None and longest <= verdict.LONGEST_S
+        out = self._given(ids, audio, emissions, texts, strings, cost, judged)
         for i, found in enumerate(out):
             row = {head: e.rows([i]) for head, e in emissions.items()}
-            given = _Given(ids[i], audio[i], row, texts[i], strings[i], cost)
+            given = _Given(ids[i], audio[i], row, texts[i], strings[i], cost, judged)
             if self.finds_edges:
                 given, found = self._within_edges(given, found)
             out[i] = self._as_said(given, found) if judged else found
@@ -192,8 +196,10 @@ class ForcedPipeline:
         texts: Sequence[TextToAlign],
         strings: Sequence[str],
         star_cost: float,
+        judged: bool,
+        checked: bool = True,
     ) -> list[Result]:
-        """Align given texts, and make their results."""
+        """Align given texts, and make their results; with evidence if judged, with their agreement if checked."""
         placer = self._placer(emissions)
         unfolded, targets = placer.targets(texts)
         readings, targets, coupling = chosen(unfolded, *placer(ids, emissions, targets, star_cost))
@@ -203,19 +209,19 @@ class ForcedPipeline:
             [text.transcript for text in readings], self.model.tokenizer, timing, targets, coupling, star_cost,
             self.closures,
         )  # fmt: skip
-        if self.check:
+        if self.check and checked:
             agreed = agreements(list(emissions.values()), timing.grid, readings, coupling)
             found = [replace(result, agreement=a) for result, a in zip(found, agreed)]
-        if self.presence is not None:
+        if self.presence is not None and judged:
             heads = [emissions[head] for head in self.presence.heads]
             seen = evidences(heads, timing.grid, readings, coupling)
             found = [replace(result, evidence=e) for result, e in zip(found, seen)]
         return found
 
-    def _again(self, given: _Given) -> Result:
+    def _again(self, given: _Given, checked: bool = True) -> Result:
         """Align the text of one recording."""
-        name, audio, emissions, text, string, cost = given
-        return self._given([name], [audio], emissions, [text], [string], cost)[0]
+        name, audio, emissions, text, string, cost, judged = given
+        return self._given([name], [audio], emissions, [text], [string], cost, judged, checked)[0]
 
     def _placer(self, emissions: Mapping[str, Emissions]) -> Placer:
         """Return the placer of given texts."""
@@ -250,7 +256,7 @@ class ForcedPipeline:
 
         def again(text: TextToAlign) -> Result:
             cost = min(given.star_cost, verdict.STAR_COST)
-            found = _scored_as(first, self._again(given._replace(text=text, star_cost=cost)))
+            found = _scored_as(first, self._again(given._replace(text=text, star_cost=cost), False))
             return replace(found, agreement=first.agreement)
 
         return verdict.settled(self.model.check, self.presence, given.text, first, again)

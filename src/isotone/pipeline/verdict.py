@@ -34,6 +34,9 @@ STAR_COST = 1.0
 #: Seconds that speech which is not in the text lasts at least; shorter stars are not shown.
 LEAST_EXTRA_S = 0.1
 
+#: Most seconds of a recording that is judged: a suspicious text is aligned again as a whole, several times.
+LONGEST_S = 300.0
+
 #: Most rounds in which words are left out.
 ROUNDS = 4
 
