@@ -19,7 +19,8 @@ OURS = "isotone"
 # Modules of this package that declare no benchmarks.
 _HARNESS = {
     "__main__", "aligners", "corpus", "numbers", "doubt", "edges", "endtoend", "endtoend_peers", "harness", "light",
-    "long_audio", "match", "memory", "output", "processes", "search_threshold", "softdtw_blocks", "start", "timing",
+    "long_audio", "match", "memory", "output", "presence", "processes", "search_threshold", "softdtw_blocks", "start",
+    "timing",
 }  # fmt: skip
 
 

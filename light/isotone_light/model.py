@@ -50,7 +50,7 @@ class OnnxModel:
         try:
             self.heads: dict[str, dict[str, Any]] = dict(config["heads"])
             self.decoding = DecodingConfig(**config["reading"])
-            self.check = Check(**config["check"]) if "check" in config else None
+            self.check = Check.from_dict(config["check"]) if "check" in config else None
             self.encoder = _Encoder(config, _Session(folder / GRAPH, threads))
         except (KeyError, TypeError) as error:
             raise ModelError(

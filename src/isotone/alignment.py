@@ -55,6 +55,7 @@ class Segment:
         confidence: Probability, 0 to 1, that the segment's frames belong to the label, given the text: the mean
             over its frames; where known.
         origin: The place of a word in a given text, where known.
+        presence: Probability, 0 to 1, that the label was said at all; where known.
     """
 
     label: str
@@ -63,6 +64,7 @@ class Segment:
     score: float | None = None
     confidence: float | None = None
     origin: Origin | None = None
+    presence: float | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.start) and math.isfinite(self.end) and 0 <= self.start <= self.end):
@@ -121,6 +123,23 @@ class Tier:
 
 
 @dataclass(frozen=True, slots=True)
+class Absent:
+    """A word of the text that was not said, and so has no times.
+
+    Attributes:
+        label: The word.
+        after: Number of segments of the tier of words that come before it.
+        presence: Probability that it was said after all, 0 to 1.
+        origin: Its place in the given text, where known.
+    """
+
+    label: str
+    after: int
+    presence: float
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Alignment:
     """Tiers over one recording: its words, phones or characters with their times.
 
@@ -131,6 +150,9 @@ class Alignment:
         score: Fit of the text to the audio, nats per token (<= 0), where known: the log-likelihood ratio of the text
             against the best labels of every frame. See :class:`isotone.pipeline.scores.Scores`.
         audio: File of the recording, where known, for formats that link it. Comparisons ignore it.
+        absent: Words of the text that were not said, in order.
+        verdict: Verdict on the whole text, where known: ``right``, ``partly``, ``wrong`` or ``no speech``; see
+            :mod:`isotone.pipeline.verdict`.
 
     Raises:
         AlignmentError: two tiers share a name, a segment runs past the audio, or the duration is negative.
@@ -141,6 +163,8 @@ class Alignment:
     tiers: tuple[Tier, ...] = field(default=())
     score: float | None = None
     audio: Path | None = field(default=None, compare=False)
+    absent: tuple[Absent, ...] = ()
+    verdict: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tiers", tuple(self.tiers))

@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from isotone.alignment import Alignment, Segment, Tier
+from isotone.alignment import Absent, Alignment, Origin, Segment, Tier
 from isotone.format.json import JSONFormat
 from isotone.format.reading import FormatError
 from tests.format.strategies import alignments
@@ -116,3 +116,20 @@ GOOD = {"label": "a", "start": 0, "end": 1}
 def test_bad_documents_are_named_by_place(text, message):
     with pytest.raises(FormatError, match=message):
         JSONFormat().loads(text, "u")
+
+
+def test_absent_words_the_verdict_and_presence_survive():
+    said = Segment("she", 0.0, 0.5, -0.25, 0.75, Origin("She", 0, 3, "she"), 0.99)
+    absent = (Absent("old", 1, 0.01, Origin("old", 4, 7, "old")), Absent("dog", 1, 0.5))
+    alignment = Alignment("u", 1.5, (Tier("words", (said,)),), absent=absent, verdict="partly")
+    text = JSONFormat().dumps(alignment)
+    assert JSONFormat().loads(text, "u") == alignment
+    content = json.loads(text)
+    assert content["verdict"] == "partly"
+    assert content["tiers"][0]["segments"][0]["presence"] == 0.99
+    assert content["absent"][0] == {
+        "label": "old", "after": 1, "presence": 0.01, "text": "old", "start_char": 4, "end_char": 7, "reading": "old",
+    }  # fmt: skip
+    assert content["absent"][1] == {"label": "dog", "after": 1, "presence": 0.5}
+    with pytest.raises(FormatError, match=r"absent\[0\]: expected 'after'"):
+        JSONFormat().loads(json.dumps(content | {"absent": [{"label": "old"}]}), "u")

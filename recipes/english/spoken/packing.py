@@ -6,13 +6,16 @@ import hashlib
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from isotone import __version__
 from isotone.corpus.librispeech import LibriSpeechCorpus
 from isotone.files import atomic_write
 from isotone.model import Model
+from isotone.model.check import Check
 from isotone.training.data import Utterances
+from isotone.training.presence import fit
 from isotone.training.threshold import measure
 from spoken.real import HELD_OUT
 
@@ -25,7 +28,7 @@ FLAGGED = 0.99
 def write_pack(run: Path, package: Path, speech: Sequence[Path], facts: dict[str, object]) -> None:
     """Write the model of a run into a package, as ``model``, and its facts as ``training.json``.
 
-    The threshold of doubt is measured on held-out speakers, where the speech has them.
+    The thresholds of doubt and of the presence of words are measured on held-out speakers, where the speech has them.
 
     Args:
         run: The run folder.
@@ -36,15 +39,21 @@ def write_pack(run: Path, package: Path, speech: Sequence[Path], facts: dict[str
     model = Model.load(run)
     for root in speech:
         if all(any(root.rglob(speaker)) for speaker in HELD_OUT):
-            rows = LibriSpeechCorpus(root, test_speakers=HELD_OUT).load("test")
-            data = Utterances(rows, model.tokenizer, model.encoder.sample_rate, 0.0, model.encoder.frames)
-            model.check = measure(model, data, SPLIT, FLAGGED)
+            model.check = checked(model, root)
     model.save(package / "model", half=True)
     # the lexicon's licence travels with it
     shutil.copyfile(LICENCE, package / LICENCE.name)
     made = {"isotone": __version__, **facts, "speech": {root.name: fingerprint(root) for root in speech}}
     with atomic_write(package / "training.json") as file:
         file.write(json.dumps(made, indent=1) + "\n")
+
+
+def checked(model: Model, root: Path) -> Check | None:
+    """Measure the thresholds of a model on the held-out speakers of LibriSpeech's dev-clean."""
+    rows = LibriSpeechCorpus(root, test_speakers=HELD_OUT).load("test")
+    data = Utterances(rows, model.tokenizer, model.encoder.sample_rate, 0.0, model.encoder.frames)
+    check = measure(model, data, SPLIT, FLAGGED)
+    return check and replace(check, presence=fit(model, data, SPLIT))
 
 
 def fingerprint(root: Path) -> str:

@@ -72,7 +72,7 @@ _pipelines: list[Pipeline] = []
 
 
 def _load(model: Path) -> None:
-    _pipelines[:] = [Pipeline(Model.load(model), closures=True)]
+    _pipelines[:] = [Pipeline(Model.load(model), closures=True, presence=False)]
 
 
 def _label(source: Recording) -> Labelled:

@@ -14,7 +14,8 @@ the middles of their segments, so their order is kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,11 +41,13 @@ _BLOCK = 5_000  # frames, 10 s: bounds the memory
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Samples = NDArray[np.float32]
+Times = Sequence[tuple[float, float]]
+
+#: Starts and ends of tokens in seconds, to others.
+Mover = Callable[[Times], list[tuple[float, float]]]
 
 
-def moved(
-    times: Sequence[tuple[float, float]], samples: Samples, sample_rate: int, weight: float
-) -> list[tuple[float, float]]:
+def moved(times: Times, samples: Samples, sample_rate: int, weight: float) -> list[tuple[float, float]]:
     """Move the boundaries of tokens to where the sound changes.
 
     Args:
@@ -60,6 +63,11 @@ def moved(
         (float(found[i]), float(found[j if end > start else i])) if i >= 0 else (start, end)
         for (start, end), i, j in zip(times, before.tolist(), after.tolist())
     ]
+
+
+def movers(audio: Sequence[Samples], sample_rate: int, weight: float) -> list[Mover]:
+    """Return :func:`moved` of every recording, as a function of the times alone."""
+    return [partial(moved, samples=samples, sample_rate=sample_rate, weight=weight) for samples in audio]
 
 
 def moved_edges(edges: Array, samples: Samples, sample_rate: int, weight: float) -> Array:

@@ -100,7 +100,7 @@ def adapt_files(
     if out.exists() and any(out.iterdir()) and not overwrite:
         raise FileExistsError(f"{out} is not empty: choose another folder, or --overwrite a model in it.")
     compiling.announce()
-    options = replace(options, closures=True)  # they are tokens of their own
+    options = replace(options, closures=True, presence=False)  # closures are tokens of their own
     pipeline = options.pipeline()
     run = out.with_name(f"{out.name}.run")
     claim = _claim(model_key(pipeline.model), audio, options, text_dir, settings)
@@ -144,7 +144,7 @@ def adapted_for(
     model, said = folder / "model", folder / "outcome.json"
     settings = Settings()
     options.check()
-    shown = replace(options, closures=True)  # as adapt_files has it
+    shown = replace(options, closures=True, presence=False)  # as adapt_files has it
     claim = _claim(model_key(options.load()), audio, shown, text_dir, settings)
     found = _before(said, claim)
     if found is None:

@@ -48,6 +48,7 @@ class Entry:
         doubt: The reason to doubt the text; empty if there is none.
         text: The recognised text.
         analysis: See :class:`isotone.batch.work.Done`.
+        verdict: Verdict on the text, see :class:`isotone.alignment.Alignment`.
     """
 
     id: str
@@ -63,6 +64,7 @@ class Entry:
     doubt: str = ""
     text: str = ""
     analysis: dict[str, Any] | None = None
+    verdict: str = ""
 
 
 class Ledger(Database):

@@ -35,7 +35,7 @@ class Options:
         window_s: Seconds of the windows into which long audio is cut; 0: none. See
             :class:`isotone.pipeline.windows.Windows`.
         text: Options of given texts.
-        closures: See :class:`isotone.pipeline.Pipeline`.
+        closures, presence: See :class:`isotone.pipeline.Pipeline`.
         slack_s: Seconds by which the times of a transcript's passages may be wrong, see
             :func:`isotone.pipeline.passages.align_passages`.
     """
@@ -52,6 +52,7 @@ class Options:
     star_cost: float = STAR_COST
     text: TextOptions = field(default_factory=TextOptions)
     closures: bool = False
+    presence: bool = True
     slack_s: float = SLACK_S
 
     def check(self) -> None:
@@ -94,6 +95,7 @@ class Options:
             edges=self.edges,
             text=self.text,
             closures=self.closures,
+            presence=self.presence,
         )
 
     def values(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from isotone.batch.ledger import Entry, Ledger
 from isotone.batch.options import Target
 from isotone.batch.pages import INDEX, index
 from isotone.batch.plan import Plan
+from isotone.pipeline.verdict import NO_SPEECH, PARTLY, WRONG
 
 #: Lists of an output folder, beside the files of its recordings.
 ERRORS, WARNINGS, TRANSCRIPTS = "errors.jsonl", "warnings.jsonl", "transcripts.jsonl"
@@ -26,6 +27,7 @@ class Outcome:
         errors: ``{"file", "error"}`` of every file that failed.
         warnings: ``{"file", "warning"}`` of every file that was written with a warning.
         doubtful: Files whose text is likely wrong; they have a warning as well.
+        partly: Files whose text is partly wrong: with words that were not said, or with other speech.
         texts: The recognised texts by file.
         kept: Files that were changed since isotone wrote them, and are not replaced.
         stale: Recordings of the output folder that are no longer in the input folders.
@@ -37,6 +39,7 @@ class Outcome:
     errors: list[dict[str, str]] = field(default_factory=list)
     warnings: list[dict[str, str]] = field(default_factory=list)
     doubtful: list[str] = field(default_factory=list)
+    partly: list[str] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     kept: list[str] = field(default_factory=list)
     stale: int = 0
@@ -51,12 +54,17 @@ def outcome_of(entries: Sequence[Entry], plan: Plan, gone: int, pruned: int) -> 
         len(plan.there),
         [{"file": e.file, "error": e.error} for e in entries if e.error],
         warnings_of(done),
-        [e.file for e in done if e.doubt],
+        [e.file for e in done if _wrong(e)],
+        [e.file for e in done if e.verdict == PARTLY and not _wrong(e)],
         {e.file: e.text for e in done},
         plan.kept,
         gone - pruned,
         pruned,
     )
+
+
+def _wrong(entry: Entry) -> bool:
+    return bool(entry.doubt) or entry.verdict in (WRONG, NO_SPEECH)
 
 
 def list_names(target: Target, *, texts: bool) -> tuple[str, ...]:

@@ -154,6 +154,7 @@ class _OpenTasks:
         entry = replace(
             task.entry, warnings=done.warnings, score=done.score, text=done.text, agreement=done.agreement,
             doubt=work.doubt(done.score, done.agreement), error=done.error, analysis=done.analysis,
+            verdict=done.verdict,
         )  # fmt: skip
         try:
             if not done.error:

@@ -57,7 +57,8 @@ class _Speech(Work):
     ) -> Done:
         alignment = replace(result.alignment, audio=path)
         contents = {n: self.writers[n].dumps(alignment).encode() for n in formats if n != PAGE}
-        return Done(contents, (*warnings, *result.warnings), result.score, result.agreement, result.text)
+        notes = (*warnings, *result.warnings)
+        return Done(contents, notes, result.score, result.agreement, result.text, verdict=alignment.verdict)
 
 
 class Aligning(_Speech):

@@ -24,6 +24,7 @@ class Done:
         text: The recognised text.
         analysis: Measures of the alignment, see :func:`isotone.batch.analysis.measured`; None where there are none.
         error: The reason why there are no contents; empty if there are.
+        verdict: Verdict on the text, see :class:`isotone.alignment.Alignment`.
     """
 
     contents: Mapping[str, bytes]
@@ -33,6 +34,7 @@ class Done:
     text: str = ""
     analysis: dict[str, Any] | None = None
     error: str = ""
+    verdict: str = ""
 
 
 class Work(ABC):

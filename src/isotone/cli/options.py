@@ -220,7 +220,15 @@ MinScore = Annotated[
     ),
 ]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Exit with code 2 where the text of a file is doubtful.")
+    bool,
+    typer.Option("--strict", help="Exit with code 2 where the text of a file is wrong, wholly or partly."),
+]
+Presence = Annotated[
+    bool,
+    typer.Option(
+        "--presence/--no-presence",
+        help="Leave out words that were not said, and mark speech that is not in the text (*), where the model knows.",
+    ),
 ]
 Adapt = Annotated[
     bool,

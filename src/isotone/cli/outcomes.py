@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ def interrupted(out_dir: Path) -> Iterator[None]:
 
 
 def finish(outcome: Outcome, out_dir: Path, *, strict: bool = False, pages: bool = False) -> None:
-    """Print the outcome of a command, and exit: 1 where files failed, 2 where texts are doubtful and strict."""
+    """Print the outcome of a command, and exit: 1 where files failed, 2 where texts are wrong and strict."""
     before = f" ({outcome.there} of them there before)" if outcome.there else ""
     typer.echo(f"{outcome.done} of {outcome.done + len(outcome.errors)} files written to {out_dir}{before}")
     if pages:
@@ -37,7 +37,7 @@ def finish(outcome: Outcome, out_dir: Path, *, strict: bool = False, pages: bool
     if outcome.errors:
         first, path = outcome.errors[0], out_dir / "errors.jsonl"
         fail(f"{len(outcome.errors)} failed ({path} lists them); first: {first['file']}: {first['error']}", 1)
-    if strict and outcome.doubtful:
+    if strict and (outcome.doubtful or outcome.partly):
         raise typer.Exit(2)
 
 
@@ -62,13 +62,20 @@ def _notes(outcome: Outcome, out_dir: Path) -> Iterator[str]:
 
 
 def _warnings(outcome: Outcome, out_dir: Path) -> Iterator[str]:
-    """Lines on warnings and doubtful texts."""
+    """Lines on warnings, and on texts that are wrong."""
     if outcome.warnings:
         first, path = outcome.warnings[0], out_dir / "warnings.jsonl"
         count = len(outcome.warnings)
         yield f"warning: {count} with a warning ({path} lists them); first: {first['file']}: {first['warning']}"
+    if outcome.partly:
+        yield f"warning: the text is partly not what is said in {_named(outcome.partly)}"
     if outcome.doubtful:
-        some = "".join(f"\n  {file}" for file in outcome.doubtful[:_NAMED])
-        rest = len(outcome.doubtful) - _NAMED
-        more = f"\n  ... and {rest} more" if rest > 0 else ""
-        yield f"warning: the text is likely not what is said in {len(outcome.doubtful)}:{some}{more}"
+        yield f"warning: the text is likely not what is said in {_named(outcome.doubtful)}"
+
+
+def _named(files: Sequence[str]) -> str:
+    """Count files, and list the first of them."""
+    some = "".join(f"\n  {file}" for file in files[:_NAMED])
+    rest = len(files) - _NAMED
+    more = f"\n  ... and {rest} more" if rest > 0 else ""
+    return f"{len(files)}:{some}{more}"

@@ -38,6 +38,7 @@ def align(
     star_cost: opt.StarCost = 3.0,
     check: opt.Check = True,
     min_score: opt.MinScore = None,
+    presence: opt.Presence = True,
     strict: opt.Strict = False,
     adapt: opt.Adapt = False,
     overwrite: opt.Overwrite = False,
@@ -64,9 +65,9 @@ def align(
     isotone wrote there. The same command resumes an interrupted run and redoes recordings that have changed. Without
     --overwrite it never replaces files that others wrote or that you have changed.
 
-    One bad file does not stop the others: it is listed in OUT/errors.jsonl and the exit code is 1. Files with
-    warnings are written, and listed in OUT/warnings.jsonl. Files whose text is likely wrong are printed; with --strict
-    the exit code is then 2.
+    One bad file does not stop the others: it is listed in OUT/errors.jsonl and the exit code is 1. Warnings are in
+    OUT/warnings.jsonl. Words that were not said get no times. Files whose text is wrong, wholly or partly, are printed;
+    with --strict the exit code is then 2.
 
     Example: isotone align talk.wav talk.txt; isotone align speech/ --out aligned --format textgrid --jobs 4
     """
@@ -76,15 +77,14 @@ def align(
 
     with explained(), interrupted(out_dir):
         options = Options(
-            model, aligner=opt.plugin(aligner), times=times, device=device, window_s=window, guided=guide,
-            edges=edges, extra_speech=extra_speech, star_cost=star_cost, closures=closures, slack_s=slack,
+            model, aligner=opt.plugin(aligner), times=times, device=device, window_s=window, guided=guide, edges=edges,
+            extra_speech=extra_speech, star_cost=star_cost, closures=closures, slack_s=slack, presence=presence,
             text=TextOptions(language, tuple(dictionary or ()), keep_markup, tuple(rules or ())))  # fmt: skip
         target = Target(out_dir, tuple(format), overwrite, redo, prune, analysis, speaker_characters, page)
         options = _adapted(audio, options, out_dir, text_dir) if adapt else options
         outcome = align_files(
             audio, options, target, text=text, text_dir=text_dir, min_score=min_score, check=check,
-            workers=Workers(jobs, cluster),
-        )  # fmt: skip
+            workers=Workers(jobs, cluster))  # fmt: skip
     finish(outcome, out_dir, strict=strict, pages=page)
 
 

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from isotone.alignment import Alignment, AlignmentError, Origin, Segment, Tier
+from isotone.alignment import Absent, Alignment, AlignmentError, Origin, Segment, Tier
 from isotone.format.reading import ForeignFileError, FormatError, parse_json
 from isotone.interfaces import Format
 
@@ -20,19 +20,25 @@ class JSONFormat(Format):
     The schema, version 1::
 
         {"format": "isotone-alignment", "version": 1,
-         "id": str, "duration": seconds, "score": number,
+         "id": str, "duration": seconds, "score": number, "verdict": str,
          "tiers": [{"name": str,
                     "segments": [{"label": str, "start": seconds, "end": seconds,
-                                  "score": number, "confidence": number,
-                                  "text": str, "start_char": int, "end_char": int, "reading": str}]}]}
+                                  "score": number, "confidence": number, "presence": number,
+                                  "text": str, "start_char": int, "end_char": int, "reading": str}]}],
+         "absent": [{"label": str, "after": int, "presence": number,
+                     "text": str, "start_char": int, "end_char": int, "reading": str}]}
 
     Words of a given text have the last four: ``text`` is the word as written, ``source[start_char:end_char]``, and
     ``reading`` the words that were said. The source is the given text without a byte order mark, and with line feeds
     for line breaks. ``label`` is ``text`` without the markup that is inside of a word, if there is any. A word that is
     aligned as unknown speech has no reading.
 
-    Scores are defined in :mod:`isotone.alignment`. Unknown values of ``score`` and ``confidence`` are left out; values
-    that are not finite are the texts ``"-inf"``, ``"inf"`` or ``"nan"``. Other keys are ignored when reading.
+    ``absent`` are the words of the text that were not said, if there are any: ``after`` is the number of segments of
+    the first tier that come before one.
+
+    Scores are defined in :mod:`isotone.alignment`. Unknown values of ``verdict``, ``score``, ``confidence`` and
+    ``presence`` are left out; values that are not finite are the texts ``"-inf"``, ``"inf"`` or ``"nan"``. Other keys
+    are ignored when reading.
 
     Args:
         indent: Spaces per level; None gives one line.
@@ -51,9 +57,11 @@ class JSONFormat(Format):
             "id": alignment.id,
             "duration": float(alignment.duration),
             **_number("score", alignment.score),
+            **({"verdict": alignment.verdict} if alignment.verdict else {}),
             "tiers": [
                 {"name": tier.name, "segments": [_segment(s) for s in tier]} for tier in alignment.tiers
             ],
+            **({"absent": [_absent(word) for word in alignment.absent]} if alignment.absent else {}),
         }
         return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=self.indent) + "\n"
 
@@ -80,7 +88,12 @@ class JSONFormat(Format):
             ]
             duration = float(_get(content, "duration", float, "the document"))
             score = _get_number(content, "score", "the document")
-            return Alignment(_get(content, "id", str, "the document"), duration, tuple(tiers), score)
+            absent = _get(content, "absent", list, "the document") if "absent" in content else []
+            return Alignment(
+                _get(content, "id", str, "the document"), duration, tuple(tiers), score,
+                absent=tuple(_read_absent(row, f"absent[{i}]") for i, row in enumerate(absent)),
+                verdict=_get(content, "verdict", str, "the document") if "verdict" in content else "",
+            )  # fmt: skip
         except AlignmentError as error:
             raise FormatError(str(error)) from None
 
@@ -92,8 +105,19 @@ def _segment(segment: Segment) -> dict[str, Any]:
         "end": float(segment.end),
         **_number("score", segment.score),
         **_number("confidence", segment.confidence),
+        **_number("presence", segment.presence),
         **_written(segment.origin),
     }
+
+
+def _absent(word: Absent) -> dict[str, Any]:
+    rest = {**_number("presence", word.presence), **_written(word.origin)}
+    return {"label": word.label, "after": word.after, **rest}
+
+
+def _read_absent(row: Any, path: str) -> Absent:
+    label, after = _get(row, "label", str, path), _get(row, "after", int, path)
+    return Absent(label, after, _get_number(row, "presence", path) or 0.0, _origin(row, path))
 
 
 def _written(origin: Origin | None) -> dict[str, Any]:
@@ -120,9 +144,12 @@ def _tier(tier: Any, where: str) -> Tier:
             _get(row, "start", float, path),
             _get(row, "end", float, path),
         )
-        score, confidence = (_get_number(row, key, path) for key in ("score", "confidence"))
+        score, confidence, presence = (
+            _get_number(row, key, path) for key in ("score", "confidence", "presence")
+        )
         try:
-            segments.append(Segment(label, float(start), float(end), score, confidence, _origin(row, path)))
+            origin = _origin(row, path)
+            segments.append(Segment(label, float(start), float(end), score, confidence, origin, presence))
         except AlignmentError as error:
             raise FormatError(f"{path}: {error}") from None
     return Tier(_get(tier, "name", str, where), tuple(segments))

@@ -1,11 +1,40 @@
-"""Thresholds of doubt: the agreement of a text with its audio below which the text is doubtful."""
+"""Thresholds of doubt: of the agreement of a text with its audio, and of the presence of its words."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 #: Name of the statistic (:func:`isotone.pipeline.doubt.agreement`) in the configurations of models.
 STATISTIC = "agreement"
+
+
+@dataclass(frozen=True)
+class Presence:
+    """Probabilities that a word was said, and that more was said than is written: two logistic regressions.
+
+    Attributes:
+        heads: Names of the heads whose evidence counts, in order.
+        said: Weights of the evidence of a word (:mod:`isotone.pipeline.presence`), after a constant.
+        extra: Weights of the evidence of a gap between two words, after a constant.
+        least: Words with a lower probability are not there.
+        most: Gaps with a higher probability hold speech that is not in the text.
+        split: Split that all this was fitted to.
+        words: Number of its words.
+        right_flagged: Share of the words of correct transcripts that are not there by the threshold, 0 to 1.
+        wrong_flagged: Share of the words that were never said which are found, 0 to 1.
+    """
+
+    heads: tuple[str, ...]
+    said: tuple[float, ...]
+    extra: tuple[float, ...]
+    least: float
+    most: float
+    split: str
+    words: int
+    right_flagged: float
+    wrong_flagged: float
 
 
 @dataclass(frozen=True)
@@ -19,6 +48,7 @@ class Check:
         right_flagged: Share of the correct transcripts below the threshold, 0 to 1.
         wrong_flagged: Share of the wrong transcripts below it, 0 to 1.
         statistic: Name of the statistic; thresholds of other statistics are ignored.
+        presence: How single words are judged; None where that was not measured.
     """
 
     threshold: float
@@ -27,6 +57,16 @@ class Check:
     right_flagged: float
     wrong_flagged: float
     statistic: str = STATISTIC
+    presence: Presence | None = None
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Check:
+        """Make a check of the values that ``dataclasses.asdict`` and JSON give; TypeError where they do not fit."""
+        presence = fields.get("presence")
+        if presence is not None:
+            lists = {name: tuple(presence[name]) for name in ("heads", "said", "extra")}
+            presence = Presence(**{**presence, **lists})
+        return cls(**{**fields, "presence": presence})
 
 
 #: Threshold of models without a measured one: trained elsewhere, or by an early version.
@@ -36,3 +76,9 @@ DEFAULT = Check(0.12, "", 0, 0.0, 0.0)
 def usable(check: Check | None) -> Check:
     """Return the check, or the default if there is none or it is of another statistic."""
     return check if check is not None and check.statistic == STATISTIC else DEFAULT
+
+
+def known_presence(check: Check | None, heads: Collection[str]) -> Presence | None:
+    """Return how single words are judged; None where the model does not know, or needs other heads for it."""
+    presence = check.presence if check is not None else None
+    return presence if presence is not None and set(presence.heads) <= set(heads) else None

@@ -194,7 +194,7 @@ class Model(nn.Module):
         try:
             name, head_specs = config.get("encoder", "transformers"), dict(config["heads"])
             decoding = DecodingConfig(**config["reading"])
-            check = Check(**config["check"]) if "check" in config else None
+            check = Check.from_dict(config["check"]) if "check" in config else None
         except (KeyError, TypeError, ValueError) as error:
             what = f"no {error}" if isinstance(error, KeyError) else error
             raise ModelError(f"{folder / CONFIG} is damaged: {what}. Get the model again.") from error

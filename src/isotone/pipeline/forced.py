@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from isotone.audio.boundaries import moved
+from isotone.audio.boundaries import Mover, movers
 from isotone.interfaces import Aligner
-from isotone.pipeline import stars
+from isotone.model.check import known_presence
+from isotone.pipeline import stars, verdict
 from isotone.pipeline.doubt import agreements
 from isotone.pipeline.edges import EDGE_COST, SECOND_PASS, SECOND_PASS_SHARE, edge_share, edges_left_out
 from isotone.pipeline.emitter import Emitter, Mixture
 from isotone.pipeline.lattices import chosen
 from isotone.pipeline.placing import Placer
-from isotone.pipeline.result import Moves, Result, results
+from isotone.pipeline.presence import evidences
+from isotone.pipeline.result import Result, results
 from isotone.pipeline.texts import TextToAlign, with_pauses
 from isotone.pipeline.windows import Windows
 from isotone.registries import aligners
@@ -30,6 +31,18 @@ if TYPE_CHECKING:
     import torch
 
     from isotone.model import Model
+
+
+class _Given(NamedTuple):
+    """A text of one recording, and what it is aligned with."""
+
+    name: str
+    audio: np.ndarray
+    emissions: Mapping[str, Emissions]
+    text: TextToAlign
+    string: str
+    star_cost: float
+    judged: bool
 
 
 class ForcedPipeline:
@@ -55,6 +68,8 @@ class ForcedPipeline:
         closures: Show the closures of stops as segments of their own, as TIMIT's labels do (``tcl`` and ``t``), for
             models that choose how stops are said (:class:`isotone.text.closures.ClosureRules`). Otherwise a stop is
             one segment, with the closure that it has.
+        presence: Leave out words of given texts that were not said, and mark other speech, where the model knows when
+            (:mod:`isotone.pipeline.verdict`). Otherwise every word gets times.
 
     Raises:
         LookupError: there is no such aligner or head.
@@ -78,6 +93,7 @@ class ForcedPipeline:
         on_window: Callable[[float], None] = lambda share: None,
         check: bool = True,
         closures: bool = False,
+        presence: bool = True,
     ) -> None:
         if not star_cost >= 0:
             raise ValueError(f"Pipeline expects a star_cost of 0 nats per frame or more; got {star_cost}.")
@@ -106,6 +122,8 @@ class ForcedPipeline:
         self.finds_edges = edges and not extra_speech and self.aligner.skips_optional
         self.check, self.closures = check, closures
         self.refine = decoding.refine if aligner is None else 0.0
+        judges = presence and not extra_speech and self.aligner.skips_optional
+        self.presence = known_presence(model.check, self.placer.heads) if judges else None
 
     def encode(self, text: str) -> Transcript:
         """Encode a text for :meth:`align`: the tokenizer's labels, and stars (:mod:`isotone.pipeline.stars`).
@@ -116,7 +134,13 @@ class ForcedPipeline:
         return stars.encode(self.tokenizer, text, keep_markup=self.text.keep_markup)
 
     def align(
-        self, id: str, audio: np.ndarray, transcript: Transcript, *, star_cost: float | None = None
+        self,
+        id: str,
+        audio: np.ndarray,
+        transcript: Transcript,
+        *,
+        star_cost: float | None = None,
+        judged: bool = True,
     ) -> Result:
         """Align a given text.
 
@@ -125,11 +149,13 @@ class ForcedPipeline:
             audio: ``(N,)`` float32 samples at the model's sample rate.
             transcript: The text, by :meth:`encode` or by the model's tokenizer.
             star_cost: In place of the pipeline's own.
+            judged: False: every word gets times, whatever the pipeline's ``presence``. So it is in recordings of more
+                than :data:`isotone.pipeline.verdict.LONGEST_S`.
 
         Raises:
             AlignmentError: the text needs more frames than the audio has, or the audio is too short for a frame.
         """
-        return self.align_batch([id], [audio], [transcript], star_cost=star_cost)[0]
+        return self.align_batch([id], [audio], [transcript], star_cost=star_cost, judged=judged)[0]
 
     def align_batch(
         self,
@@ -138,19 +164,26 @@ class ForcedPipeline:
         transcripts: Sequence[Transcript],
         *,
         star_cost: float | None = None,
+        judged: bool = True,
     ) -> list[Result]:
         """Align several utterances at once; see :meth:`align`."""
         if len(ids) > 1 and self.emitter.cuts(audio):
-            return [self.align(*one, star_cost=star_cost) for one in zip(ids, audio, transcripts)]
+            rows = zip(ids, audio, transcripts)
+            return [self.align(*one, star_cost=star_cost, judged=judged) for one in rows]
         texts = [self._with_pauses(t) for t in transcripts]
         emissions = self.emitter(ids, audio, self.placer.heads, self.on_window)
         emissions = self.placer.where_aligned(emissions, texts)
         strings = [" ".join(word.text for word in t.words) for t in transcripts]
         cost = self.star_cost if star_cost is None else star_cost
-        out = self._given(ids, audio, emissions, texts, strings, cost)
-        for i, name in enumerate(ids if self.finds_edges else ()):
+        longest = max(self.emitter.seconds(samples) for samples in audio)
+        judged = judged and self.presence is not None and longest <= verdict.LONGEST_S
+        out = self._given(ids, audio, emissions, texts, strings, cost, judged)
+        for i, found in enumerate(out):
             row = {head: e.rows([i]) for head, e in emissions.items()}
-            out[i] = self._within_edges(out[i], name, audio[i], row, texts[i]) or out[i]
+            given = _Given(ids[i], audio[i], row, texts[i], strings[i], cost, judged)
+            if self.finds_edges:
+                given, found = self._within_edges(given, found)
+            out[i] = self._as_said(given, found) if judged else found
         return out
 
     def watch(self, on_window: Callable[[float], None]) -> None:
@@ -165,63 +198,84 @@ class ForcedPipeline:
         texts: Sequence[TextToAlign],
         strings: Sequence[str],
         star_cost: float,
+        judged: bool,
+        checked: bool = True,
     ) -> list[Result]:
-        """Align given texts, and make their results."""
+        """Align given texts, and make their results; with evidence if judged, with their agreement if checked."""
         placer = self._placer(emissions)
         unfolded, targets = placer.targets(texts)
-        texts, targets, coupling = chosen(unfolded, *placer(ids, emissions, targets, star_cost))
+        readings, targets, coupling = chosen(unfolded, *placer(ids, emissions, targets, star_cost))
         timing = emissions[self.times]
         found = results(
             ids, [self.emitter.seconds(samples) for samples in audio], strings,
-            [text.transcript for text in texts], self.model.tokenizer, timing, targets, coupling, star_cost,
+            [text.transcript for text in readings], self.model.tokenizer, timing, targets, coupling, star_cost,
             self.closures, self._moves(audio),
         )  # fmt: skip
-        if not self.check:
-            return found
-        agreed = agreements(list(emissions.values()), timing.grid, texts, coupling)
-        return [replace(result, agreement=a) for result, a in zip(found, agreed)]
+        if self.check and checked:
+            agreed = agreements(list(emissions.values()), timing.grid, readings, coupling)
+            found = [replace(result, agreement=a) for result, a in zip(found, agreed)]
+        if self.presence is not None and judged:
+            heads = [emissions[head] for head in self.presence.heads]
+            seen = evidences(heads, timing.grid, readings, coupling)
+            found = [replace(result, evidence=e) for result, e in zip(found, seen)]
+        return found
 
-    def _moves(self, audio: Sequence[np.ndarray]) -> list[Moves]:
+    def _again(self, given: _Given, checked: bool = True) -> Result:
+        """Align the text of one recording."""
+        name, audio, emissions, text, string, cost, judged = given
+        return self._given([name], [audio], emissions, [text], [string], cost, judged, checked)[0]
+
+    def _moves(self, audio: Sequence[np.ndarray]) -> list[Mover]:
         """List what moves the boundaries of every recording (:mod:`isotone.audio.boundaries`), if anything does."""
-        rate, weight = self.model.encoder.sample_rate, self.refine
-        return [partial(moved, samples=a, sample_rate=rate, weight=weight) for a in audio] if weight else []
+        return movers(audio, self.model.encoder.sample_rate, self.refine) if self.refine else []
 
     def _placer(self, emissions: Mapping[str, Emissions]) -> Placer:
         """Return the placer of given texts."""
         return self.placer.patient(emissions) if self.holds_phones else self.placer
 
-    def _within_edges(
-        self,
-        whole: Result,
-        name: str,
-        audio: np.ndarray,
-        emissions: Mapping[str, Emissions],
-        text: TextToAlign,
-    ) -> Result | None:
-        """Align with edges (:mod:`isotone.pipeline.edges`); None where the text covers its recording."""
+    def _within_edges(self, given: _Given, whole: Result) -> tuple[_Given, Result]:
+        """Align with edges (:mod:`isotone.pipeline.edges`), unless the text covers its recording."""
 
-        def attempt(emissions: Mapping[str, Emissions]) -> Result | None:
-            edged = self._placer(emissions).with_edges(emissions, text)
-            if edged == text:
+        def attempt(emissions: Mapping[str, Emissions]) -> tuple[_Given, Result] | None:
+            edged = self._placer(emissions).with_edges(emissions, given.text)
+            if edged == given.text:
                 return None
-            return self._given([name], [audio], emissions, [edged], [whole.text], EDGE_COST)[0]
+            tried = given._replace(emissions=emissions, text=edged, star_cost=EDGE_COST)
+            return tried, self._again(tried)
 
-        found = attempt(emissions)
-        if found is None:
-            return None
-        if edge_share(found.alignment) >= SECOND_PASS_SHARE:
-            again = self.emitter.in_windows(audio, set(emissions), SECOND_PASS)
-            second = attempt(self.placer.where_aligned(again, [text]))
-            found = second if second is not None and second.score > found.score else found
+        best = attempt(given.emissions)
+        if best is None:
+            return given, whole
+        if edge_share(best[1].alignment) >= SECOND_PASS_SHARE:
+            again = self.emitter.in_windows(given.audio, set(given.emissions), SECOND_PASS)
+            second = attempt(self.placer.where_aligned(again, [given.text]))
+            best = second if second is not None and second[1].score > best[1].score else best
+        edged, found = best
         # the score is that of the text on the whole recording: with edges, a wrong text moves to where it fits best
-        alignment = replace(found.alignment, score=whole.score)
-        warnings = (edges_left_out(alignment), *found.warnings)
-        return replace(found, alignment=alignment, score=whole.score, warnings=warnings)
+        warnings = (edges_left_out(found.alignment), *found.warnings)
+        return edged, replace(_scored_as(whole, found), warnings=warnings)
+
+    def _as_said(self, given: _Given, first: Result) -> Result:
+        """Align without the words that were not said (:mod:`isotone.pipeline.verdict`), where that is judged."""
+        if self.presence is None:
+            return first
+
+        def again(text: TextToAlign) -> Result:
+            cost = min(given.star_cost, verdict.STAR_COST)
+            found = _scored_as(first, self._again(given._replace(text=text, star_cost=cost), False))
+            return replace(found, agreement=first.agreement)
+
+        return verdict.settled(self.model.check, self.presence, given.text, first, again)
 
     def _with_pauses(self, transcript: Transcript) -> TextToAlign:
         """Put optional silences between words, and stars where extra speech is allowed."""
         text = with_pauses(self.model.tokenizer, transcript, self.aligner)
         return stars.with_extra_speech(text) if self.extra_speech else text
+
+
+def _scored_as(whole: Result, found: Result) -> Result:
+    """Give an alignment the score of another one, of the whole text."""
+    return replace(found, alignment=replace(found.alignment, score=whole.score), score=whole.score)
 
 
 def _mixture(model: Model, times: str) -> Mixture | None:

@@ -183,7 +183,7 @@ class _Run:
         audio = self.audio[round(stretch.start * rate) : round(stretch.end * rate)]
         # other speakers are no extra speech that was left out by mistake: their stars cost as little as edges
         result = self.pipeline.align(
-            self.id, audio, transcript, star_cost=EDGE_COST if stretch.apart else None
+            self.id, audio, transcript, star_cost=EDGE_COST if stretch.apart else None, judged=False
         )
         *words, units = ([_later(s, stretch.start) for s in tier] for tier in result.alignment.tiers)
         own = {number: Found() for number in stretch.own}

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from isotone.audio.boundaries import Mover
 from isotone.interfaces import Aligner, Decoder
 from isotone.model import Model
 from isotone.pipeline.placing import Placer
 from isotone.pipeline.rescoring import path_scores, rescored
-from isotone.pipeline.result import Moves, Result, results
+from isotone.pipeline.result import Result, results
 from isotone.pipeline.rows import alignable
 from isotone.pipeline.texts import targets_of, with_pauses
 from isotone.text.tokenizer import Transcript
@@ -51,7 +52,7 @@ class Recogniser:
         ids: Sequence[str],
         seconds: Sequence[float],
         emissions: Mapping[str, Emissions],
-        moves: Sequence[Moves] = (),
+        moves: Sequence[Mover] = (),
     ) -> list[Result]:
         """Recognise a batch.
 
@@ -99,7 +100,7 @@ class Recogniser:
         seconds: Sequence[float],
         emissions: Mapping[str, Emissions],
         targets: Targets,
-        moves: Sequence[Moves],
+        moves: Sequence[Mover],
     ) -> dict[int, Result]:
         """Make the results of the rows that the aligner can align."""
         if self.placer is None or not rows:
@@ -142,7 +143,7 @@ class Recogniser:
         coupling: Coupling,
         transcripts: Sequence[Transcript],
         strings: Sequence[str],
-        moves: Sequence[Moves] = (),
+        moves: Sequence[Mover] = (),
     ) -> dict[int, Result]:
         """Make results by row; targets and coupling have only these rows, emissions all."""
         out = results(

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from isotone.alignment import SILENCE, Alignment, Origin, Tier, tier_from_spans
+from isotone.audio.boundaries import Mover
 from isotone.pipeline.plausible import long_words
+from isotone.pipeline.presence import Evidence
 from isotone.pipeline.scores import Scores, score
 from isotone.pipeline.stars import STAR_COST, shared_out
 from isotone.text.phones import CLOSURE_OF
 from isotone.text.tokenizer import Tokenizer, Transcript
 from isotone.types import Coupling, Emissions, Grid, Targets
-
-#: Starts and ends of tokens in seconds, to others.
-Moves = Callable[[Sequence[tuple[float, float]]], list[tuple[float, float]]]
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,7 @@ class Result:
             (:func:`isotone.pipeline.doubt.agreement`). None for recognised texts and for very short ones.
         words: For every segment of the tier of words its number among the transcript's words; stars for speech that is
             not in the text come after these.
+        evidence: Evidence on every word, where single words are judged.
     """
 
     alignment: Alignment
@@ -53,6 +53,7 @@ class Result:
     warnings: tuple[str, ...] = ()
     agreement: float | None = None
     words: tuple[int, ...] = ()
+    evidence: Evidence | None = None
 
 
 def results(
@@ -66,7 +67,7 @@ def results(
     coupling: Coupling,
     star_cost: float = STAR_COST,
     closures: bool = False,
-    moves: Sequence[Moves] = (),
+    moves: Sequence[Mover] = (),
 ) -> list[Result]:
     """Make the results of a batch.
 
@@ -149,16 +150,24 @@ def _tiers(
     # a word can have a line break before a dash that belongs to it
     labels = [" ".join(transcript.words[w].text.split()) for w in words]
     tier = _tier("words", list(zip(labels, words.values())), duration)
-    placed = tuple(replace(s, origin=_origin(transcript, w, t)) for s, (w, t) in zip(tier, words.items()))
+    placed = tuple(
+        replace(s, origin=origin_of(transcript, w, t[0].number < 0)) for s, (w, t) in zip(tier, words.items())
+    )
     return Tier("words", placed), own
 
 
-def _origin(transcript: Transcript, number: int, tokens: Sequence[_Token]) -> Origin | None:
-    """Return the place of a word in a given text; None for other words, and stars that no text has."""
+def origin_of(transcript: Transcript, number: int, unknown: bool = False) -> Origin | None:
+    """Return the place of a word in a given text; None for other words, and stars that no text has.
+
+    Args:
+        transcript: The text.
+        number: The word's number.
+        unknown: The word is aligned as unknown speech.
+    """
     word = transcript.words[number]
     if not transcript.source or word.end <= word.start:
         return None
-    reading = "" if tokens[0].number < 0 else word.normal
+    reading = "" if unknown else word.normal
     return Origin(transcript.source[word.start : word.end], word.start, word.end, reading)
 
 

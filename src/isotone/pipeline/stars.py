@@ -7,7 +7,7 @@ the kernels (:mod:`isotone.kernels.viterbi`) it is an additional column, see :fu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -33,11 +33,15 @@ __all__ = [
 STAR_COST = 3.0
 
 
-def with_extra_speech(text: TextToAlign) -> TextToAlign:
+def with_extra_speech(text: TextToAlign, gaps: Container[int] | None = None) -> TextToAlign:
     """Put a star that may be skipped before, between and after the words.
 
     A star goes beside an optional pause, and has such a pause on its other side as well. The new stars' words follow
     those of the text.
+
+    Args:
+        text: The text.
+        gaps: Where to put stars: numbers of the words with tokens that come before. Default: everywhere.
     """
     transcript, optional = text
     words = list(transcript.words)
@@ -45,10 +49,12 @@ def with_extra_speech(text: TextToAlign) -> TextToAlign:
     tokens = [*zip(transcript.tokens, transcript.token_words, optional), None]
     spoken: int | None = None  # the previous word, which may be a star
     before = 0  # the last token of that word
+    gap = -1
     for row in tokens:
         begins = row is None or (row[1] is not None and row[1] != spoken)
         beside_star = STAR_NUMBER in (before, row and row[0])
-        if begins and not beside_star:
+        gap += begins
+        if begins and not beside_star and (gaps is None or gap in gaps):
             pause = [rows[-1]] if rows and rows[-1][2] else []
             rows += [(STAR_NUMBER, len(words), True), *pause]
             words.append(Word(STAR, STAR, 0, 0))

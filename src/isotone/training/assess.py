@@ -89,7 +89,7 @@ def assess(model: Model, data: Utterances, folder: Path, seed: int = 0) -> dict[
     Returns:
         Reports by name, ``recognised`` and ``forced``; one with nothing to compare is left out.
     """
-    pipeline = Pipeline(model, device=next(model.parameters()).device, check=False)
+    pipeline = Pipeline(model, device=next(model.parameters()).device, check=False, presence=False)
     textgrid = formats.build("textgrid")
     rows: list[Decoded] = []
     with atomic_write(folder / "predictions.jsonl") as file:
@@ -136,7 +136,7 @@ def _quiet_frames(result: Result) -> QuietFrames:
 def snapshot(model: Model, data: Utterances, folder: Path, step: int, settings: Any) -> dict[str, float]:
     """Measure the error rate on dev during training, and save the alignments of the watched utterances for figures."""
     was = model.training
-    pipeline = Pipeline(model, device=next(model.parameters()).device)
+    pipeline = Pipeline(model, device=next(model.parameters()).device, presence=False)
     aligner = aligners.create(settings.watch_aligner) if settings.watch_aligner else pipeline.aligner
     try:
         limit = settings.evaluate_limit

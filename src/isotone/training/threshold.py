@@ -48,7 +48,7 @@ def measure(model: Model, data: Utterances, split: str, flagged: float = FLAGGED
         others = strangers({i: normalize(data.row(i)["text"]) for i in chosen})
     except ValueError:
         return None
-    pipeline = Pipeline(model, device=next(model.parameters()).device)
+    pipeline = Pipeline(model, device=next(model.parameters()).device, presence=False)
     right: list[float] = []
     wrong: list[float] = []
     for i in chosen:

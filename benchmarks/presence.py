@@ -1,0 +1,259 @@
+"""Detection of words that were not said, and of speech that is not in the text.
+
+``python -m benchmarks.presence MODEL FOLDER...`` prints the tables. Folders are those of :mod:`benchmarks.doubt`.
+
+Every recording is aligned with its own transcript and with corrupted ones:
+
+added, replaced, removed
+    one word, at random; the first two are words of other recordings
+tenth
+    a tenth of the words, each of the three at the same rate
+omitted
+    a part removed
+inserted
+    a part of another recording
+swapped
+    two parts in the other order
+repeated
+    its own, and the recording begins again at a part
+wrong
+    another recording's
+
+Parts are the halves of a recording; with ``--join N``, N recordings that were joined.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from benchmarks.doubt import transcripts
+from isotone import audio as sound
+from isotone.alignment import AlignmentError, Segment
+from isotone.evaluation import roc
+from isotone.model import Model
+from isotone.pipeline import Pipeline
+from isotone.pipeline.presence import probabilities
+from isotone.pipeline.result import Result
+from isotone.text.normalize import TextError
+from isotone.text.tokenizer import Transcript
+from isotone.training.presence import Corrupted, corrupted, watching
+
+KINDS = (
+    "right", "added", "replaced", "removed", "tenth", "omitted", "inserted", "swapped", "repeated", "wrong",
+)  # fmt: skip
+
+#: Distances from the nearest corruption, in words, at which times are compared; the last one is this or more.
+DISTANCES = (1, 2, 3)
+
+
+@dataclass
+class Found:
+    """Findings for one kind of corruption, over all recordings.
+
+    Attributes:
+        said, strange: Presence of the words that were said, and that were not.
+        dropped: For every word, if it was said and if it was left out.
+        gaps, missing: Probabilities of other speech in gaps without and with missing words.
+        shifts: Seconds from the times with the true transcript, of both ends of words that are left, by the distance
+            from the nearest corruption in words.
+        verdicts: Verdict of every text.
+    """
+
+    said: list[float] = field(default_factory=list)
+    strange: list[float] = field(default_factory=list)
+    dropped: list[tuple[bool, bool]] = field(default_factory=list)
+    gaps: list[float] = field(default_factory=list)
+    missing: list[float] = field(default_factory=list)
+    shifts: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    verdicts: list[str] = field(default_factory=list)
+
+
+class Recording(NamedTuple):
+    """A recording, or several that were joined, with the words of its parts."""
+
+    name: str
+    paths: list[Path]
+    parts: list[list[str]]
+
+    @property
+    def words(self) -> list[str]:
+        """All words."""
+        return [word for part in self.parts for word in part]
+
+
+def texts(
+    recording: Recording, other: Recording, pool: Sequence[str], rng: np.random.Generator
+) -> dict[str, Corrupted]:
+    """Make the texts of one recording, by kind."""
+    words, middle = recording.words, len(recording.parts) // 2
+    stranger, place = str(rng.choice(pool)), int(rng.integers(len(words)))
+    start = sum(map(len, recording.parts[:middle]))
+    end, before = start + len(recording.parts[middle]), start - len(recording.parts[middle - 1])
+    swapped = words[:before] + words[start:end] + words[before:start] + words[end:]
+    return {
+        "right": _with(words, 0, 0, []),
+        "added": _with(words, place, place, [stranger]),
+        "replaced": _with(words, place, place + 1, [stranger]),
+        "removed": _with(words, place, place + 1, []),
+        "tenth": corrupted(words, pool, rng, 1 / 30),
+        "omitted": _with(words, start, end, []),
+        "inserted": _with(words, start, start, other.parts[0]),
+        # which of the two is there is for the aligner to say: no word has a truth
+        "swapped": Corrupted(swapped, [], frozenset()),
+        "repeated": Corrupted(words, [], frozenset()),
+        "wrong": _with(words, 0, len(words), other.words),
+    }
+
+
+def _with(words: list[str], start: int, end: int, new: list[str]) -> Corrupted:
+    """Put words in place of others."""
+    sources: list[int | None] = [*range(start), *[None] * len(new), *range(end, len(words))]
+    missing = frozenset({start} if end > start and not new else ())
+    return Corrupted([*words[:start], *new, *words[end:]], sources, missing)
+
+
+def recordings(folder: Path, limit: int, join: int) -> list[Recording]:
+    """List the recordings of a folder; those of one word are left out."""
+    found = [(path, text.split()) for path, text in transcripts(folder)]
+    found = [(path, words) for path, words in found if len(words) > 1]
+    if join == 1:
+        made = [
+            Recording(path.stem, [path], [words[: -(-len(words) // 2)], words[-(-len(words) // 2) :]])
+            for path, words in found
+        ]
+    else:
+        made = []
+        for i in range(0, len(found) - join + 1, join):
+            paths, parts = zip(*found[i : i + join])
+            made.append(Recording(paths[0].stem, list(paths), list(parts)))
+    return made[:: -(-len(made) // limit)] if limit else made
+
+
+def measure(pipeline: Pipeline, folder: Path, limit: int, join: int = 1) -> dict[str, Found]:
+    """Align the recordings of a folder with all texts."""
+    presence, rate = pipeline.presence, pipeline.model.encoder.sample_rate
+    if presence is None:
+        raise SystemExit("The model does not know which words were said.")
+    found = recordings(folder, limit, join)
+    pool = [word for recording in found for word in recording.words]
+    rng = np.random.default_rng(0)
+    out: dict[str, Found] = defaultdict(Found)
+    for i, one in enumerate(track(found, folder.name, transient=True, console=Console(stderr=True))):
+        samples = np.concatenate([sound.load(path, rate) for path in one.paths])
+        order = (found[(i + len(found) // 2 + step) % len(found)] for step in range(len(found)))
+        other = next(two for two in order if two.words != one.words)
+        clean: dict[int, Segment] = {}
+        for kind, text in texts(one, other, pool, rng).items():
+            heard = samples
+            if kind == "repeated":
+                first = clean.get(sum(map(len, one.parts[: len(one.parts) // 2])))
+                heard = np.concatenate([samples[: round(first.start * rate) if first else 0], samples])
+            try:
+                transcript = pipeline.encode(" ".join(text.words))
+                if len(transcript.words) != len(text.words):
+                    continue  # words that are counted in another way
+                result = pipeline.align(one.name, heard, transcript)
+            except (AlignmentError, TextError):  # too long for the audio, which is an error of its own
+                continue
+            if kind == "right":
+                clean = dict(zip(result.words, result.alignment.tier("words")))
+            out[kind].verdicts.append(result.alignment.verdict)
+            if text.source:
+                _words(out[kind], result, text, clean)
+            if kind in ("removed", "tenth", "omitted"):
+                _gaps(out[kind], pipeline, heard, transcript, text)
+    return out
+
+
+def _gaps(
+    out: Found, pipeline: Pipeline, samples: np.ndarray, transcript: Transcript, text: Corrupted
+) -> None:
+    """Add the gaps of one text, by its first alignment."""
+    presence = pipeline.presence
+    assert presence is not None
+    watching(pipeline, presence)
+    evidence = pipeline.align("", samples, transcript).evidence
+    pipeline.presence = presence
+    for place, p in enumerate(probabilities(presence.extra, evidence.gaps) if evidence else ()):
+        (out.missing if place in text.missing else out.gaps).append(float(p))
+
+
+def _words(out: Found, result: Result, text: Corrupted, clean: dict[int, Segment]) -> None:
+    """Add the words of one text."""
+    left = dict(zip(result.words, result.alignment.tier("words")))
+    absent = iter(result.alignment.absent)
+    strange = [place - 0.5 for place in text.missing]
+    strange += [number for number, source in enumerate(text.source) if source is None]
+    for number, source in enumerate(text.source):
+        word = left.get(number) or next(absent)
+        out.dropped.append((source is not None, number not in left))
+        (out.strange if source is None else out.said).append(float(word.presence or 0.0))
+        if source in clean and number in left and strange:
+            a, b = clean[source], left[number]
+            far = min(DISTANCES[-1], int(np.ceil(min(abs(number - s) for s in strange))))
+            out.shifts[far] += [abs(a.start - b.start), abs(a.end - b.end)]
+
+
+def rows(name: str, found: dict[str, Found]) -> Iterator[tuple[str, ...]]:
+    """Compute the rows of the table."""
+    clean = found["right"]
+    for kind in (k for k in KINDS if k in found):
+        own = found[kind]
+        yield (
+            name,
+            kind,
+            str(len(own.verdicts)),
+            _auc(own.said or clean.said, own.strange),
+            _percent([drop for true, drop in own.dropped if not true]),
+            _percent([not true for true, drop in own.dropped if drop]) if own.strange else "",
+            _percent([drop for true, drop in own.dropped if true]),
+            _auc([-p for p in own.gaps], [-p for p in own.missing]),
+            *(_percent([v in kinds for v in own.verdicts]) for kinds in (("right",), ("partly",))),
+            _percent([v in ("wrong", "no speech") for v in own.verdicts]),
+            *(_percent([shift <= 0.02 for shift in own.shifts[far]]) for far in DISTANCES),
+        )
+
+
+def _auc(right: Sequence[float], wrong: Sequence[float]) -> str:
+    return f"{100 * roc(right, wrong).auc:.1f}" if len(right) and len(wrong) else ""
+
+
+def _percent(flags: Sequence[bool]) -> str:
+    return f"{100 * np.mean(flags):.1f}" if len(flags) else ""
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks.presence", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("model", help="model or run folder, pack, or a hub id")
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
+    parser.add_argument(
+        "--limit", type=int, default=60, help="recordings of a folder, spread over it; 0: all"
+    )
+    parser.add_argument("--join", type=int, default=1, help="recordings of a folder to join into one")
+    given = parser.parse_args()
+    table = Table(
+        "folder", "text", "files", "AUC words", "recall %", "precision %", "right words lost %", "AUC gaps",
+        "called right %", "partly %", "wrong %", *(f"20 ms % at {n}" for n in DISTANCES), title=given.model,
+    )  # fmt: skip
+    pipeline = Pipeline(Model.load(given.model))
+    for folder in given.folders:
+        for row in rows(folder.name, measure(pipeline, folder, given.limit, given.join)):
+            table.add_row(*row)
+    Console(width=160).print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""Fitting of the probabilities that words were said."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+
+from isotone.model.check import Check, Presence, known_presence
+from isotone.training.presence import _logistic, corrupted
+
+RATES = st.floats(0, 0.5)
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c"]), max_size=20), RATES, st.integers(0, 9))
+def test_corruptions_are_marked(words: list[str], rate: float, seed: int):
+    found = corrupted(words, ["X", "Y"], np.random.default_rng(seed), rate)
+    assert len(found.words) == len(found.source)
+    kept = [number for number in found.source if number is not None]
+    assert kept == sorted(set(kept))
+    for word, number in zip(found.words, found.source):
+        assert word in "XY" if number is None else word == words[number]
+    assert all(0 <= place <= len(found.words) for place in found.missing)
+
+
+def test_without_a_rate_nothing_is_corrupted():
+    assert corrupted(["a", "b"], ["X"], np.random.default_rng(0), 0).words == ["a", "b"]
+
+
+def test_a_removed_word_is_missing_where_it_was():
+    words = [str(number) for number in range(1000)]
+    found = corrupted(words, ["X"], np.random.default_rng(0), 0.02)
+    assert found.missing
+    for place in found.missing:
+        before, after = found.source[place - 1], found.source[place]
+        assert before is None or after is None or after > before + 1
+
+
+def test_the_regression_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((400, 3)) * [1.0, 5.0, 0.1] + [0.0, 2.0, -1.0]
+    truth = rng.random(400) < 1 / (1 + np.exp(-(0.5 + features @ [1.0, -0.3, 4.0])))
+    constant, *weights = _logistic(features, truth)
+    centre, spread = features.mean(0), features.std(0)
+    theirs = LogisticRegression(C=1.0, tol=1e-8).fit((features - centre) / spread, truth)
+    np.testing.assert_allclose(np.array(weights) * spread, theirs.coef_[0], rtol=1e-3)
+    np.testing.assert_allclose(constant + centre @ weights, theirs.intercept_[0], rtol=1e-3)
+
+
+def test_presence_survives_json_and_counts_only_with_its_heads():
+    presence = Presence(("ctc", "ottc"), (0.5, 1.0), (0.1, 2.0), 0.1, 0.9, "dev", 10, 0.0, 1.0)
+    check = Check(0.2, "dev", 10, 0.0, 0.9, presence=presence)
+    assert Check.from_dict(asdict(check)) == check
+    assert Check.from_dict({**asdict(check), "presence": None}).presence is None
+    assert known_presence(check, {"ctc", "ottc"}) == presence
+    assert known_presence(check, {"ottc"}) is None
+    assert known_presence(None, {"ctc"}) is None
