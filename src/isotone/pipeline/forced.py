@@ -144,10 +144,11 @@ class ForcedPipeline:
         emissions = self.placer.where_aligned(emissions, texts)
         strings = [" ".join(word.text for word in t.words) for t in transcripts]
         cost = self.star_cost if star_cost is None else star_cost
-        out = self._given(ids, audio, emissions, texts, strings, cost)
+        out, reached = self._given(ids, audio, emissions, texts, strings, cost)
         for i, name in enumerate(ids if self.finds_edges else ()):
             row = {head: e.rows([i]) for head, e in emissions.items()}
-            out[i] = self._within_edges(out[i], name, audio[i], row, texts[i]) or out[i]
+            own = {head: scores[i] for head, scores in reached.items()}
+            out[i] = self._within_edges(out[i], name, audio[i], row, texts[i], own) or out[i]
         return out
 
     def watch(self, on_window: Callable[[float], None]) -> None:
@@ -162,21 +163,25 @@ class ForcedPipeline:
         texts: Sequence[TextToAlign],
         strings: Sequence[str],
         star_cost: float,
-    ) -> list[Result]:
-        """Align given texts, and make their results."""
+    ) -> tuple[list[Result], dict[str, list[float]]]:
+        """Align given texts, and make their results; return also the scores of alignments by head."""
         placer = self._placer(emissions)
         unfolded, targets = placer.targets(texts)
-        texts, targets, coupling = chosen(unfolded, *placer(ids, emissions, targets, star_cost))
+        targets, coupling = placer(ids, emissions, targets, star_cost)
+        guide = targets.guide and targets.guide.score
+        reached = {self.times: coupling.score, self.guide: guide}
+        scores = {head: score.tolist() for head, score in reached.items() if score is not None}
+        texts, targets, coupling = chosen(unfolded, targets, coupling)
         timing = emissions[self.times]
         found = results(
             ids, [self.emitter.seconds(samples) for samples in audio], strings,
             [text.transcript for text in texts], self.model.tokenizer, timing, targets, coupling, star_cost,
             self.closures,
         )  # fmt: skip
-        if not self.check:
-            return found
-        agreed = agreements(list(emissions.values()), timing.grid, texts, coupling)
-        return [replace(result, agreement=a) for result, a in zip(found, agreed)]
+        if self.check:
+            agreed = agreements(list(emissions.values()), timing.grid, texts, coupling)
+            found = [replace(result, agreement=a) for result, a in zip(found, agreed)]
+        return found, scores
 
     def _placer(self, emissions: Mapping[str, Emissions]) -> Placer:
         """Return the placer of given texts."""
@@ -189,21 +194,22 @@ class ForcedPipeline:
         audio: np.ndarray,
         emissions: Mapping[str, Emissions],
         text: TextToAlign,
+        reached: Mapping[str, float],
     ) -> Result | None:
         """Align with edges (:mod:`isotone.pipeline.edges`); None where the text covers its recording."""
 
-        def attempt(emissions: Mapping[str, Emissions]) -> Result | None:
-            edged = self._placer(emissions).with_edges(emissions, text)
+        def attempt(emissions: Mapping[str, Emissions], reached: Mapping[str, float]) -> Result | None:
+            edged = self._placer(emissions).with_edges(emissions, text, reached)
             if edged == text:
                 return None
-            return self._given([name], [audio], emissions, [edged], [whole.text], EDGE_COST)[0]
+            return self._given([name], [audio], emissions, [edged], [whole.text], EDGE_COST)[0][0]
 
-        found = attempt(emissions)
+        found = attempt(emissions, reached)
         if found is None:
             return None
         if edge_share(found.alignment) >= SECOND_PASS_SHARE:
             again = self.emitter.in_windows(audio, set(emissions), SECOND_PASS)
-            second = attempt(self.placer.where_aligned(again, [text]))
+            second = attempt(self.placer.where_aligned(again, [text]), {})
             found = second if second is not None and second.score > found.score else found
         # the score is that of the text on the whole recording: with edges, a wrong text moves to where it fits best
         alignment = replace(found.alignment, score=whole.score)
