@@ -17,7 +17,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-
 #: Frames of a convolution up to which a sum over them is the fastest.
 _FEW = 7
 
