@@ -168,7 +168,7 @@ class ForcedPipeline:
         placer = self._placer(emissions)
         unfolded, targets = placer.targets(texts)
         targets, coupling = placer(ids, emissions, targets, star_cost)
-        guide = targets.guide and targets.guide.score
+        guide = None if targets.guide is None else targets.guide.score
         reached = {self.times: coupling.score, self.guide: guide}
         scores = {head: score.tolist() for head, score in reached.items() if score is not None}
         texts, targets, coupling = chosen(unfolded, targets, coupling)
