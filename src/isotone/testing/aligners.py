@@ -61,7 +61,9 @@ def check_aligner(aligner: Aligner) -> None:
         assert coupling.score is not None
         valid = length_mask(emissions.lengths, best.shape[1])
         most = best.amax(-1).masked_fill(~valid, 0.0).sum(1)
-        require(bool((coupling.score <= most + 1e-3).all()), "no score exceeds the sum of the best frame scores")
+        require(
+            bool((coupling.score <= most + 1e-3).all()), "no score exceeds the sum of the best frame scores"
+        )
 
 
 def check_coupling(coupling: Coupling, source_lengths: Tensor, target_lengths: Tensor) -> None:
