@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from benchmarks import harness, output
+from benchmarks.busy import against_itself, cores_kept_busy
 from benchmarks.harness import Bench, Report, Size
 from benchmarks.memory import use_threads
 
@@ -57,6 +58,9 @@ def main(
     seconds: Annotated[
         float, typer.Option(min=0, help="How long to time at one size; at least 3 rounds.")
     ] = 4.0,
+    busy: Annotated[
+        int, typer.Option(min=0, help="Processes that keep a core busy meanwhile; the peer is one thread.")
+    ] = 0,
     show: Annotated[
         bool, typer.Option("--list", help="Show benchmarks, peers and sizes; run nothing.")
     ] = False,
@@ -74,18 +78,15 @@ def main(
     """
     _check(device)
     report = Report()
-    benches = _chosen(names or [], report)
+    benches = [against_itself(b, threads) if busy else b for b in _chosen(names or [], report)]
     if show:
         _list(benches)
         _finish(report)
     plan = _plan(benches, sizes or [], quick, device)
-    use_threads(threads)
     of_machine = output.machine(threads, benches, device)
-    _print_machine(of_machine, threads)
-    _missing(benches)
+    _print_machine(of_machine, threads, benches)
     try:
-        for bench, of_bench in plan:
-            _run(bench, of_bench, report, 0.2 if quick else seconds, memory, threads, figures, device)
+        _run_all(plan, report, busy, 0.2 if quick else seconds, memory and not busy, threads, figures, device)
     finally:
         _write(json, markdown, report, of_machine, _NO_MEASUREMENT if quick else "")
     _finish(report)
@@ -130,7 +131,7 @@ def _finish(report: Report) -> NoReturn:
     raise typer.Exit(1 if report.failures else 0)
 
 
-def _print_machine(of_machine: Mapping[str, str], threads: int) -> None:
+def _print_machine(of_machine: Mapping[str, str], threads: int, benches: Sequence[Bench]) -> None:
     out.print(
         *(f"{name}: {text}" for name, text in of_machine.items()), sep="\n", highlight=False, soft_wrap=True
     )
@@ -141,6 +142,23 @@ def _print_machine(of_machine: Mapping[str, str], threads: int) -> None:
             "threads that wait for each other will be far off.[/]",
             highlight=False, soft_wrap=True,
         )  # fmt: skip
+    _missing(benches)
+
+
+def _run_all(
+    plan: Sequence[tuple[Bench, list[Size]]],
+    report: Report,
+    busy: int,
+    seconds: float,
+    memory: bool,
+    threads: int,
+    figures: Path | None,
+    device: str,
+) -> None:
+    use_threads(threads)
+    with cores_kept_busy(busy):
+        for bench, sizes in plan:
+            _run(bench, sizes, report, seconds, memory, threads, figures, device)
 
 
 def _run(

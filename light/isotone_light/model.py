@@ -111,6 +111,8 @@ class _Session:
         options = SessionOptions()
         options.log_severity_level = 3  # it warns of inputs that may be left out
         options.intra_op_num_threads = threads or thread_count()
+        # threads that wait sleep: on busy cores those that spin take the time of those that work
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
             self._session = InferenceSession(path, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime has a class for each kind of damage

@@ -47,7 +47,7 @@ class CTCViterbi(Aligner):
         Raises:
             AlignmentError: a row has too few frames or is not finite; the message names it.
         """
-        log_probs, sizes = emissions.log_probs(), (emissions.lengths, targets.lengths)
+        log_probs, sizes = self.frame_scores(emissions), (emissions.lengths, targets.lengths)
         if targets.graph is None:
             paths, scores = ctc_path(log_probs, targets.labels, *sizes, emissions.blank, targets.optional)
         else:
@@ -58,6 +58,10 @@ class CTCViterbi(Aligner):
             paths = filled.tokens(paths)
         paths = fill_blanks(paths, self.blanks, self.edges)
         return coupling_from_paths(paths, *sizes, scores)
+
+    def frame_scores(self, emissions: Emissions) -> Tensor:
+        """See :meth:`isotone.interfaces.Aligner.frame_scores`."""
+        return emissions.log_probs()
 
 
 class TorchaudioViterbi(Aligner):

@@ -75,6 +75,10 @@ class SegmentalViterbi(Aligner):
         held.held_frames = max(self.min_frames, frames if self.states == 1 else 1)
         return held
 
+    def frame_scores(self, emissions: Emissions) -> Tensor:
+        """See :meth:`isotone.interfaces.Aligner.frame_scores`."""
+        return emissions.without_prior(self.prior).log_probs()
+
     @torch.no_grad()
     def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:
         """Align.

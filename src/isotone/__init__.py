@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from isotone.kernels.numba_cache import ensure_cache
+from isotone.kernels.waiting import ensure_sleep
 from isotone.registries import (
     aligners,
     corpora,
@@ -23,6 +24,7 @@ from isotone.registries import (
 )
 
 ensure_cache()
+ensure_sleep()
 
 __version__ = "0.1.0"
 

@@ -177,7 +177,7 @@ def test_a_claim_is_one_processs(tmp_path: Path) -> None:
         )
         try:
             assert other.stdout is not None
-            assert other.stdout.readline() == "False True\n"
+            assert other.stdout.readline() == "[] ['b']\n"
             assert not ledger.claim("b")
         finally:
             other.kill()

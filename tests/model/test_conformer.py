@@ -70,7 +70,8 @@ def test_training_is_that_of_transformers(tmp_path: Path) -> None:
         grads.append({name: p.grad for name, p in encoder.named_parameters() if p.grad is not None})
     assert grads[0].keys() == grads[1].keys()
     for name, grad in grads[1].items():
-        torch.testing.assert_close(grads[0][name], grad, rtol=1e-4, atol=1e-5)
+        # sums in another order; gradients are up to 100
+        torch.testing.assert_close(grads[0][name], grad, rtol=1e-4, atol=5e-5)
 
 
 def test_it_saves_the_same_files(tmp_path: Path) -> None:

@@ -73,6 +73,21 @@ def test_an_end_has_a_star_where_that_is_worth_it(worth: tuple[float, float], ex
     assert choose_edges(asked_for("sit"), score, 101.0) == asked_for("sit")
 
 
+def test_bounds_spare_a_search_and_change_no_choice() -> None:
+    """Where even the best labels of all frames gain too little over the text nothing is scored."""
+    text = asked_for("sit")
+    assert choose_edges(text, lambda _: pytest.fail("nothing is to be scored"), least=-39.0, most=0.0) is text
+    scored = []
+
+    def score(some: TextToAlign) -> float:
+        scored.append(some)
+        return 0.0 if some != text else -45.0
+
+    assert choose_edges(text, score, least=-39.0, most=1.0) is text
+    assert len(scored) == 1, "both stars gain less than 40 over what the text reaches at least"
+    assert choose_edges(text, score, least=-50.0, most=1.0) != text
+
+
 def test_a_text_with_stars_says_itself_what_it_leaves_out() -> None:
     text = asked_for("* sit")
     assert choose_edges(text, lambda _: pytest.fail("nothing is to be scored")) is text

@@ -116,20 +116,24 @@ class Database:
         with self._writing():
             self._db.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?, ?)", found)
 
-    def claim(self, id: str, ended: Iterable[str] = ()) -> bool:
-        """Claim a recording for this process; return False while another process of this machine has it.
+    def claim(self, *ids: str, ended: Iterable[str] = ()) -> list[str]:
+        """Claim recordings for this process; return those that no other process of this machine has.
 
         Args:
-            id: The recording.
+            ids: The recordings.
             ended: Claims of this process to release in the same transaction, which is the dearest part of both.
         """
         with self._writing():
             self._release(ended)
-            row = self._db.execute("SELECT host, pid, born FROM claims WHERE id = ?", (id,)).fetchone()
-            if row is not None and row[:2] != self._me[:2] and self._lives(*row):
-                return False
-            self._db.execute("INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?)", (id, *self._me))
-        return True
+            free = [id for id in ids if self._free(id)]
+            self._db.executemany(
+                "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?)", [(i, *self._me) for i in free]
+            )
+        return free
+
+    def _free(self, id: str) -> bool:
+        row = self._db.execute("SELECT host, pid, born FROM claims WHERE id = ?", (id,)).fetchone()
+        return row is None or row[:2] == self._me[:2] or not self._lives(*row)
 
     def release(self, *ids: str) -> None:
         """Release the claims of recordings."""

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from isotone.batch.crew import Begin, Crew, Here, Job, key_of
+from isotone.batch.crew import Begin, Crew, Here, key_of
 from isotone.batch.inputs import Recording, find_recordings
 from isotone.batch.ledger import Entry, Ledger, State
+from isotone.batch.open_tasks import OpenTasks
 from isotone.batch.options import Target, Workers
 from isotone.batch.outcome import Outcome, list_names, outcome_of, write_lists
-from isotone.batch.plan import Planner, Task, check_conflicts, stale
+from isotone.batch.plan import Planner, check_conflicts, stale
 from isotone.batch.progress import progress
 from isotone.batch.schedule import Schedule
-from isotone.batch.work import Done, Work, explain
+from isotone.batch.work import Work
 from isotone.kernels import compiling
 
 log = logging.getLogger(__name__)
@@ -65,10 +65,10 @@ def run(
             with (
                 _crew(workers, begin, work, len(plan.tasks)) as (crew, size),
                 progress(len(recordings), crew.watch, len(plan.there) + len(plan.failed)) as step,
+                OpenTasks(plan.tasks, planner, step, entries) as open_tasks,
             ):
-                open_tasks = _OpenTasks(plan.tasks, planner, step)
-                for job, done in Schedule(crew, size, key_of(work)).run(open_tasks.jobs(entries)):
-                    entries.append(open_tasks.end(job, done, work))
+                for job, done in Schedule(crew, size, key_of(work)).run(open_tasks.jobs()):
+                    open_tasks.end(job, done)
             places = {task.entry.id: place for place, task in enumerate(plan.tasks)}
             entries.sort(key=lambda entry: places.get(entry.id, -1))  # workers end in any order
         finally:
@@ -98,76 +98,6 @@ def _crew(workers: Workers, begin: Begin, work: Work, tasks: int) -> Iterator[tu
         crew = Here(work)
     with crew:
         yield crew, size
-
-
-class _OpenTasks:
-    """The tasks of a command that this process has claimed, and not yet written.
-
-    Args:
-        tasks: The tasks.
-        planner: Their planner, with the ledger.
-        step: Told of every recording that begins, and (None) ends.
-    """
-
-    def __init__(self, tasks: Iterable[Task], planner: Planner, step: Callable[[str | None], None]) -> None:
-        self._tasks, self._planner, self._step = tasks, planner, step
-        self._open: dict[str, Task] = {}
-        self._ended: list[str] = []  # still claimed: the next claim releases them
-
-    def jobs(self, entries: list[Entry]) -> Iterator[Job | None]:
-        """Yield the job of each task when it is claimed; those that others have claimed come last.
-
-        Args:
-            entries: Gets the entries of tasks that another process has done meanwhile.
-
-        Yields:
-            A job; None while other processes have all that are left.
-        """
-        ledger = self._planner.ledger
-        waiting = deque(self._tasks)
-        busy = 0  # tasks in a row that other processes have claimed
-        while waiting:
-            task = waiting.popleft()
-            ended, self._ended = self._ended, []
-            if not ledger.claim(task.entry.id, ended):
-                waiting.append(task)
-                busy += 1
-                if busy >= len(waiting):
-                    busy = 0
-                    yield None
-                continue
-            busy = 0
-            before, names = ledger.entry(task.entry.id), self._planner.missing(task)
-            if before is not None and not names:  # another process has done it meanwhile
-                self._ended.append(task.entry.id)
-                entries.append(before)
-                self._step(None)
-                continue
-            self._open[task.entry.id] = replace(task, names=names)
-            self._step(task.entry.id)
-            yield Job(task.entry.id, task.recording.path, tuple(names))
-
-    def end(self, job: Job, done: Done, work: Work) -> Entry:
-        """Write the files of a job and its entry, with the error if it failed, and end its claim."""
-        task = self._open.pop(job.id)
-        ledger, path = self._planner.ledger, task.recording.path
-        entry = replace(
-            task.entry, warnings=done.warnings, score=done.score, text=done.text, agreement=done.agreement,
-            doubt=work.doubt(done.score, done.agreement), error=done.error, analysis=done.analysis,
-            verdict=done.verdict,
-        )  # fmt: skip
-        try:
-            if not done.error:
-                contents = {name: done.contents[format] for format, name in task.names.items()}
-                ledger.write(entry, contents, overwrite=self._planner.target.overwrite)
-        except Exception as error:  # of any kind: the other files go on
-            log.debug("%s", path, exc_info=True)
-            entry = replace(task.entry, error=explain(error, path))
-        if entry.error:
-            ledger.note(entry)
-        self._ended.append(entry.id)
-        self._step(None)
-        return replace(entry, analysis=None)  # the ledger has it: of many recordings it would fill the memory
 
 
 def _prune(ledger: Ledger, gone: Iterable[Entry]) -> int:

@@ -42,6 +42,13 @@ class Aligner(ABC):
                 row's number.
         """
 
+    def frame_scores(self, emissions: Emissions) -> Tensor | None:
+        """The scores of labels ``(B, T, V)`` whose sum along a path is the coupling's score, less costs of 0 or more.
+
+        None where a score is something else.
+        """
+        return None
+
     def holding(self, frames: int) -> Aligner:
         """The same aligner with a least duration per token, in frames; itself where it knows no such limit.
 

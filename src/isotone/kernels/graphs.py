@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from isotone.kernels._graphs import ALL, CTC, REPEATS, fill_row
+from isotone.kernels._inputs import like, to_numpy
 from isotone.kernels.viterbi.graph import Arcs
 from isotone.types import FramePath, Targets, TokenGraph
-from isotone.types.graph import Ways
 
 #: Rules for fillers: one between equal neighbours, and none elsewhere; one everywhere; and one everywhere that equal
 #: neighbours cannot do without, as in CTC. A path may leave out any other.
 Fillers = Literal["repeats", "all", "ctc"]
+_RULES = {"repeats": REPEATS, "all": ALL, "ctc": CTC}
+
+# The arcs of a row without tokens: from the start to the end.
+_NO_TOKENS = np.array([0, 1]), np.array([-1]), np.zeros(1)
 
 
 class Filled(NamedTuple):
@@ -68,56 +74,33 @@ def with_fillers(targets: Targets, filler: int, rule: Fillers) -> Filled:
     """
     graph = targets.graph
     assert graph is not None
-    rows, origins, labels = [], [], targets.tolist()
-    for b, row in enumerate(labels):
-        ways = graph.ways(b, len(row)) if row else [[(-1, 0.0)]]
-        ways, origin = _fill(row, ways, rule)
-        rows.append(ways if origin else [])
-        origins.append(origin)
-    limits = [list(zip(*both)) for both in zip(graph.shortest.tolist(), graph.longest.tolist())]
-    halves = graph.halves.tolist()
-    spelt = [[row[u] if u >= 0 else filler for u in origin] for row, origin in zip(labels, origins)]
-    padded = Targets.from_lists(spelt).to(targets.labels.device)
-    filled = TokenGraph.from_lists(
-        rows,
-        [[own[u] if u >= 0 else (0.0, 0.0) for u in origin] for own, origin in zip(limits, origins)],
-        [[u >= 0 and own[u] for u in origin] for own, origin in zip(halves, origins)],
-    )
-    token = torch.full_like(padded.labels, -1)
-    for b, origin in enumerate(origins):
-        token[b, : len(origin)] = torch.tensor(origin, dtype=torch.long)
-    return Filled(padded.labels, padded.lengths, filled.to(targets.labels.device), token)
+    labels, lengths = to_numpy(targets.labels), to_numpy(targets.lengths).tolist()
+    first, before, costs = (to_numpy(x) for x in (graph.first, graph.before, graph.costs))
+    rows, tokens = labels.shape
+    origin = np.full((rows, 2 * tokens + 1), -1)
+    filled_first = np.zeros((rows, 2 * tokens + 3), np.int64)
+    filled_before = np.zeros((rows, 2 * before.shape[1] + tokens + 2), np.int64)
+    filled_costs = np.zeros(filled_before.shape)
+    sizes = np.zeros(rows, np.int64)
+    for b, n in enumerate(lengths):
+        arcs = (first[b, : n + 2], before[b], costs[b]) if n else _NO_TOKENS
+        out = origin[b], filled_first[b], filled_before[b], filled_costs[b]
+        sizes[b] = fill_row(labels[b, :n], *arcs, _RULES[rule], *out)
+    size, most = max(1, int(sizes.max(initial=0))), max(1, int(filled_first.max(initial=0)))
+    origin = origin[:, :size]
+    kept, there = origin.clip(min=0), origin >= 0
+    numbers = np.where(there, np.take_along_axis(labels, kept, 1), filler)
 
+    def of_token(values: Tensor) -> np.ndarray:
+        return np.where(there, np.take_along_axis(to_numpy(values), kept, 1), 0)
 
-def _fill(labels: Sequence[int], ways: Sequence[Ways], rule: Fillers) -> tuple[list[Ways], list[int]]:
-    """Return the arcs of a row with fillers, and the origin of each of its labels."""
-    count = len(labels)
-    repeated = {p for u in range(count) for p, _ in ways[u] if p >= 0 and labels[p] == labels[u]}
-    out: list[Ways] = []
-    origin: list[int] = []
-    # of tokens and the start: their new number, and that of the filler behind them
-    own: dict[int, int] = {-1: -1}
-    filler: dict[int, int] = {}
-    for u in range(-1, count + 1):
-        if u >= 0:
-            came: Ways = []
-            for p, cost in ways[u]:
-                equal = p >= 0 and u < count and labels[p] == labels[u]
-                if not (equal and rule == "ctc") and not (p < 0 and u == count):
-                    came.append((own[p], cost))
-                if p in filler and (equal or rule != "repeats"):
-                    came.append((filler[p], cost))
-            out.append(came)
-        if u == count:
-            return out, origin
-        if u >= 0:
-            own[u] = len(origin)
-            origin.append(u)
-        if rule != "repeats" or u in repeated:
-            filler[u] = len(origin)
-            out.append([(own[u], 0.0)])
-            origin.append(-1)
-    raise AssertionError  # the loop returns at the end's arcs
+    given = (
+        np.where(np.arange(size) < sizes[:, None], numbers, 0), sizes, origin,
+        filled_first[:, : size + 2], filled_before[:, :most], filled_costs[:, :most],
+        of_token(graph.shortest), of_token(graph.longest), of_token(graph.halves).astype(np.bool_),
+    )  # fmt: skip
+    labelled, counted, token, *parts = (like(targets.labels, np.ascontiguousarray(x)) for x in given)
+    return Filled(labelled, counted, TokenGraph(*parts), token)
 
 
 def near_frames(guide: FramePath, filled: Filled) -> Tensor:

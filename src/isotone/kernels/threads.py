@@ -22,10 +22,10 @@ def each_task(loop: Callable[..., None], tasks: int, cells: int, *arguments: Any
 
     Threads take the next task when they are done with one, so a core that is busy elsewhere does not delay the others.
 
-    They are torch's own threads. After an operation these spin for a millisecond or two, waiting for the next one, and
-    other threads beside them would get half of a core. (numba's parallel loops have a pool of their own. It also ends
-    a forked process whose parent has used it.) Where torch's threads cannot be had, or torch is not imported, they are
-    Python's.
+    They are torch's own threads. Unless they sleep (:mod:`isotone.kernels.waiting`), these spin for a millisecond or
+    two after an operation, and other threads beside them would get half of a core. (numba's parallel loops have a
+    pool of their own. It also ends a forked process whose parent has used it.) Where torch's threads cannot be had, or
+    torch is not imported, they are Python's.
 
     Args:
         loop: Releases Python's lock. What it writes must depend on its task only.

@@ -17,6 +17,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+#: Frames of a convolution up to which a sum over them is the fastest.
+_FEW = 7
+
 
 class Settings(SimpleNamespace):
     """A configuration that transformers saved, as attributes."""
@@ -109,12 +112,19 @@ class _Layers(nn.Module):
         self.layers = nn.ModuleList([_Layer(config) for _ in range(config.num_hidden_layers)])
 
     def forward(self, values: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
-        values = self.dropout(values.masked_fill(~mask[..., None], 0.0))
+        # faster without a mask; a graph that is compiled or exported has to serve any
+        padded = None if not torch.compiler.is_compiling() and bool(mask.all()) else ~mask
+        values = self.dropout(_without(values, padded))
         states = [values]
         for layer in self.layers:
-            values = layer(values, mask)
+            values = layer(values, padded)
             states.append(values)
         return tuple(states)
+
+
+def _without(values: Tensor, padded: Tensor | None) -> Tensor:
+    """Set padded frames to 0."""
+    return values if padded is None else values.masked_fill(padded[..., None], 0.0)
 
 
 class _Layer(nn.Module):
@@ -131,11 +141,11 @@ class _Layer(nn.Module):
         self.ffn2_layer_norm, self.ffn2 = norm(), _FeedForward(config)
         self.final_layer_norm = norm()
 
-    def forward(self, values: Tensor, mask: Tensor) -> Tensor:
-        values = values + 0.5 * self.ffn1(self.ffn1_layer_norm(values))
-        values = values + self.self_attn_dropout(self.self_attn(self.self_attn_layer_norm(values), mask))
-        values = values + self.conv_module(values, mask)
-        return self.final_layer_norm(values + 0.5 * self.ffn2(self.ffn2_layer_norm(values)))
+    def forward(self, values: Tensor, padded: Tensor | None) -> Tensor:
+        values = torch.add(values, self.ffn1(self.ffn1_layer_norm(values)), alpha=0.5)
+        values = values + self.self_attn_dropout(self.self_attn(self.self_attn_layer_norm(values), padded))
+        values = values + self.conv_module(values, padded)
+        return self.final_layer_norm(torch.add(values, self.ffn2(self.ffn2_layer_norm(values)), alpha=0.5))
 
 
 class _FeedForward(nn.Module):
@@ -159,14 +169,12 @@ class _Attention(nn.Module):
             nn.Linear(config.hidden_size, config.hidden_size) for _ in range(4)
         )
 
-    def forward(self, values: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, values: Tensor, padded: Tensor | None) -> Tensor:
         query, key, value = (
             part(values).unflatten(-1, (self.heads, -1)).transpose(1, 2)
             for part in (self.linear_q, self.linear_k, self.linear_v)
         )
-        # faster without a mask; a graph that is compiled or exported has to serve any
-        whole = not torch.compiler.is_compiling() and bool(mask.all())
-        seen = None if whole else mask[:, None, None, :].expand(-1, 1, mask.shape[1], -1)
+        seen = None if padded is None else ~padded[:, None, None, :].expand(-1, 1, padded.shape[1], -1)
         dropout = self.dropout if self.training else 0.0
         mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=seen, dropout_p=dropout)
         return self.linear_out(mixed.transpose(1, 2).flatten(2))
@@ -183,11 +191,24 @@ class _Convolution(nn.Module):
         self.pointwise_conv2 = nn.Conv1d(size, size, 1, bias=False)
         self.dropout = nn.Dropout(config.conformer_conv_dropout)
 
-    def forward(self, values: Tensor, mask: Tensor) -> Tensor:
-        values = self.layer_norm(values).masked_fill(~mask[..., None], 0.0).transpose(1, 2)
-        values = F.glu(self.pointwise_conv1(values), dim=1)
-        values = self.depthwise_conv(
-            F.pad(values, (self.depthwise_conv.kernel_size[0] - 1, 0))
-        )  # sees the past
-        values = F.silu(self.depthwise_layer_norm(values.transpose(1, 2)).transpose(1, 2))
-        return self.dropout(self.pointwise_conv2(values)).transpose(1, 2)
+    def forward(self, values: Tensor, padded: Tensor | None) -> Tensor:
+        # convolutions of one frame are linear layers, and one of few is a sum: frames stay rows, nothing is moved
+        values = _without(self.layer_norm(values), padded)
+        values = F.glu(F.linear(values, self.pointwise_conv1.weight[..., 0]))
+        values = F.silu(self.depthwise_layer_norm(self._past(values)))
+        found = F.linear(values, self.pointwise_conv2.weight[..., 0])
+        # in training the random numbers are those of transformers, whose features are rows here
+        return self.dropout(found.mT.contiguous()).mT if self.training else found
+
+    def _past(self, values: Tensor) -> Tensor:
+        """Convolve every feature over its past."""
+        (kernel,) = self.depthwise_conv.kernel_size
+        before = F.pad(values, (0, 0, kernel - 1, 0))
+        if kernel > _FEW:
+            return self.depthwise_conv(before.mT).mT
+        taps = self.depthwise_conv.weight[:, 0].unbind(1)
+        size = values.shape[1]
+        found = before[:, :size] * taps[0]
+        for i, tap in enumerate(taps[1:], 1):
+            found = torch.addcmul(found, before[:, i : i + size], tap)
+        return found

@@ -117,7 +117,8 @@ class LogMel(nn.Module):
         frames = frames - frames.mean(-1, keepdim=True)
         first = frames[..., :1] * (1 - 0.97)
         frames = torch.cat([first, frames[..., 1:] - 0.97 * frames[..., :-1]], -1) * window
-        power = torch.fft.rfft(frames, self.fft).abs().square()
+        spectrum = torch.fft.rfft(frames, self.fft)
+        power = spectrum.real.square() + spectrum.imag.square()
         return (power @ filters).clamp(min=1.192092955078125e-07).log()
 
     def _features(

@@ -8,6 +8,7 @@ the whole recording: with stars, a wrong text moves to where it fits best, and i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -60,7 +61,11 @@ def with_edges(text: TextToAlign, left: bool = True, right: bool = True) -> Text
 
 
 def choose_edges(
-    text: TextToAlign, score: Callable[[TextToAlign], float], gain: float = LEAST_GAIN
+    text: TextToAlign,
+    score: Callable[[TextToAlign], float],
+    gain: float = LEAST_GAIN,
+    least: float = -math.inf,
+    most: float = math.inf,
 ) -> TextToAlign:
     """Put stars at those ends of a text whose recording needs one.
 
@@ -69,12 +74,14 @@ def choose_edges(
         score: Log-probability in nats of a text's best alignment. Texts with and without stars are compared, so the
             emissions need a star for both, see :func:`isotone.pipeline.stars.with_star`.
         gain: Least gain in nats of both stars together, see :data:`LEAST_GAIN`; each of two gains :data:`END_GAIN`.
+        least, most: A score that the text itself reaches, and one that no text exceeds, where they are known: mostly
+            they say without a search that no star gains enough.
     """
-    if STAR_NUMBER in text.transcript.tokens:
+    if STAR_NUMBER in text.transcript.tokens or most - least < gain:
         return text
     both = with_edges(text)
     best = score(both)
-    if best - score(text) < gain:
+    if best - least < gain or best - score(text) < gain:
         return text
     sides = [with_edges(text, right=False), with_edges(text, left=False)]
     scores = [score(side) for side in sides]

@@ -204,13 +204,17 @@ class ForcedPipeline:
         """Align given texts, and make their results; with evidence if judged, with their agreement if checked."""
         placer = self._placer(emissions)
         unfolded, targets = placer.targets(texts)
-        readings, targets, coupling = chosen(unfolded, *placer(ids, emissions, targets, star_cost))
+        targets, coupling = placer(ids, emissions, targets, star_cost)
+        reached = {self.times: coupling.score, self.guide: getattr(targets.guide, "score", None)}
+        scores = {head: score.tolist() for head, score in reached.items() if score is not None}
+        readings, targets, coupling = chosen(unfolded, targets, coupling)
         timing = emissions[self.times]
         found = results(
             ids, [self.emitter.seconds(samples) for samples in audio], strings,
             [text.transcript for text in readings], self.model.tokenizer, timing, targets, coupling, star_cost,
             self.closures, self._moves(audio),
         )  # fmt: skip
+        found = [replace(r, reached={h: s[i] for h, s in scores.items()}) for i, r in enumerate(found)]
         if self.check and checked:
             agreed = agreements(list(emissions.values()), timing.grid, readings, coupling)
             found = [replace(result, agreement=a) for result, a in zip(found, agreed)]
@@ -236,19 +240,21 @@ class ForcedPipeline:
     def _within_edges(self, given: _Given, whole: Result) -> tuple[_Given, Result]:
         """Align with edges (:mod:`isotone.pipeline.edges`), unless the text covers its recording."""
 
-        def attempt(emissions: Mapping[str, Emissions]) -> tuple[_Given, Result] | None:
-            edged = self._placer(emissions).with_edges(emissions, given.text)
+        def attempt(
+            emissions: Mapping[str, Emissions], reached: Mapping[str, float]
+        ) -> tuple[_Given, Result] | None:
+            edged = self._placer(emissions).with_edges(emissions, given.text, reached)
             if edged == given.text:
                 return None
             tried = given._replace(emissions=emissions, text=edged, star_cost=EDGE_COST)
             return tried, self._again(tried)
 
-        best = attempt(given.emissions)
+        best = attempt(given.emissions, whole.reached)
         if best is None:
             return given, whole
         if edge_share(best[1].alignment) >= SECOND_PASS_SHARE:
             again = self.emitter.in_windows(given.audio, set(given.emissions), SECOND_PASS)
-            second = attempt(self.placer.where_aligned(again, [given.text]))
+            second = attempt(self.placer.where_aligned(again, [given.text]), {})
             best = second if second is not None and second[1].score > best[1].score else best
         edged, found = best
         # the score is that of the text on the whole recording: with edges, a wrong text moves to where it fits best

@@ -123,6 +123,8 @@ class _Unfolding:
         return [(token, cost) for token, cost in self._ways_to(last, "pause") if token >= 0]
 
     def _ways_to(self, part: Part, kind: str) -> Iterator[tuple[int, float]]:
+        if part.from_speech is None and part.from_pause is None:
+            return
         for before in self.exits:
             if (cost := _cost(before, part, kind)) is None:
                 continue

@@ -101,19 +101,32 @@ class Placer:
         frames = math.floor(PHONE_S / emissions[self.times].grid.hop_s + 1e-6)
         return replace(self, aligner=self.aligner.holding(frames))
 
-    def with_edges(self, emissions: Mapping[str, Emissions], text: TextToAlign) -> TextToAlign:
+    def with_edges(
+        self,
+        emissions: Mapping[str, Emissions],
+        text: TextToAlign,
+        reached: Mapping[str, float] | None = None,
+    ) -> TextToAlign:
         """Put stars at those ends of one utterance's text where either head finds something else.
 
         The guide recognises music, the timing head noise in which the guide finds only blanks; see
         :data:`isotone.pipeline.edges.LEAST_GAIN`.
+
+        Args:
+            emissions: Emissions of the utterance by head.
+            text: The text.
+            reached: Scores in nats that alignments of this text have reached, by head.
         """
-        if self.guide_aligner is not None:
-            score = partial(self._score, self.guide_aligner, emissions[self.guide])
-            edged = choose_edges(text, score, LEAST_GAIN)
+        local = LOCAL_GAIN if self.aligner.takes_guide else LEAST_GAIN
+        guide = [] if self.guide_aligner is None else [(self.guide_aligner, self.guide, LEAST_GAIN)]
+        for aligner, head, gain in (*guide, (self.aligner, self.times, local)):
+            starry = with_star(emissions[head], EDGE_COST)
+            score = partial(self._score, aligner, starry)
+            bounds = _bounds(aligner, emissions[head], starry, (reached or {}).get(head))
+            edged = choose_edges(text, score, gain, *bounds)
             if edged != text:
                 return edged
-        gain = LOCAL_GAIN if self.aligner.takes_guide else LEAST_GAIN
-        return choose_edges(text, partial(self._score, self.aligner, emissions[self.times]), gain)
+        return text
 
     def guided(
         self, ids: Sequence[str], emissions: Mapping[str, Emissions], targets: Targets, star_cost: float
@@ -128,25 +141,48 @@ class Placer:
             return coupling.path(guide.logits.shape[1])
 
         tokens = torch.full_like(guide.logits[:, :, 0], NO_TOKEN, dtype=torch.long)
+        scores = torch.full_like(guide.logits[:, 0, 0], -math.inf)
         rows, found, errors = alignable(path, len(ids))
         if found is not None:
             tokens[rows] = found.tokens
+            if found.score is not None:
+                scores[rows] = found.score.to(scores)
         for row, error in errors.items():
             log.debug("%s: %s It has no guide.", ids[row], error.reason)
-        return replace(targets, guide=on_grid(FramePath(tokens), guide, timing))
+        return replace(targets, guide=on_grid(FramePath(tokens, scores), guide, timing))
 
-    def _score(self, aligner: Aligner, emissions: Emissions, text: TextToAlign) -> float:
+    def _score(self, aligner: Aligner, starry: Emissions, text: TextToAlign) -> float:
         """Compute the log-probability in nats of one text's best alignment; 0 where the aligner gives none.
 
         Emissions have a star even for texts without stars, so that both can be compared: a star takes a share of the
         probability.
         """
-        targets = self.targets([text])[1].numbered(emissions.logits.shape[2]).to(emissions.logits.device)
-        score = aligner(with_star(emissions, EDGE_COST), targets).score
+        targets = self.targets([text])[1].numbered(starry.logits.shape[2] - 1).to(starry.logits.device)
+        score = aligner(starry, targets).score
         return 0.0 if score is None else float(score[0])
+
+
+def _bounds(
+    aligner: Aligner, plain: Emissions, starry: Emissions, reached: float | None
+) -> tuple[float, float]:
+    """Return a score that one text reaches in emissions with a star, and one that none exceeds, where they are known.
+
+    Args:
+        aligner: Aligner of the text.
+        plain, starry: Emissions of the utterance without the star's column, and with it.
+        reached: A score of the text without the star, where one is known.
+    """
+    before, after = aligner.frame_scores(plain), aligner.frame_scores(starry)
+    if before is None or after is None or reached is None:
+        return -math.inf, math.inf
+    frames = int(plain.lengths[0])
+    share = (
+        (after[0, :frames, 0] - before[0, :frames, 0]).double().sum()
+    )  # of the star, in every label's score
+    return reached + float(share), float(after[0, :frames].amax(-1).double().sum())
 
 
 def on_grid(path: FramePath, emissions: Emissions, timing: Emissions) -> FramePath:
     """Move a path from one head's frames to those of another that overlap them most."""
     moved = path.tokens.gather(1, emissions.frames_at(timing.grid, timing.logits.shape[1]))
-    return FramePath(torch.where(length_mask(timing.lengths, moved.shape[1]), moved, PAST_END))
+    return replace(path, tokens=torch.where(length_mask(timing.lengths, moved.shape[1]), moved, PAST_END))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -41,6 +41,7 @@ class Result:
         words: For every segment of the tier of words its number among the transcript's words; stars for speech that is
             not in the text come after these.
         evidence: Evidence on every word, where single words are judged.
+        reached: Scores in nats of the alignments of a given text by head, where the aligners have such a value.
     """
 
     alignment: Alignment
@@ -54,6 +55,7 @@ class Result:
     agreement: float | None = None
     words: tuple[int, ...] = ()
     evidence: Evidence | None = None
+    reached: Mapping[str, float] = field(default_factory=dict)
 
 
 def results(

@@ -55,6 +55,15 @@ def check_aligner(aligner: Aligner) -> None:
         _check_one_way(aligner)
         _check_two_ways(aligner)
     require(isinstance(aligner.holding(2), Aligner), "holding gives an aligner")
+    best = aligner.frame_scores(emissions)
+    if best is not None:
+        require(coupling.score is not None, "an aligner with frame scores gives scores")
+        assert coupling.score is not None
+        valid = length_mask(emissions.lengths, best.shape[1])
+        most = best.amax(-1).masked_fill(~valid, 0.0).sum(1)
+        require(
+            bool((coupling.score <= most + 1e-3).all()), "no score exceeds the sum of the best frame scores"
+        )
 
 
 def check_coupling(coupling: Coupling, source_lengths: Tensor, target_lengths: Tensor) -> None:

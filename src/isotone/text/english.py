@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +24,8 @@ Parsed = TypeVar("Parsed")
 MOST = 6
 #: Least probability of a pronunciation, relative to the likeliest of its word.
 LEAST = 0.02
+#: Words whose pronunciations are remembered.
+_REMEMBERED = 20_000
 _FILE = "english_words.xz"
 _APOSTROPHES = str.maketrans("\u2019\u2018", "''")
 
@@ -39,6 +42,7 @@ class EnglishPronouncer(Pronouncer):
         self.phones = phones
         self.closures = closures
         self.phone_set = (phones, closures)
+        self._remembered: dict[str, list[Pronunciation]] = {}
 
     def use_language(self, language: str) -> None:
         """See :meth:`Pronouncer.use_language`; only English is possible."""
@@ -48,6 +52,22 @@ class EnglishPronouncer(Pronouncer):
     def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
         """Return the likeliest phones of every word; None for an unknown word."""
         return [list(found[0].phones) if found else None for found in self.alternatives(words)]
+
+    def alternatives(self, words: Sequence[str]) -> list[list[Pronunciation]]:
+        """See :meth:`Pronouncer.alternatives`; at most six for each word."""
+        return [list(self._pronounced(word)) for word in words]
+
+    @abstractmethod
+    def _weighted(self, word: str) -> Iterable[tuple[Symbols, float]]:
+        """Return the pronunciations of a word with their weights; none for an unknown word."""
+
+    def _pronounced(self, word: str) -> list[Pronunciation]:
+        """Return the pronunciations of a word, which are remembered: texts have few different words."""
+        if word not in self._remembered:
+            if len(self._remembered) >= _REMEMBERED:
+                self._remembered.clear()
+            self._remembered[word] = self._ranked(self._weighted(word))
+        return self._remembered[word]
 
     def _ranked(self, weighted: Iterable[tuple[Symbols, float]]) -> list[Pronunciation]:
         """Return the likeliest pronunciations in the phone set."""
@@ -102,10 +122,6 @@ class EnglishLexicon(EnglishPronouncer):
 
     def __len__(self) -> int:
         return len(self.words)
-
-    def alternatives(self, words: Sequence[str]) -> list[list[Pronunciation]]:
-        """See :meth:`Pronouncer.alternatives`; at most six for each word."""
-        return [self._ranked(self._weighted(word)) for word in words]
 
     def symbols(self, word: str) -> list[Symbols]:
         """Return the pronunciations of a word as the lexicon writes them; none for an unknown word."""

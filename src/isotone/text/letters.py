@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from isotone.text.folding import bare
 from isotone.text.letter_network import LetterNetwork, parse
 from isotone.text.packed import Symbols
 from isotone.text.phones import Closures, PhoneSet
-from isotone.text.pronouncer import Pronunciation
 from isotone.text.variants import variants
 
 _FILE = "english_letters.safetensors"
@@ -24,7 +23,6 @@ _FILE = "english_letters.safetensors"
 _LONGEST = 64
 #: Hypotheses that the search keeps, pronunciations that it gives, and their least probability relative to the best.
 _BEAM, _MOST, _LEAST = 6, 3, 0.1
-_REMEMBERED = 20_000
 
 
 class LetterToSound(EnglishPronouncer):
@@ -43,11 +41,6 @@ class LetterToSound(EnglishPronouncer):
     def __init__(self, path: str | Path, phones: PhoneSet = 48, closures: Closures = "merge") -> None:
         super().__init__(phones, closures)
         self._content, self.network = read(path, "letter-to-sound model", parse)
-        self._remembered: dict[str, list[Pronunciation]] = {}
-
-    def alternatives(self, words: Sequence[str]) -> list[list[Pronunciation]]:
-        """See :meth:`Pronouncer.alternatives`."""
-        return [list(self._pronounced(word)) for word in words]
 
     def guessed(self, words: Sequence[str]) -> list[str]:
         """See :meth:`Pronouncer.guessed`: all words that it pronounces."""
@@ -69,16 +62,12 @@ class LetterToSound(EnglishPronouncer):
             file.write(self._content)
         return {"kind": "letters", "file": _FILE, "phones": self.phones, "closures": self.closures}
 
-    def _pronounced(self, word: str) -> list[Pronunciation]:
-        if word not in self._remembered:
-            if len(self._remembered) >= _REMEMBERED:
-                self._remembered.clear()
-            self._remembered[word] = self._ranked(
-                (phones, math.exp(score) * weight)
-                for symbols, score in self.symbols(word)
-                for phones, weight in variants(symbols)
-            )
-        return self._remembered[word]
+    def _weighted(self, word: str) -> Iterator[tuple[Symbols, float]]:
+        return (
+            (phones, math.exp(score) * weight)
+            for symbols, score in self.symbols(word)
+            for phones, weight in variants(symbols)
+        )
 
 
 def best(network: LetterNetwork, word: str) -> list[tuple[Symbols, float]]:

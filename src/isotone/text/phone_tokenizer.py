@@ -32,6 +32,8 @@ from isotone.text.word_graph import WordGraph, in_line, paid, side_by_side, stra
 MOST_PRONUNCIATIONS = 12
 #: The same for each part of a word of several parts.
 MOST_OF_PART = 4
+#: Graphs of words that are remembered.
+_REMEMBERED = 20_000
 
 
 class PhoneTokenizer(Tokenizer):
@@ -76,6 +78,7 @@ class PhoneTokenizer(Tokenizer):
         self.lexicon = lexicon
         self.delimiter = delimiter
         self.closures = closures
+        self._graphs: dict[tuple[tuple[Pronunciation, ...], ...], WordGraph | None] = {}
 
     @property
     def has_words(self) -> bool:
@@ -136,7 +139,15 @@ class PhoneTokenizer(Tokenizer):
         return phones[1:] if begins else phones
 
     def _graph(self, found: Sequence[Sequence[Pronunciation]]) -> WordGraph | None:
-        """Make the graph of a word from those of its parts; None for one pronunciation without choices."""
+        """Return the graph of a word from those of its parts; None for one pronunciation without choices."""
+        key = tuple(map(tuple, found))
+        if key not in self._graphs:
+            if len(self._graphs) >= _REMEMBERED:
+                self._graphs.clear()
+            self._graphs[key] = self._made(key)
+        return self._graphs[key]
+
+    def _made(self, found: Sequence[Sequence[Pronunciation]]) -> WordGraph | None:
         most = MOST_PRONUNCIATIONS if len(found) == 1 else MOST_OF_PART
         graphs = [self._side_by_side(choices[:most]) for choices in found]
         graph = in_line([one for one in graphs if one], self.silence_number)

@@ -77,7 +77,8 @@ class Coupling(Batch):
         # of several that are rescued to one frame the last has it, on every device
         place = torch.where(rescued, self.source, frames)
         tokens.scatter_reduce_(1, place, self.target, "amax", include_self=False)
-        return FramePath(tokens[:, :frames].masked_fill(~length_mask(self.source_lengths, frames), PAST_END))
+        past = ~length_mask(self.source_lengths, frames)
+        return FramePath(tokens[:, :frames].masked_fill(past, PAST_END), self.score)
 
     def select(self, keep: Tensor) -> Coupling:
         """The entries that ``keep (B, K)`` marks, in their order."""

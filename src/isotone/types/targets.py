@@ -23,9 +23,11 @@ class FramePath(Batch):
         tokens: ``(B, T)`` int64, number of the frame's token in its row's sequence; -1 (:data:`NO_TOKEN`) where the
             frame has none (a blank, a pause), -2 (:data:`PAST_END`) past the end of the row. Rows that could not be
             aligned are -2 throughout.
+        score: ``(B,)`` the score of the coupling that it is of, where that has one.
     """
 
     tokens: Tensor
+    score: Tensor | None = None
 
     @property
     def carried(self) -> Tensor:
