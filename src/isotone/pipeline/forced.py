@@ -164,7 +164,7 @@ class ForcedPipeline:
         star_cost: float,
     ) -> list[Result]:
         """Align given texts, and make their results."""
-        placer = self._placer(emissions)
+        placer = self.placer_of(emissions)
         unfolded, targets = placer.targets(texts)
         texts, targets, coupling = chosen(unfolded, *placer(ids, emissions, targets, star_cost))
         timing = emissions[self.times]
@@ -178,7 +178,7 @@ class ForcedPipeline:
         agreed = agreements(list(emissions.values()), timing.grid, texts, coupling)
         return [replace(result, agreement=a) for result, a in zip(found, agreed)]
 
-    def _placer(self, emissions: Mapping[str, Emissions]) -> Placer:
+    def placer_of(self, emissions: Mapping[str, Emissions]) -> Placer:
         """Return the placer of given texts."""
         return self.placer.patient(emissions) if self.holds_phones else self.placer
 
@@ -193,7 +193,7 @@ class ForcedPipeline:
         """Align with edges (:mod:`isotone.pipeline.edges`); None where the text covers its recording."""
 
         def attempt(emissions: Mapping[str, Emissions]) -> Result | None:
-            edged = self._placer(emissions).with_edges(emissions, text)
+            edged = self.placer_of(emissions).with_edges(emissions, text)
             if edged == text:
                 return None
             return self._given([name], [audio], emissions, [edged], [whole.text], EDGE_COST)[0]
