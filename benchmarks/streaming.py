@@ -174,7 +174,7 @@ def main() -> None:
         for samples, text in islice(made, options.most):
             found.add(pipeline, samples, text)
         rows.append([folder.name, *found.row()])
-    print(markdown_table(head, rows, numbers_right=True))
+    print(markdown_table(head, rows, numbers_right=True), end="")
 
 
 if __name__ == "__main__":

@@ -59,6 +59,14 @@ def test_kinds_of_samples_give_the_same(text: Path, model: Path) -> None:
     assert stream(text, shorts.tobytes() + b"\1", "-m", model).stdout == expected  # half a sample at the end
 
 
+def test_texts_of_other_encodings_are_read(tmp_path: Path, model: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_bytes("The café is here, où est le café.".encode("cp1252"))
+    done = stream(path, b"", "-m", model)
+    assert json.loads(done.stdout.splitlines()[1])["word"] == "café"
+    assert "note: " in done.stderr
+
+
 def test_words_that_were_not_heard_are_said(text: Path, model: Path) -> None:
     done = stream(text, b"", "-m", model)
     assert done.exit_code == 0

@@ -46,6 +46,11 @@ def test_whole_numbers_and_channels_are_the_same_samples(model: Path) -> None:
     expected = given(model, samples.astype(np.float32) / 32768)
     assert given(model, samples) == expected
     assert given(model, np.stack([samples, samples], 1)) == expected
+    tiny = isotone.StreamingAligner(TEXT, model)
+    for piece in np.stack([samples[:50], samples[:50]], 1)[:, None]:  # (1, 2)
+        assert tiny.feed(piece) == []
+    rest = tiny.feed(samples[50:])
+    assert [*rest, *tiny.finish()] == expected
 
 
 def test_other_rates_are_resampled(model: Path) -> None:

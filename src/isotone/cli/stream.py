@@ -53,6 +53,7 @@ def stream(
     """
     model = opt.chosen(model, language)
     from isotone.quick.streaming import StreamingAligner
+    from isotone.text.encodings import decode_text
 
     with explained():
         if sample not in _KINDS or channels < 1 or not rate > 0:
@@ -60,11 +61,12 @@ def stream(
                 f"--sample is one of {', '.join(_KINDS)}, --channels 1 or more, --rate above 0; "
                 f"got {sample}, {channels} and {rate:g}."
             )
+        written, warning = decode_text(text.read_bytes(), str(text))
         aligner = StreamingAligner(
-            text.read_text(encoding="utf-8-sig"), model, rate=rate, language=language,
+            written, model, rate=rate, language=language,
             dictionaries=tuple(dictionary or ()), rules=tuple(rules or ()), keep_markup=keep_markup, device=device,
         )  # fmt: skip
-        for note in aligner.notes:
+        for note in (*filter(None, [warning]), *aligner.notes):
             typer.echo(f"note: {note}", err=True)
         unheard = _run(aligner, _pieces(sys.stdin.buffer, rate, channels, _KINDS[sample]))
     if unheard:

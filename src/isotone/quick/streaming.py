@@ -118,7 +118,11 @@ class StreamingAligner:
         return [*rest, *self._stream.finish()]
 
     def _resampled(self, samples: NDArray, last: bool) -> NDArray[np.float32]:
-        mono = from_array(samples, self._rate, round(self._rate)) if samples.size else np.zeros(0, np.float32)
+        mono = np.zeros(0, np.float32)
+        if samples.size:
+            # a piece may have fewer samples than channels
+            channels = samples.T if samples.ndim == 2 else [samples]
+            mono = np.mean([from_array(one, self._rate, self._rate) for one in channels], 0)
         if self._resampler is None:
             return mono
         return self._resampler.resample_chunk(mono, last=last)
