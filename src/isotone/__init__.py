@@ -30,15 +30,21 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from isotone.quick import align, align_dataset
+    from isotone.quick.streaming import StreamingAligner
     from isotone.warping import align_sequences
 
 __all__ = [
-    "align", "align_dataset", "align_sequences", "aligners", "corpora", "decoders", "encoders", "formats", "heads",
-    "indexes", "losses", "packs", "relaxations", "searchers", "warpers",
+    "StreamingAligner", "align", "align_dataset", "align_sequences", "aligners", "corpora", "decoders", "encoders",
+    "formats", "heads", "indexes", "losses", "packs", "relaxations", "searchers", "warpers",
 ]  # fmt: skip
 
-# Functions that are imported at their first use, for they import torch.
-_LATE = {"align": "isotone.quick", "align_dataset": "isotone.quick", "align_sequences": "isotone.warping"}
+# Names that are imported at their first use, for they import torch.
+_LATE = {
+    "StreamingAligner": "isotone.quick.streaming",
+    "align": "isotone.quick",
+    "align_dataset": "isotone.quick",
+    "align_sequences": "isotone.warping",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -175,3 +175,20 @@ def test_fewest_frames(seed: int, tokens: int, longer: bool) -> None:
     ]
     found = fewest_frames(packed([graph.before], tokens), np.array([tokens]), np.array([graph.least]))[0]
     assert found == min(lengths) if lengths else found >= 2**60
+
+
+def test_the_end_takes_any_number_of_arcs() -> None:
+    """A line of tokens that may end anywhere: the best of its beginnings."""
+    frames, tokens = 5, 300
+    log_probs = random_log_probs(np.random.default_rng(0), 1, frames, 4)
+    labels = np.random.default_rng(1).integers(4, size=(1, tokens))
+    line = [[(u - 1, 0.0)] for u in range(tokens)]
+    arcs = packed([[*line, [(u, 0.0) for u in range(tokens)]]], tokens)
+    path, score = graph_path(log_probs, labels, np.array([frames]), np.array([tokens]), arcs)
+    beginnings = [
+        monotone_path(log_probs, labels[:, :count], np.array([frames]), np.array([count]))
+        for count in range(1, frames + 1)
+    ]
+    best = max(reversed(beginnings), key=lambda found: float(found[1][0]))
+    assert score[0] == pytest.approx(best[1][0])
+    assert path.tolist() == best[0].tolist()

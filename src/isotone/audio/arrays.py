@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from isotone.audio.source import AudioError
 
 
-def from_array(audio: ArrayLike, rate: float, sample_rate: int = 16_000) -> NDArray[np.float32]:
+def from_array(audio: ArrayLike, rate: float, sample_rate: float = 16_000) -> NDArray[np.float32]:
     """Turn samples in memory into mono at one sample rate, as :func:`isotone.audio.load` gives them.
 
     Args:

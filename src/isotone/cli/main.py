@@ -26,6 +26,7 @@ from isotone.cli.page import page
 from isotone.cli.score_check import score_check
 from isotone.cli.search import search_app
 from isotone.cli.speech import align, transcribe
+from isotone.cli.stream import stream
 
 if TYPE_CHECKING:
     from isotone.registry import PluginInfo
@@ -38,6 +39,7 @@ app = typer.Typer(
 )
 command(app)(align)
 command(app)(transcribe)
+command(app)(stream)
 command(app)(page)
 command(app)(match)
 command(app)(adapt)

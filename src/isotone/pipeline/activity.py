@@ -25,6 +25,9 @@ class Activity:
     Args:
         samples: ``(N,)`` of the recording.
         sample_rate: Hz.
+
+    Attributes:
+        changing_s: Seconds of changing level, also where they are too few.
     """
 
     def __init__(self, samples: NDArray[np.float32], sample_rate: int) -> None:
@@ -32,6 +35,7 @@ class Activity:
         power = _powers(samples, self.size)
         level, sounds = _levels(power), power > 0
         found = np.flatnonzero((_range_around(level, _RATE // 2) >= _RANGE_DB) & sounds)
+        self.changing_s = len(found) / _RATE
         if len(found) < _LEAST_S * _RATE:
             found = np.flatnonzero(sounds) if sounds.any() else np.arange(len(level))
         self.frames = found

@@ -14,6 +14,7 @@ from isotone.pipeline.windows import Windows, emit
 from isotone.types import Emissions
 
 if TYPE_CHECKING:
+    from isotone.interfaces import Statistics
     from isotone.model import Model
 
 
@@ -90,6 +91,15 @@ class Emitter:
         with torch.inference_mode():
             out = self.model(batch.to(device), lengths.to(device), self._needed(heads))
         return self._mixed(out, heads)
+
+    def part(
+        self, samples: np.ndarray, heads: set[str], statistics: Statistics | None
+    ) -> dict[str, Emissions]:
+        """Compute emissions by head of a part of a recording ``(N,)``, normalised by statistics around it."""
+        device = next(self.model.parameters()).device
+        batch, lengths = torch.from_numpy(samples)[None].to(device), torch.tensor([len(samples)]).to(device)
+        with torch.inference_mode():
+            return self._mixed(self.model(batch, lengths, self._needed(heads), statistics), heads)
 
     def _needed(self, heads: set[str]) -> set[str]:
         """Return the heads that have to be computed for some."""

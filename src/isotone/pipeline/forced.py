@@ -202,7 +202,7 @@ class ForcedPipeline:
         checked: bool = True,
     ) -> list[Result]:
         """Align given texts, and make their results; with evidence if judged, with their agreement if checked."""
-        placer = self._placer(emissions)
+        placer = self.placer_of(emissions)
         unfolded, targets = placer.targets(texts)
         targets, coupling = placer(ids, emissions, targets, star_cost)
         reached = {self.times: coupling.score, self.guide: getattr(targets.guide, "score", None)}
@@ -212,7 +212,7 @@ class ForcedPipeline:
         found = results(
             ids, [self.emitter.seconds(samples) for samples in audio], strings,
             [text.transcript for text in readings], self.model.tokenizer, timing, targets, coupling, star_cost,
-            self.closures, self._moves(audio),
+            self.closures, self.movers_of(audio),
         )  # fmt: skip
         found = [replace(r, reached={h: s[i] for h, s in scores.items()}) for i, r in enumerate(found)]
         if self.check and checked:
@@ -229,11 +229,11 @@ class ForcedPipeline:
         name, audio, emissions, text, string, cost, judged = given
         return self._given([name], [audio], emissions, [text], [string], cost, judged, checked)[0]
 
-    def _moves(self, audio: Sequence[np.ndarray]) -> list[Mover]:
+    def movers_of(self, audio: Sequence[np.ndarray]) -> list[Mover]:
         """List what moves the boundaries of every recording (:mod:`isotone.audio.boundaries`), if anything does."""
         return movers(audio, self.model.encoder.sample_rate, self.refine) if self.refine else []
 
-    def _placer(self, emissions: Mapping[str, Emissions]) -> Placer:
+    def placer_of(self, emissions: Mapping[str, Emissions]) -> Placer:
         """Return the placer of given texts."""
         return self.placer.patient(emissions) if self.holds_phones else self.placer
 
@@ -243,7 +243,7 @@ class ForcedPipeline:
         def attempt(
             emissions: Mapping[str, Emissions], reached: Mapping[str, float]
         ) -> tuple[_Given, Result] | None:
-            edged = self._placer(emissions).with_edges(emissions, given.text, reached)
+            edged = self.placer_of(emissions).with_edges(emissions, given.text, reached)
             if edged == given.text:
                 return None
             tried = given._replace(emissions=emissions, text=edged, star_cost=EDGE_COST)

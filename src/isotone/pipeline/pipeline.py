@@ -66,7 +66,7 @@ class Pipeline(ForcedPipeline):
             return [self.transcribe(*one) for one in zip(ids, audio)]
         emissions = self.emitter(ids, audio, self.recogniser.heads, self.on_window)
         seconds = [self.emitter.seconds(samples) for samples in audio]
-        return self.recogniser(ids, seconds, emissions, self._moves(audio))
+        return self.recogniser(ids, seconds, emissions, self.movers_of(audio))
 
 
 def _decoder(model: Model, given: str | dict | None) -> Decoder:

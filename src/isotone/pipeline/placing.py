@@ -176,9 +176,8 @@ def _bounds(
     if before is None or after is None or reached is None:
         return -math.inf, math.inf
     frames = int(plain.lengths[0])
-    share = (
-        (after[0, :frames, 0] - before[0, :frames, 0]).double().sum()
-    )  # of the star, in every label's score
+    # of the star, in every label's score
+    share = (after[0, :frames, 0] - before[0, :frames, 0]).double().sum()
     return reached + float(share), float(after[0, :frames].amax(-1).double().sum())
 
 

@@ -112,7 +112,7 @@ def _each_window(
             active = torch.cat([samples[near] for near in activity.near(first, end, _NORMALISED_S)])
         statistics = model.encoder.statistics(active)
         out = model(part[None], torch.tensor([len(part)], device=part.device), heads, statistics)
-        hops = {name: _hop(emissions, rate) for name, emissions in out.items()}
+        hops = {name: emissions.hop_samples(rate) for name, emissions in out.items()}
         hop = max(hops.values())
         if any(hop % h for h in hops.values()) or window < hop:
             raise ValueError(
@@ -131,15 +131,6 @@ def _each_window(
         start = stop
         # the context, rounded up to whole frames, so that the next window lies on the frame grid
         first = max(0, start - -(-context // hop) * hop)
-
-
-def _hop(emissions: Emissions, rate: int) -> int:
-    hop = emissions.grid.hop_s * rate
-    if abs(hop - round(hop)) > 1e-6:
-        raise ValueError(
-            f"Windows expect frames of whole samples; got a hop of {hop} samples: use --window 0."
-        )
-    return round(hop)
 
 
 def _kept(emissions: Emissions, first: int, last: int, to_end: bool) -> Emissions:

@@ -146,6 +146,13 @@ class Emissions(Batch):
         """Log-probabilities ``(B, T, V)``, float32 at least."""
         return torch.log_softmax(widened(self.logits), dim=-1)
 
+    def hop_samples(self, rate: int) -> int:
+        """Number of samples between frames at ``rate`` Hz; ValueError where that is no whole number."""
+        hop = self.grid.hop_s * rate
+        if abs(hop - round(hop)) > 1e-6:
+            raise ValueError(f"Expected frames of whole samples; got a hop of {hop} samples: use --window 0.")
+        return round(hop)
+
     def weights(self) -> Tensor:
         """OT weights alpha ``(B, T)``: softmax over the valid frames, 0 elsewhere; uniform where there are none."""
         mask = length_mask(self.lengths, self.logits.shape[1])

@@ -1,0 +1,236 @@
+"""A stream and its text: which words have ended, where, and which are final."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.alignment import Segment
+from isotone.pipeline.forced import ForcedPipeline
+from isotone.pipeline.live.ahead import Words
+from isotone.pipeline.live.look import Heard, Looker
+from isotone.pipeline.live.recent import SEEN_S, Recent
+from isotone.text.transcript import Transcript
+from isotone.types import Emissions
+
+#: Seconds of active audio below which a recording that ended has no words.
+_LEAST_ACTIVE_S = 0.1
+
+#: Seconds by which a time has to move before a word is given again.
+LEAST_MOVE_S = 0.01
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Delays of a stream, in seconds.
+
+    Attributes:
+        step_s: Audio between two looks at the stream.
+        lag_s: Audio after a word's end before it is given.
+        settle_s: Audio after a word was given in which it may be corrected.
+        sure_s: Audio after words that were left out before they are given up.
+        first_s: Active audio before the first look, for the normalisation of the input.
+        open_s: Audio that is aligned again in every look, at most.
+
+    Raises:
+        ValueError: a time below 0, or more open than is encoded.
+    """
+
+    step_s: float = 0.1
+    lag_s: float = 0.2
+    settle_s: float = 1.0
+    sure_s: float = 1.0
+    first_s: float = 1.0
+    open_s: float = 4.5
+
+    def __post_init__(self) -> None:
+        if not (all(getattr(self, f.name) >= 0 for f in fields(self)) and self.open_s < SEEN_S):
+            raise ValueError(f"Expected seconds of 0 or more, and open_s below {SEEN_S:g}; got {self}.")
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """A word of the text, as it is given.
+
+    Attributes:
+        number: Its number among the words of the text, from 0.
+        text: The word as written.
+        start_char, end_char: Its place in the text, in characters from 0; ``end_char`` is one past the last.
+        segment: Its times in the stream, and score; None for a word that was not heard.
+        units: Its phones, or the model's other tokens.
+        corrects: It was given before, and this takes its place.
+    """
+
+    number: int
+    text: str
+    start_char: int
+    end_char: int
+    segment: Segment | None
+    units: tuple[Segment, ...] = ()
+    corrects: bool = False
+
+    @property
+    def start(self) -> float | None:
+        """Start in seconds of the stream; None for a word that was not heard."""
+        return None if self.segment is None else self.segment.start
+
+    @property
+    def end(self) -> float | None:
+        """End in seconds of the stream; None for a word that was not heard."""
+        return None if self.segment is None else self.segment.end
+
+
+class Stream:
+    """One recording and its text, aligned as the samples come.
+
+    Words before :attr:`settled` are final. The open part of the stream begins with the last of them, or later where
+    nothing was heard for long.
+
+    Args:
+        pipeline: The model and its use.
+        transcript: The text, by ``pipeline.encode``.
+        timing: Delays.
+
+    Attributes:
+        settled: Number of words that are final.
+
+    Raises:
+        ValueError: the aligner takes no graphs, the text has no words, or the model's frames do not fit together.
+    """
+
+    def __init__(self, pipeline: ForcedPipeline, transcript: Transcript, timing: Timing) -> None:
+        if not (pipeline.placer.takes_graph and pipeline.aligner.skips_optional):
+            raise ValueError("A stream needs an aligner that takes graphs, such as segmental or ctc.")
+        if not transcript.words:
+            raise ValueError("A stream needs a text with words, and a model that reads words.")
+        self.timing, self.words = timing, Words(pipeline, transcript)
+        self.recent = Recent(pipeline.emitter, pipeline.placer.heads)
+        self.look = Looker(self.words)
+        self.settled = 0
+        # words that are not final, and when they were given
+        self._given: dict[int, tuple[Spoken, float]] = {}
+        self._end_s = 0.0  # of the last final word
+        self._start = 0  # unit at which the open part begins
+        self._begun = False  # it begins with the last final word
+        self._ready = False
+        self._waiting = np.zeros(0, np.float32)
+        hop = self.recent.hop
+        self._step = max(1, round(timing.step_s * self.recent.rate / hop)) * hop
+
+    @property
+    def done(self) -> bool:
+        """True when all words are final: what follows is not listened to."""
+        return self.settled == len(self.words)
+
+    def feed(self, samples: NDArray[np.float32]) -> list[Spoken]:
+        """Take samples ``(N,)`` at the model's rate; return words that have ended, and corrections."""
+        self._waiting = np.concatenate([self._waiting, samples])
+        found: list[Spoken] = []
+        while len(self._waiting) >= self._step:
+            now, self._waiting = self._waiting[: self._step], self._waiting[self._step :]
+            if not self.done:
+                self.recent.add(now)
+                found += self._looked(ends=False)
+        return found
+
+    def finish(self) -> list[Spoken]:
+        """Take the stream to be over; return all other words, and the last corrections."""
+        if self.done:
+            return []
+        self.recent.add(self._waiting)
+        found = self._looked(ends=True)
+        rest = range(self.settled + len(self._given), len(self.words))
+        self.settled = len(self.words)
+        self._given.clear()
+        return [*found, *(self._spoken(n, None) for n in rest)]
+
+    def _looked(self, ends: bool) -> list[Spoken]:
+        """Look at the stream, and decide."""
+        least_s = min(self.timing.first_s, _LEAST_ACTIVE_S) if ends else self.timing.first_s
+        self._ready = self._ready or self.recent.active_s() >= least_s
+        self._drop()
+        if not self._ready or not (emissions := self._emissions()):
+            return []
+        hop_s = self.recent.hop / self.recent.rate
+        samples, first = self.recent.samples_from(self._start), self.settled - self._begun
+        heard = self.look(emissions, samples, self._start * hop_s, first, begun=self._begun, ends=ends)
+        now_s = self.recent.heard / self.recent.rate
+        places = self._ended(heard, now_s, ends)
+        found = self._give(places, now_s)
+        self._settle(places, now_s, hop_s)
+        return found
+
+    def _drop(self) -> None:
+        """Forget the beginning of an open part that has become too long."""
+        longest = round(self.timing.open_s * self.recent.rate) // self.recent.hop
+        oldest = max(self.recent.oldest, self.recent.heard // self.recent.hop - longest)
+        if self._start < oldest:
+            self._start, self._begun = oldest, False
+
+    def _emissions(self) -> Mapping[str, Emissions]:
+        """Return emissions of the open part; none where it is too short."""
+        if (self.recent.heard // self.recent.hop - self._start) < 3:
+            return {}
+        found = self.recent.emissions(self._start)
+        return found if all(int(e.lengths[0]) > 1 for e in found.values()) else {}
+
+    def _ended(self, heard: list[Heard], now_s: float, ends: bool) -> dict[int, Heard]:
+        """Choose the words that have ended, by their numbers."""
+        places: dict[int, Heard] = {}
+        expected = self.settled
+        for one in heard:
+            if one.number < self.settled:
+                continue
+            if not ends and not (one.closed and now_s - one.word.end >= self.timing.lag_s):
+                break
+            if not ends and one.number > expected and now_s - one.word.start < self.timing.sure_s:
+                break
+            places[one.number] = one
+            expected = one.number + 1
+        return places
+
+    def _give(self, places: Mapping[int, Heard], now_s: float) -> list[Spoken]:
+        """Give words for the first time, and those again that have moved."""
+        found = []
+        before_s, top = self._end_s, max([-1, *places])
+        for number in range(self.settled, max([top, *self._given]) + 1):
+            old, when = self._given.get(number, (None, now_s))
+            new = self._spoken(number, places.get(number), before_s)
+            if old is not None and (number > top or not _moved(old, new)):
+                new = old
+            if old is None or new is not old:
+                new = replace(new, corrects=old is not None)
+                found.append(new)
+            self._given[number] = new, when
+            before_s = before_s if new.end is None else max(before_s, new.end)
+        return found
+
+    def _settle(self, places: Mapping[int, Heard], now_s: float, hop_s: float) -> None:
+        """Make words final that were given long ago, and move the beginning of the open part to the last of them."""
+        while self.settled in self._given and now_s - self._given[self.settled][1] >= self.timing.settle_s:
+            word, _ = self._given.pop(self.settled)
+            place = places.get(self.settled)
+            self.settled += 1
+            self._end_s = max(self._end_s, word.end or 0.0)
+            begin_s = self._end_s if place is None else place.word.start
+            self._start, self._begun = max(self._start, int(begin_s / hop_s)), place is not None
+
+    def _spoken(self, number: int, heard: Heard | None, before_s: float = 0.0) -> Spoken:
+        """Make a word; it begins where the one before it ends, at the earliest."""
+        word = self.words.transcript.words[number]
+        own = (number, word.text, word.start, word.end)
+        if heard is None:
+            return Spoken(*own, None)
+        start = max(heard.word.start, before_s)
+        return Spoken(*own, replace(heard.word, start=start, end=max(start, heard.word.end)), heard.units)
+
+
+def _moved(old: Spoken, new: Spoken) -> bool:
+    """Tell if a word has other times than before."""
+    if old.segment is None or new.segment is None:
+        return old.segment is not new.segment
+    a, b = old.segment, new.segment
+    return max(abs(a.start - b.start), abs(a.end - b.end)) > LEAST_MOVE_S
