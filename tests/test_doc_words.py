@@ -14,15 +14,6 @@ MOST = 25
 #: Pages whose sentences are not all short yet.
 LONGER = {
     "benchmarks/README.md",
-    "plugins/isotone_consistency/README.md",
-    "plugins/isotone_contrastive/README.md",
-    "plugins/isotone_ctc/README.md",
-    "plugins/isotone_english/README.md",
-    "plugins/isotone_hashing/README.md",
-    "plugins/isotone_opas/README.md",
-    "plugins/isotone_ottc/README.md",
-    "plugins/isotone_permutation/README.md",
-    "plugins/isotone_softdtw/README.md",
     "recipes/ami/README.md",
     "recipes/contrastive/README.md",
     "recipes/digits/README.md",
