@@ -18,7 +18,7 @@ ENV PATH=/opt/isotone/bin:$PATH \
     NUMBA_CACHE_DIR=/opt/kernels \
     HOME=/tmp
 COPY --from=build /opt/isotone /opt/isotone
-# The kernels are compiled here; on a processor of another kind they are compiled again, at the first use.
+# Most kernels are compiled here; on a processor of another kind they are compiled again, at the first use.
 RUN mkdir -p /opt/kernels /data \
     && isotone doctor \
     && chmod -R a+rwX /opt/kernels /data
