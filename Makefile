@@ -10,7 +10,7 @@ JOBS ?= 2
 # Threads beside a GPU.
 THREADS ?= $(shell nproc)
 
-.PHONY: demo test lint docs bench gpu env clean
+.PHONY: demo test lint docs bench gpu env wheels clean
 
 env: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml
@@ -47,6 +47,13 @@ docs: env
 
 lint: env
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+# The distributions of isotone and isotone-light in dist, each tried in fresh environments. PYTHONS="python3.11 python3.13"
+# tries them with several.
+PYTHONS ?= $(PYTHON)
+wheels: env
+	rm -rf dist
+	$(BIN)/python .ci/wheels.py dist $(addprefix --python ,$(PYTHONS))
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info src/*.egg-info

@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_lines_are_found() -> None:
-    assert len(LINES) == 8
+    assert len(LINES) == 9
 
 
 @pytest.mark.parametrize("line", LINES)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,8 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--overwrite", action="store_true", help="replace files that are there")
     add("--resume", action="store_true", help="leave out recordings whose files are there")
+    add("--quiet", "-q", action="store_true", help="print warnings and errors alone: no progress, no summary")
+    add("--json", action="store_true", help="print the outcome as JSON, and nothing else on standard output")
     add("--prepare", action="store_true", help="compile the aligner for this processor, and do nothing else")
     add("--version", action="version", version=f"isotone-light {__version__}")
     return made
@@ -106,6 +109,16 @@ class _Task:
     files: dict[Path, Format]
 
 
+@dataclass
+class _Outcome:
+    """The folder of the files, their names by recording, and what went wrong."""
+
+    out: str
+    files: dict[str, list[str]] = field(default_factory=dict)
+    errors: list[dict[str, str]] = field(default_factory=list)
+    warnings: list[dict[str, str]] = field(default_factory=list)
+
+
 def _align(options: argparse.Namespace) -> int:
     from isotone_light.calls import ENGLISH, pipeline
 
@@ -120,19 +133,24 @@ def _align(options: argparse.Namespace) -> int:
         closures=options.closures, extra_speech=options.extra_speech,
     )  # fmt: skip
     tasks = _tasks(given, options, aligner)
-    failed = 0
+    outcome = _Outcome(str(options.out))
     for number, task in enumerate(tasks, 1):
         name = task.recording.id
         try:
             for warning in _run(task, aligner, options):
+                outcome.warnings.append({"file": name, "warning": warning})
                 print(f"{name}: {warning}", file=sys.stderr)
+            outcome.files[name] = [path.relative_to(options.out).as_posix() for path in task.files]
         except (OSError, ValueError, LookupError) as error:
-            failed += 1
+            outcome.errors.append({"file": name, "error": str(error)})
             print(f"error: {name}: {error}", file=sys.stderr)
-        if len(tasks) > 1 and sys.stderr.isatty():
+        if len(tasks) > 1 and sys.stderr.isatty() and not options.quiet:
             print(f"{number} of {len(tasks)}", end="\r", file=sys.stderr)
-    print(f"{len(tasks) - failed} of {len(tasks)} files aligned, in {options.out}")
-    return 1 if failed else 0
+    if options.json:
+        print(json.dumps(asdict(outcome), indent=2, ensure_ascii=False))
+    elif not options.quiet:
+        print(f"{len(outcome.files)} of {len(tasks)} files aligned, in {options.out}")
+    return 1 if outcome.errors else 0
 
 
 def _tasks(given: Given, options: argparse.Namespace, aligner: ForcedPipeline) -> list[_Task]:

@@ -137,6 +137,28 @@ def test_a_folder_that_align_wrote_knows_its_recordings(model: Path, tmp_path: P
     assert next(row[2] for row in _rows(tmp_path / "pages/x/b.page.html")) == ["go", "on"]
 
 
+def test_align_writes_pages_with_others_beside(model: Path, tmp_path: Path) -> None:
+    for name in ("x/a", "y/a"):
+        save_noise(tmp_path / f"speech/{name}.wav", text="go on")
+    for name, word in (("hand/x/a", "one"), ("hand/y/a", "two"), ("mfa/y/a", "three")):
+        _align(tmp_path / f"{name}.TextGrid", _words((word, 0.1, 0.6)))
+    command = ("align", tmp_path / "speech", "-m", model, "-o", tmp_path / "out", "--no-check", "--no-edges")
+    beside = ("--beside", tmp_path / "hand", "--beside", tmp_path / "mfa")
+    assert "give --page as well" in error_of(*command, *beside)
+    assert "No such file or folder" in error_of(*command, "--page", "--beside", tmp_path / "nowhere")
+    isotone(*command, "--page", *beside)
+    first, second = (_rows(tmp_path / f"out/{name}.page.html") for name in ("x/a", "y/a"))
+    assert [row for row in first if row[0] != "isotone"] == [("hand", "words", ["one"])]
+    assert [row for row in second if row[0] != "isotone"] == [
+        ("hand", "words", ["two"]), ("mfa", "words", ["three"])
+    ]  # fmt: skip
+    assert first[0][0] == "isotone", "its own come first"
+    assert "(2 of them there before)" in isotone(*command, "--page", *beside).stdout
+    _align(tmp_path / "hand/x/a.TextGrid", _words(("changed", 0.1, 0.6)))
+    assert "(1 of them there before)" in isotone(*command, "--page", *beside).stdout
+    assert ("hand", "words", ["changed"]) in _rows(tmp_path / "out/x/a.page.html")
+
+
 def test_align_writes_pages_with_its_confidences(model: Path, tmp_path: Path) -> None:
     save_noise(tmp_path / "speech/a.wav", text="go on")
     result = isotone("align", tmp_path / "speech", "-m", model, "-o", tmp_path / "out")

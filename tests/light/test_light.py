@@ -259,7 +259,8 @@ def test_one_bad_file_does_not_stop_the_others(
     assert "4 files would be replaced" in done.stderr
     assert (out / "b.json").read_text() == "mine"
     (out / "anna" / "a.json").unlink()
-    command(without_torch, built, *options, "--resume", "--overwrite", code=1)
+    done = command(without_torch, built, *options, "--resume", "--overwrite", "--quiet", code=1)
+    assert done.stdout == ""
     assert (out / "b.json").read_text() == "mine"
     assert files(out) == ["anna/a.TextGrid", "anna/a.json", "b.TextGrid", "b.json"]
     assert {path: path.read_bytes() for path in speech.rglob("*") if path.is_file()} == before
@@ -296,6 +297,16 @@ def test_a_recording_and_its_transcript(
     )
     assert "1 of 1 files aligned" in done.stdout
     assert files(tmp_path / "o") == ["c.ctm"]
+
+
+def test_the_outcome_for_scripts(without_torch: Run, built: Path, speech: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    found = json.loads(
+        command(without_torch, built, speech, "-o", out, "--format", "ctm", "--json", code=1).stdout
+    )
+    assert (found["out"], found["files"]) == (str(out), {"anna/a": ["anna/a.ctm"], "b": ["b.ctm"]})
+    assert [row["file"] for row in found["errors"]] == ["c", "d"]
+    assert all(set(row) == {"file", "warning"} for row in found["warnings"])
 
 
 def test_names_from_data_stay_in_the_folder(without_torch: Run, built: Path, tmp_path: Path) -> None:

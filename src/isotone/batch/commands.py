@@ -7,11 +7,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from isotone.batch.inputs import find_recordings
 from isotone.batch.options import Options, Target, Workers
 from isotone.batch.outcome import Outcome
 from isotone.batch.pairs import paired
 from isotone.batch.runs import run
 from isotone.batch.speech import Aligning, Transcribing
+from isotone.batch.systems import Further
 
 
 def align_files(
@@ -23,6 +25,7 @@ def align_files(
     text_dir: Path | None = None,
     min_score: float | None = None,
     check: bool = True,
+    beside: Sequence[Path] = (),
     workers: Workers = Workers(),  # noqa: B008 - frozen
 ) -> Outcome:
     """Align audio files with their transcripts, and write each alignment in each format.
@@ -38,11 +41,13 @@ def align_files(
         min_score: Nats per token. Texts with a lower score (:class:`isotone.alignment.Alignment`) are doubtful.
             Default: texts whose agreement is below the model's threshold, see :mod:`isotone.pipeline.doubt`.
         check: Warn of doubtful files; their alignments are written nevertheless.
+        beside: Files or folders of further alignments of the recordings, which stand beside in their pages.
         workers: Processes or machines that share the work. Scripts that ask for processes need ``if __name__ ==
             "__main__":`` around what they do.
 
     Raises:
-        ValueError: one transcript for several files, both ``text`` and ``text_dir``, or an option out of range.
+        ValueError: one transcript for several files, both ``text`` and ``text_dir``, ``beside`` without pages, or an
+            option out of range.
         OutputConflict: files that isotone did not write would be overwritten.
         OSError: there is no audio, transcript or folder of that name, or the output folder cannot be created.
         LookupError: there is no such format, aligner or head.
@@ -59,7 +64,10 @@ def align_files(
         raise ValueError(
             f"--min-score expects a score to fall below, 0 or less (0 is perfect); got {min_score}."
         )
-    begin = partial(Aligning, options, target, given.transcripts, text_dir, min_score, check)
+    if beside and not target.page:
+        raise ValueError("--beside adds further alignments to pages: give --page as well.")
+    further = Further(find_recordings(given.audio) if beside else (), beside)
+    begin = partial(Aligning, options, target, given.transcripts, text_dir, min_score, check, further)
     return run(given.audio, target, begin, workers=workers)
 
 

@@ -32,6 +32,7 @@ class Outcome:
         kept: Files that were changed since isotone wrote them, and are not replaced.
         stale: Recordings of the output folder that are no longer in the input folders.
         pruned: Number of these that were removed.
+        files: The files of every recording, below the output folder.
     """
 
     done: int = 0
@@ -44,9 +45,10 @@ class Outcome:
     kept: list[str] = field(default_factory=list)
     stale: int = 0
     pruned: int = 0
+    files: dict[str, list[str]] = field(default_factory=dict)
 
 
-def outcome_of(entries: Sequence[Entry], plan: Plan, gone: int, pruned: int) -> Outcome:
+def outcome_of(entries: Sequence[Entry], plan: Plan, gone: int, pruned: int, ledger: Ledger) -> Outcome:
     """Count the entries of a command."""
     done = [e for e in entries if not e.error]
     return Outcome(
@@ -60,6 +62,7 @@ def outcome_of(entries: Sequence[Entry], plan: Plan, gone: int, pruned: int) -> 
         plan.kept,
         gone - pruned,
         pruned,
+        {e.file: ledger.names(e.id) for e in done},
     )
 
 

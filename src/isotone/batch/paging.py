@@ -17,7 +17,7 @@ from isotone.batch.options import Target, Workers
 from isotone.batch.outcome import Outcome
 from isotone.batch.pages import PAGE, PAGE_SUFFIX, about, page_of
 from isotone.batch.runs import run
-from isotone.batch.systems import System, recordings_in
+from isotone.batch.systems import Further, System, add, recordings_in
 from isotone.batch.work import Done, Work
 
 SAMPLE_RATE = 16_000
@@ -46,14 +46,13 @@ def page_files(
     """
     target.check()
     workers.check()
-    for path in (*paths, *beside):
+    for path in paths:
         if not path.exists():
             raise FileNotFoundError(f"No such file or folder: {path}.")
     _check_out(target.out)
     recordings = recordings_in(paths)
     own = _own(paths, recordings)
-    further = [System(path, len(recordings) == 1) for path in beside]
-    begin = partial(Paging, tuple(recordings), tuple(own), tuple(further))
+    begin = partial(Paging, tuple(recordings), tuple(own), Further(recordings, beside))
     return run(paths, target, begin, workers=workers, find=lambda _: recordings)
 
 
@@ -90,16 +89,14 @@ class Paging(Work):
     Args:
         recordings: The recordings.
         own: Places of their alignments: the first that has a recording counts.
-        further: Places of further alignments.
+        further: Further alignments.
     """
 
     command = "page"
     sample_rate = SAMPLE_RATE
     suffixes: Mapping[str, str] = {PAGE: PAGE_SUFFIX}
 
-    def __init__(
-        self, recordings: Sequence[Recording], own: Sequence[System], further: Sequence[System]
-    ) -> None:
+    def __init__(self, recordings: Sequence[Recording], own: Sequence[System], further: Further) -> None:
         self.recordings = {absolute(recording.path): recording for recording in recordings}
         self.own, self.further = own, further
 
@@ -113,9 +110,7 @@ class Paging(Work):
                 f"no alignment: expected {recording.stem}.TextGrid, .json ... in {places}"
             )
         roles = {f"alignment {path.suffix}": path for path in own.files(known)}
-        for i, system in enumerate(self.further):
-            roles |= {f"beside {i} {path.suffix}": path for path in system.files(known)}
-        return roles
+        return roles | self.further.inputs(recording)
 
     def _own_of(self, recording: Recording) -> System | None:
         """Return the place of a recording's own alignment."""
@@ -123,7 +118,7 @@ class Paging(Work):
 
     def key(self, digests: Mapping[str, str]) -> str:
         """See :meth:`Work.key`."""
-        names = [system.name for system in (*self.own, *self.further)]
+        names = [*(system.name for system in self.own), *self.further.names]
         return result_key("", digests, {"page": names})
 
     def run(self, path: Path, id: str, samples: np.ndarray, formats: Collection[str]) -> Done:
@@ -131,18 +126,9 @@ class Paging(Work):
         known = self.recordings[absolute(path)]
         alignments: dict[str, Alignment] = {}
         if own := self._own_of(known):
-            _add(alignments, own, known)
+            add(alignments, own, known)
         if not alignments:
             raise ValueError("its alignment has no tiers for it.")
-        for system in self.further:
-            _add(alignments, system, known)
+        self.further.add_to(alignments, path)
         content = page_of(path, id, samples, self.sample_rate, alignments, ())
         return Done({PAGE: content}, analysis=about(next(iter(alignments.values()))))
-
-
-def _add(alignments: dict[str, Alignment], system: System, recording: Recording) -> None:
-    """Add the alignment of a system under a name that no other has."""
-    found = system.read(recording)
-    if found is not None:
-        same = sum(name == system.name or name.startswith(f"{system.name} (") for name in alignments)
-        alignments[f"{system.name} ({same + 1})" if same else system.name] = found

@@ -6,18 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import MofNCompleteColumn, ProgressColumn, Task
 from rich.text import Text
+
+from isotone.progress import bars as bars_of
 
 #: Takes the function that is to be told the share of a recording that is done.
 Watch = Callable[[Callable[[float], None]], None]
@@ -35,11 +28,7 @@ def progress(total: int, watch: Watch, there: int = 0) -> Iterator[Callable[[str
     Yields:
         A function to call with the name of each recording that begins, and with None when it is done.
     """
-    screen = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn()
-    )  # fmt: skip
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bars:
+    with bars_of(MofNCompleteColumn(), _Rate()) as bars:
         label = f"Files ({there} there before)" if there else "Files"
         whole = bars.add_task(label, total=total, completed=there, visible=total > 1)
         window = bars.add_task("", total=1.0, visible=False)

@@ -75,7 +75,7 @@ def run(
             pruned = _prune(ledger, gone) if target.prune else 0
             _forget_mended(ledger, entries)
             write_lists(ledger, target, texts=work.lists_texts)
-    return outcome_of(entries, plan, len(gone), pruned)
+        return outcome_of(entries, plan, len(gone), pruned, ledger)
 
 
 @contextmanager

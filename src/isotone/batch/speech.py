@@ -14,6 +14,7 @@ from isotone.batch.inputs import TranscriptFile, absolute, find_transcript, read
 from isotone.batch.keys import model_key, result_key
 from isotone.batch.options import Options, Target
 from isotone.batch.pages import PAGE, PAGE_SUFFIX, about, page_of
+from isotone.batch.systems import Further
 from isotone.batch.work import Done, Work
 from isotone.batch.writers import writers_for
 from isotone.model.check import usable
@@ -74,8 +75,10 @@ class Aligning(_Speech):
         text_dir: Path | None = None,
         min_score: float | None = None,
         check: bool = True,
+        further: Further = Further((), ()),  # noqa: B008 - nothing is added to it
     ) -> None:
         super().__init__(options, target, given_text=True)
+        self.further = further
         self.slack_s = options.slack_s
         self.texts = texts or {}
         self._owners = Counter(self.texts.values())
@@ -84,8 +87,13 @@ class Aligning(_Speech):
         self.check = check
 
     def inputs(self, recording: Path) -> Mapping[str, Path]:
-        """Return the transcript."""
-        return self._transcript(recording).files
+        """Return the transcript, and the alignments that stand beside in the page."""
+        return {**self._transcript(recording).files, **self.further.inputs(recording)}
+
+    def key(self, digests: Mapping[str, str]) -> str:
+        """See :meth:`Work.key`."""
+        beside = {"beside": self.further.names} if self.further.names else {}
+        return result_key(self._model, digests, {**self._options, **beside})
 
     def run(self, path: Path, id: str, samples: np.ndarray, formats: Collection[str]) -> Done:
         """Align a recording."""
@@ -101,7 +109,9 @@ class Aligning(_Speech):
         done = self._done(path, result, formats, notes)
         if PAGE in formats:
             warned = [text for text in (self.doubt(done.score, done.agreement), *done.warnings) if text]
-            shown = page_of(path, id, samples, self.sample_rate, {"isotone": result.alignment}, warned)
+            alignments = {"isotone": result.alignment}
+            self.further.add_to(alignments, path)
+            shown = page_of(path, id, samples, self.sample_rate, alignments, warned)
             done = replace(done, contents={**done.contents, PAGE: shown})
             analysis |= about(result.alignment)
         return replace(done, analysis=analysis)

@@ -66,6 +66,48 @@ class System:
         return next((one for one in named if one is not None), None)
 
 
+class Further:
+    """Further alignments of recordings, which stand beside their own in their pages.
+
+    Args:
+        recordings: The recordings.
+        paths: Files or folders of the alignments; a file is that of the one recording, whatever its name is.
+
+    Raises:
+        FileNotFoundError: there is no such file or folder.
+    """
+
+    def __init__(self, recordings: Sequence[Recording], paths: Sequence[Path]) -> None:
+        for path in paths:
+            if not path.exists():
+                raise FileNotFoundError(f"No such file or folder: {path}.")
+        self.systems = [System(path, len(recordings) == 1) for path in paths]
+        self.names = [system.name for system in self.systems]
+        self._recordings = {absolute(recording.path): recording for recording in recordings}
+
+    def inputs(self, path: Path) -> dict[str, Path]:
+        """Return the files of a recording by their role."""
+        known = self._recordings[absolute(path)] if self.systems else None
+        return {
+            f"beside {i} {file.suffix}": file
+            for i, system in enumerate(self.systems)
+            for file in (system.files(known) if known else ())
+        }
+
+    def add_to(self, alignments: dict[str, Alignment], path: Path) -> None:
+        """Add the alignments of a recording to others, each under its system's name."""
+        for system in self.systems:
+            add(alignments, system, self._recordings[absolute(path)])
+
+
+def add(alignments: dict[str, Alignment], system: System, recording: Recording) -> None:
+    """Add the alignment of a system under a name that no other has."""
+    found = system.read(recording)
+    if found is not None:
+        same = sum(name == system.name or name.startswith(f"{system.name} (") for name in alignments)
+        alignments[f"{system.name} ({same + 1})" if same else system.name] = found
+
+
 def recordings_in(paths: Sequence[Path]) -> list[Recording]:
     """Find the recordings among paths and below folders; without any, those that the folders' ledgers name.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from isotone.cli import options as opt
-from isotone.cli.console import AudioArgument, explained, fail
+from isotone.cli.console import AsJson, AudioArgument, explained, fail, print_json, say
 from isotone.cli.outcomes import interrupted
 
 # Exit code of an adaptation that did not help; 1 and 2 are errors.
@@ -28,6 +29,7 @@ def adapt(
     lr: Annotated[float, typer.Option(help="Peak learning rate.")] = 2e-4,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model in OUT.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Adapt a model to your recordings, by their transcripts alone: minutes of training, no labels.
 
@@ -45,24 +47,27 @@ def adapt(
 
     from isotone.batch import Options
     from isotone.batch.adapting import adapt_files
-    from isotone.text.options import TextOptions
     from isotone.training.adapt import Settings
 
     with explained(), interrupted(out_dir):
-        options = Options(model, device=device, text=TextOptions(language, tuple(dictionary or ())))
+        options = Options(model, device=device, text=opt.texts(language, dictionary))
         settings = Settings(steps, batch_size, lr, seed=seed)
         outcome = adapt_files(
             audio, options, out_dir, text_dir=text_dir, settings=settings, overwrite=overwrite
         )
     found = outcome.adapted
-    typer.echo(f"{outcome.trained} recordings to train on, {outcome.held_out} held out.")
-    typer.echo(f"Agreement of the held-out recordings: {found.before:.4f} before, {found.after:.4f} after.")
+    if as_json:
+        print_json({"out": str(out_dir) if found.better else None, **asdict(outcome)})
+    else:
+        say(f"{outcome.trained} recordings to train on, {outcome.held_out} held out.")
+        say(f"Agreement of the held-out recordings: {found.before:.4f} before, {found.after:.4f} after.")
     if outcome.unwritten:
         typer.echo(f"{outcome.unwritten} not trained on: words without a pronunciation, or stars.", err=True)
     for row in outcome.errors:
         typer.echo(f"left out: {row['file']}: {row['error']}", err=True)
     if not found.better:
         fail("no step of the training made the model better: nothing is written", _NO_BETTER)
-    typer.echo(f"Model: {out_dir} (step {found.step})")
+    if not as_json:
+        say(f"Model: {out_dir} (step {found.step})")
     if outcome.errors:
         fail(f"{len(outcome.errors)} recordings were left out", 1)

@@ -2,29 +2,89 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import json
 import logging
+import math
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
+from isotone import progress
+
+#: Exit code of a command that Ctrl-C ended, as of a shell's.
+INTERRUPTED = 130
+
 out = Console()
 err = Console(stderr=True)
 
 
+_Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", help="Print results, warnings and errors alone: no progress and no summary."
+    ),
+]
+
+
 def command(app: typer.Typer, name: str | None = None) -> Callable[[Callable], Callable]:
-    """Register a function as a command; its docstring is the help, one line per paragraph for any width."""
+    """Register a function as a command; its docstring is the help, one line per paragraph for any width.
+
+    Every command gets the option --quiet, and ends with 130 after Ctrl-C.
+    """
 
     def register(function: Callable) -> Callable:
         paragraphs = (inspect.getdoc(function) or "").split("\n\n")
-        return app.command(name, help="\n\n".join(" ".join(p.split()) for p in paragraphs))(function)
+        text = "\n\n".join(" ".join(p.split()) for p in paragraphs)
+        app.command(name, help=text)(_with_habits(function))
+        return function
 
     return register
+
+
+def _with_habits(function: Callable) -> Callable:
+    """Give a command what all of them have, so that it need not know of it."""
+
+    @functools.wraps(function)
+    def run(*arguments: Any, quiet: bool, **options: Any) -> Any:
+        try:
+            with progress.quiet(quiet):
+                return function(*arguments, **options)
+        except KeyboardInterrupt:
+            fail("interrupted", INTERRUPTED)
+
+    signature = inspect.signature(function, eval_str=True)
+    own = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_Quiet)
+    parameters = {**signature.parameters, "quiet": own}
+    run.__signature__ = signature.replace(parameters=list(parameters.values()))  # type: ignore[attr-defined]
+    run.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
+    return run
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print what is no result, such as the model in use or the folder that was written; nothing with --quiet."""
+    if not progress.is_quiet():
+        typer.echo(text, err=err)
+
+
+def print_json(value: Any) -> None:
+    """Print a result for scripts, as JSON on standard output; numbers that are not finite are null."""
+    sys.stdout.write(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def fail(error: BaseException | str, code: int = 2) -> NoReturn:
@@ -54,6 +114,11 @@ SpeechArgument = Annotated[
         help="Recordings, folders, and transcripts: the one of the one recording, or named like their recordings.",
         parser=path_argument,
     ),
+]
+
+#: Option of commands whose outcome a script may read.
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print the outcome as JSON, and nothing else on standard output.")
 ]
 
 #: Output folder of commands that write several files.

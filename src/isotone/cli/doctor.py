@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import platform
-import sys
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import Annotated
 
 import typer
+from packaging.requirements import Requirement
 from rich.markup import escape
 
-from isotone.cli.console import out
+from isotone.cli.console import AsJson, out, print_json, say
 
-_MARKS = {"ok": "[green]ok[/]", "note": "[yellow]note[/]", "problem": "[bold red]problem[/]"}
+_STYLES = {"ok": "green", "note": "yellow", "problem": "bold red"}
 
-#: Packages that every use needs, and those of one extra each.
+#: Packages whose versions reports of errors need; the others are shown where something is amiss.
 _PACKAGES = ("torch", "torchaudio", "transformers", "numba", "numpy", "soundfile")
+_ROOM_GIB = 1.0
+#: Packages of the extras.
 _EXTRAS = {"search": ("faiss", "an index of vectors for searches"), "numbers": ("num2words", "numbers beyond English"),
            "lm": ("flashlight", "n-gram language models")}  # fmt: skip
 
@@ -45,7 +47,7 @@ class Finding:
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Report versions, device, threads, folders and a trial alignment, with advice where something is amiss.
 
@@ -60,8 +62,11 @@ def doctor(
             if not as_json:
                 _print(finding)
     if as_json:
-        sys.stdout.write(json.dumps([asdict(f) for f in found], indent=2, ensure_ascii=False) + "\n")
-    if any(finding.state == "problem" for finding in found):
+        print_json([asdict(finding) for finding in found])
+    problems, notes = (sum(f.state == state for f in found) for state in ("problem", "note"))
+    if not as_json:
+        say(f"Problems: {problems or 'none'}. Notes: {notes or 'none'}.")
+    if problems:
         raise typer.Exit(1)
 
 
@@ -77,25 +82,38 @@ def _told(check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
 
 
 def _print(finding: Finding) -> None:
-    lines = [f"{_MARKS[finding.state]:<22} {escape(finding.what)}: {escape(finding.found)}"]
-    lines += [f"        {escape(finding.advice)}"] if finding.advice else []
+    mark = f"[{_STYLES[finding.state]}]{finding.state:<8}[/]"
+    lines = [f"{mark} {escape(finding.what)}: {escape(finding.found)}"]
+    lines += [f"{'':<8} {escape(finding.advice)}"] if finding.advice else []
     out.print("\n".join(lines), highlight=False, soft_wrap=True)
 
 
 def _versions() -> Iterator[Finding]:
     yield Finding("Python", "ok", f"{platform.python_version()}, {platform.platform()}")
     yield Finding("isotone", "ok", f"{version('isotone')}, {Path(__file__).parents[1]}")
-    for name in _PACKAGES:
-        try:
-            yield Finding(name, "ok", version(name))
-        except PackageNotFoundError:
-            yield Finding(name, "problem", "not installed", f"pip install {name}")
+    for requirement in map(Requirement, requires("isotone") or ()):
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            yield from _package(requirement)
     torch, torchaudio = (version(name).split("+")[0] for name in ("torch", "torchaudio"))
     if torch.split(".")[:2] != torchaudio.split(".")[:2]:
         advice = f'pip install "torchaudio=={".".join(torch.split(".")[:2])}.*"'
         yield Finding(
             "torchaudio", "problem", f"{torchaudio} is built for another torch than {torch}", advice
         )
+
+
+def _package(requirement: Requirement) -> Iterator[Finding]:
+    """Compare a package with the range that isotone asks for."""
+    name, advice = requirement.name, f'pip install "{requirement.name}{requirement.specifier}"'
+    try:
+        found = version(name)
+    except PackageNotFoundError:
+        yield Finding(name, "problem", "not installed", advice)
+        return
+    if not requirement.specifier.contains(found, prereleases=True):
+        yield Finding(name, "problem", f"{found} is not in the range {requirement.specifier}", advice)
+    elif name in _PACKAGES:
+        yield Finding(name, "ok", found)
 
 
 def _devices() -> Iterator[Finding]:
@@ -109,6 +127,9 @@ def _devices() -> Iterator[Finding]:
             )
     elif torch.backends.mps.is_available():
         yield Finding("device", "ok", "Apple's GPU (--device mps), and the CPU")
+    elif shutil.which("nvidia-smi"):
+        advice = "Install a torch that is built for the driver of this machine: https://pytorch.org/get-started/locally"
+        yield Finding("device", "note", "the CPU; there is a GPU, but torch cannot use it", advice)
     else:
         yield Finding("device", "ok", "the CPU")
 
@@ -128,12 +149,17 @@ def _threads() -> Iterator[Finding]:
 
 def _kernels() -> Iterator[Finding]:
     from isotone.kernels.native import PLAIN, VARIABLE
+    from isotone.kernels.numba_cache import VARIABLE as FOLDER
 
     if PLAIN:
         advice = f"Plain kernels are slower. Unset {VARIABLE}, or install a numba of the range that isotone asks for."
         yield Finding("kernels", "note", "plain", advice)
     else:
         yield Finding("kernels", "ok", "native")
+    place = os.environ.get(FOLDER)  # isotone sets it where numba would find no folder
+    if place and Path(place).resolve().is_relative_to(Path(tempfile.gettempdir()).resolve()):
+        advice = f"Set {FOLDER} to a folder that stays: otherwise they are compiled again after a restart."
+        yield Finding("compiled kernels", "note", f"kept in {place}, among temporary files", advice)
 
 
 def _alignment() -> Iterator[Finding]:
@@ -186,13 +212,31 @@ def _extras() -> Iterator[Finding]:
 
 
 def _folders() -> Iterator[Finding]:
-    here = Path.cwd()
-    if os.access(here, os.W_OK | os.X_OK):
-        yield Finding("this folder", "ok", f"{here} can be written to")
-    else:
-        yield Finding(
-            "this folder", "note", f"{here} cannot be written to", "Give commands another one by --out."
-        )
+    places = (
+        ("this folder", Path.cwd(), "Give commands another one by --out."),
+        (
+            "temporary files",
+            Path(tempfile.gettempdir()),
+            "Set TMPDIR to a folder with room that you can write to.",
+        ),
+    )
+    for what, folder, advice in places:
+        if reason := _unwritable(folder):
+            yield Finding(what, "problem", f"{folder} cannot be written to: {reason}", advice)
+        elif (free := shutil.disk_usage(folder).free / 2**30) < _ROOM_GIB:
+            yield Finding(what, "note", f"{folder} has {free:.2f} GiB left", advice)
+        else:
+            yield Finding(what, "ok", f"{folder} can be written to, {free:.0f} GiB free")
+
+
+def _unwritable(folder: Path) -> str:
+    """Try to write to a folder; return why it cannot be done, or nothing."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"isotone")
+    except OSError as error:
+        return error.strerror or type(error).__name__
+    return ""
 
 
 #: The checks in order; the last ones take longest.

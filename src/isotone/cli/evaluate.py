@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotone.cli.console import explained, out
+from isotone.cli.console import explained, out, print_json
+from isotone.cli.options import JsonFile, is_standard
 
 if TYPE_CHECKING:
     from isotone.evaluation.files import Evaluation
@@ -37,7 +38,6 @@ _Against = Annotated[Path | None, typer.Option(help="A second hypothesis: paired
 _Phones = Annotated[
     int | None, typer.Option(help="Fold TIMIT's phones to 39 or 48 before scoring, on both sides.")
 ]
-_JsonFile = Annotated[Path | None, typer.Option("--json", help="Write everything as JSON to this file.")]
 
 
 def evaluate(
@@ -49,14 +49,14 @@ def evaluate(
     as_written: _AsWritten = False,
     against: _Against = None,
     phones: _Phones = None,
-    json_file: _JsonFile = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Score alignments against a reference: boundary errors, start F1, IDR, error rate, with confidence intervals.
 
     Example: isotone evaluate runs/timit/joint /corpora/TIMIT/TEST --phones 39 --json scores.json
     """
     from isotone.evaluation import table
-    from isotone.evaluation.files import evaluate_files
+    from isotone.evaluation.files import evaluate_files, results
     from isotone.evaluation.tables import comparison_markdown
 
     with explained():
@@ -70,12 +70,15 @@ def evaluate(
             as_written=as_written,
             against=against,
             phones=phones,  # type: ignore[arg-type]  # checked
-            json_file=json_file,
+            json_file=None if is_standard(json_file) else json_file,
         )
+    if is_standard(json_file):
+        print_json(results(found, comparison))
+    else:
         out.print(table({name: e.report for name, e in found.items()}))
     if hyp.resolve() == ref.resolve():
         typer.echo(f"Hypothesis and reference are both {hyp}: it was compared with itself.", err=True)
-    if comparison is not None:
+    if comparison is not None and not is_standard(json_file):
         first, second = found
         typer.echo(comparison_markdown(comparison, (first, second)))
     for name, e in found.items():

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from isotone.cli.console import explained, fail
+from isotone.cli.console import explained, fail, say
 
 
 def export(
@@ -60,11 +60,11 @@ def export(
 
             export_transformers(Model.load(source), folder, head)
             copy_card(source, folder)
-            typer.echo(f"Model: {folder}")
+            say(f"Model: {folder}")
         if push is not None:
             from isotone.model.hub import push_to_hub
 
-            typer.echo(f"Uploaded: {push_to_hub(folder or source, push, private=private)}")
+            say(f"Uploaded: {push_to_hub(folder or source, push, private=private)}")
 
 
 def _write_onnx(source: Path, folder: Path, audio: list[Path]) -> None:
@@ -81,4 +81,4 @@ def _write_onnx(source: Path, folder: Path, audio: list[Path]) -> None:
     model = Model.load(source)
     samples = [recordings.load(path, model.encoder.sample_rate) for path in audio]
     difference = export_onnx(model, folder, samples)
-    typer.echo(f"Model: {folder} (logits differ from torch's by {difference:.1e} at most)")
+    say(f"Model: {folder} (logits differ from torch's by {difference:.1e} at most)")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotone.cli.console import explained, fail
+from isotone.cli.console import explained, fail, say
 from isotone.files import check_target
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def lm(
             tokenizer = Model.load(model).tokenizer
         found = estimate(_sentences(text, tokenizer, tokens), order)
         found.write(out)
-        typer.echo(f"{len(found.log10_probs)} n-grams written to {out}")
+        say(f"{len(found.log10_probs)} n-grams written to {out}")
         if held_out is not None:
             perplexity = found.perplexity(_sentences([held_out], tokenizer, tokens))
             typer.echo(f"Perplexity of {held_out}: {perplexity:.1f}")

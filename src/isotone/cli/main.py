@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +13,7 @@ from rich.table import Table
 
 from isotone import __version__
 from isotone.cli.adapt import adapt
-from isotone.cli.console import OutOption, command, err, explained, fail, out
+from isotone.cli.console import AsJson, OutOption, command, err, explained, fail, out, print_json, say
 from isotone.cli.doctor import doctor
 from isotone.cli.evaluate import evaluate
 from isotone.cli.export import export
@@ -97,7 +95,7 @@ def train(
 
     with explained():
         folder = run(load_recipe(recipe, overrides or []))
-    typer.echo(f"Run folder: {folder}")
+    say(f"Run folder: {folder}")
 
 
 @command(app)
@@ -109,6 +107,7 @@ def report(
         typer.Option(help="Tier to score: phones or words. Default: phones, where the references have any."),
     ] = "",
     overwrite: Overwrite = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare finished runs: a table, figures, and one self-contained page to look at and to listen to.
 
@@ -119,13 +118,18 @@ def report(
 
     with explained(), published(out_dir, overwrite=overwrite) as folder:
         found = report_runs(runs, folder, tier=tier)
+    if as_json:
+        names = columns(found[0].runs[0].tier)
+        scores = [{"run": r.name, **dict(zip(names, r.values()))} for s in found for r in s.runs]
+        print_json({"page": str(out_dir / "report.html"), "runs": scores})
+        return
     table = Table(
         "metric", *(escape(system.name) for system in found)
     )  # one row per metric fits into 80 columns
     for row in zip(columns(found[0].runs[0].tier), *(system.cells() for system in found)):
         table.add_row(*row)
     out.print(table)
-    typer.echo(f"Page: {out_dir / 'report.html'}")
+    say(f"Page: {out_dir / 'report.html'}")
 
 
 @command(app)
@@ -133,6 +137,7 @@ def results(
     runs: Annotated[list[Path], typer.Argument(help="Finished run folders, of any corpora.")],
     out_dir: OutOption = Path("results"),
     overwrite: Overwrite = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make the tables of the OTTC paper from finished runs: error rates, times, ablations, with the published numbers.
 
@@ -141,13 +146,18 @@ def results(
 
     Example: isotone results runs/librispeech/* runs/ami/* runs/timit/* --out results
     """
+    from dataclasses import asdict
+
     from isotone.batch import published
     from isotone.report.results import markdown, write_results
 
     with explained(), published(out_dir, overwrite=overwrite) as folder:
         rows = write_results(runs, folder)
+    if as_json:
+        print_json({"out": str(out_dir), "rows": [asdict(row) for row in rows]})
+        return
     typer.echo(markdown(rows))
-    typer.echo(f"Tables: {out_dir / 'results.md'}")
+    say(f"Tables: {out_dir / 'results.md'}")
 
 
 @command(app)
@@ -169,7 +179,7 @@ def synth(
 
     with explained():
         generate(folder, layout=layout, hours=hours, test_hours=test_hours, seed=seed, overwrite=overwrite)
-    typer.echo(f"Corpus: {folder}")
+    say(f"Corpus: {folder}")
 
 
 command(app)(export)
@@ -177,7 +187,7 @@ command(app)(export)
 
 @command(app)
 def plugins(
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    as_json: AsJson = False,
     kind: Annotated[
         str | None, typer.Option(help="One kind only: loss, aligner, head, decoder, format, pack ...")
     ] = None,
@@ -201,7 +211,7 @@ def plugins(
         fail(f"No kind {kind!r}.{nearest(kind, kinds)} There are: {', '.join(kinds)}.")
     rows = [row for registry in ALL if kind in (None, registry.kind) for row in registry.describe(check)]
     if as_json:
-        sys.stdout.write(json.dumps([asdict(r) for r in rows], indent=2, ensure_ascii=False) + "\n")
+        print_json([asdict(r) for r in rows])
         return
     table = Table("Kind", "Name", "Distribution", "Version", "What it is")
     for r in rows:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from isotone.cli import options as opt
-from isotone.cli.console import OutOption, explained, path_argument
+from isotone.cli.console import AsJson, OutOption, explained, path_argument
 from isotone.cli.outcomes import finish, interrupted
 
 _Reference = Annotated[
@@ -91,6 +91,7 @@ def match(
     overwrite: opt.Overwrite = False,
     redo: opt.Redo = False,
     prune: opt.Prune = False,
+    as_json: AsJson = False,
 ) -> None:
     """Match recordings with a reference: the same text by another voice, the same piece, or a clip.
 
@@ -112,4 +113,4 @@ def match(
         target = Target(out_dir, tuple(format), overwrite, redo, prune)
         method = Matcher(open_features(features, model, device), opt.plugin(warper), part, refine)  # type: ignore[arg-type]
         outcome = match_files(reference, others, method, target, labels=labels, maps=maps, only=only)
-    finish(outcome, out_dir)
+    finish(outcome, out_dir, as_json=as_json)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isotone.cli.console import explained
+from isotone.cli.console import explained, say
 from isotone.model.fetch import check_source
 from isotone.model.packs import pack_for
+
+if TYPE_CHECKING:
+    from isotone.text.options import TextOptions
 
 
 def _there(model: str | None) -> str | None:
@@ -30,7 +33,7 @@ def chosen(model: str | None, language: str | None = None) -> str:
     with explained():
         pack = pack_for(language)
         pack.folder()
-    typer.echo(f"Model: {pack.name} ({pack.title}; {pack.licence}). --model names another.", err=True)
+    say(f"Model: {pack.name} ({pack.title}; {pack.licence}). --model names another.", err=True)
     return pack.name
 
 
@@ -93,6 +96,13 @@ Page = Annotated[
         "--page",
         help="Write a page for every recording, to look at, to listen to and to correct, and their index.html; see "
         "`isotone page`.",
+    ),
+]
+Beside = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="Further alignments of the same recordings, in their pages: a file or a folder, of another system or a "
+        "reference. Repeat for several."
     ),
 ]
 SpeakerCharacters = Annotated[
@@ -247,8 +257,29 @@ Decoder = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Seed of the shuffle of the transcripts.")]
 JsonFile = Annotated[
-    Path | None, typer.Option("--json", help="Write all results, file by file, as JSON to this file.")
+    Path | None,
+    typer.Option(
+        "--json",
+        help="Write all results, file by file, as JSON to this file; -: print them instead of the tables.",
+    ),
 ]
+
+
+def is_standard(path: Path | None) -> bool:
+    """True for the path that stands for standard output."""
+    return path == Path("-")
+
+
+_Files = list[Path] | None
+
+
+def texts(
+    language: str | None, dictionary: _Files = None, keep_markup: bool = False, rules: _Files = None
+) -> TextOptions:
+    """Make the options of given texts."""
+    from isotone.text.options import TextOptions
+
+    return TextOptions(language, tuple(dictionary or ()), keep_markup, tuple(rules or ()))
 
 
 def plugin(text: str | None) -> str | dict[str, Any] | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from isotone.cli.console import fail
+from isotone.cli.console import INTERRUPTED, fail, print_json, say
 
 if TYPE_CHECKING:
     from isotone.batch import Outcome
@@ -19,19 +20,27 @@ _NAMED = 20
 
 @contextmanager
 def interrupted(out_dir: Path) -> Iterator[None]:
-    """Explain after Ctrl-C that the command can be repeated, and exit with the shell's code for it, 130."""
+    """Explain after Ctrl-C that the command can be repeated, and exit with the shell's code for it."""
     try:
         yield
     except KeyboardInterrupt:
-        fail(f"interrupted; what is finished is in {out_dir}, and the same command goes on from there", 130)
+        fail(
+            f"interrupted; what is finished is in {out_dir}, and the same command goes on from there",
+            INTERRUPTED,
+        )
 
 
-def finish(outcome: Outcome, out_dir: Path, *, strict: bool = False, pages: bool = False) -> None:
+def finish(
+    outcome: Outcome, out_dir: Path, *, strict: bool = False, pages: bool = False, as_json: bool = False
+) -> None:
     """Print the outcome of a command, and exit: 1 where files failed, 2 where texts are wrong and strict."""
-    before = f" ({outcome.there} of them there before)" if outcome.there else ""
-    typer.echo(f"{outcome.done} of {outcome.done + len(outcome.errors)} files written to {out_dir}{before}")
-    if pages:
-        _say_pages(out_dir)
+    if as_json:
+        print_json({"out": str(out_dir), **asdict(outcome)})
+    else:
+        before = f" ({outcome.there} of them there before)" if outcome.there else ""
+        say(f"{outcome.done} of {outcome.done + len(outcome.errors)} files written to {out_dir}{before}")
+        if pages:
+            _say_pages(out_dir)
     for line in (*_notes(outcome, out_dir), *_warnings(outcome, out_dir)):
         typer.echo(line, err=True)
     if outcome.errors:
@@ -47,7 +56,7 @@ def _say_pages(out_dir: Path) -> None:
 
     sizes = [path.stat().st_size for path in out_dir.rglob(f"*{PAGE_SUFFIX}") if path.is_file()]
     largest = f", the largest {max(sizes) / 1e6:.1f} MB" if len(sizes) > 1 else ""
-    typer.echo(f"Pages: {out_dir / INDEX} ({len(sizes)}, {sum(sizes) / 1e6:.1f} MB{largest})")
+    say(f"Pages: {out_dir / INDEX} ({len(sizes)}, {sum(sizes) / 1e6:.1f} MB{largest})")
 
 
 def _notes(outcome: Outcome, out_dir: Path) -> Iterator[str]:

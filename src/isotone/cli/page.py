@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from isotone.cli import options as opt
-from isotone.cli.console import OutOption, explained, path_argument
+from isotone.cli.console import AsJson, OutOption, explained, path_argument
 from isotone.cli.outcomes import finish, interrupted
 
 _Paths = Annotated[
@@ -19,23 +19,17 @@ _Paths = Annotated[
         parser=path_argument,
     ),
 ]
-_Beside = Annotated[
-    list[Path] | None,
-    typer.Option(
-        help="Further alignments of the same recordings, a file or a folder: another system, or a reference. Repeat "
-        "for several."
-    ),
-]
 
 
 def page(
     paths: _Paths,
-    beside: _Beside = None,
+    beside: opt.Beside = None,
     out_dir: OutOption = Path("pages"),
     overwrite: opt.Overwrite = False,
     redo: opt.Redo = False,
     prune: opt.Prune = False,
     jobs: opt.Jobs = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Write a page for every recording: wave, spectrogram and tiers, to look at, to listen to and to correct.
 
@@ -52,4 +46,4 @@ def page(
     with explained(), interrupted(out_dir):
         target = Target(out_dir, (), overwrite, redo, prune, page=True)
         outcome = page_files(paths, target, beside=beside or (), workers=Workers(jobs))
-    finish(outcome, out_dir, pages=True)
+    finish(outcome, out_dir, pages=True, as_json=as_json)

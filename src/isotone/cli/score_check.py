@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
 from rich.table import Table
 
 from isotone.cli import options as opt
 from isotone.cli.console import AudioArgument, explained, fail, out
+
+if TYPE_CHECKING:
+    from isotone.batch.score_check import ScoreCheck
 
 
 def score_check(
@@ -35,14 +40,25 @@ def score_check(
 
     from isotone.batch import Options
     from isotone.batch.score_check import check_scores
-    from isotone.text.options import TextOptions
 
     with explained():
         options = Options(
             model, aligner=opt.plugin(aligner), times=times, device=device, window_s=window,
-            guided=guide, text=TextOptions(language),
+            guided=guide, text=opt.texts(language),
         )  # fmt: skip
-        check = check_scores(audio, options, text_dir=text_dir, seed=seed, json_file=json_file)
+        file = None if opt.is_standard(json_file) else json_file
+        check = check_scores(audio, options, text_dir=text_dir, seed=seed, json_file=file)
+    if opt.is_standard(json_file):
+        typer.echo(check.to_json(), nl=False)
+    else:
+        _print(check)
+    if check.errors:
+        first = check.errors[0]
+        fail(f"{len(check.errors)} files left out; first: {first['file']}: {first['error']}", 1)
+
+
+def _print(check: ScoreCheck) -> None:
+    """Print the table of a check, and its summary."""
     table = Table("", "right", "wrong", "AUC %", "equal error rate %", "threshold")
     for name, found in (("score", check.roc), ("agreement", check.agreement)):
         if found is not None:
@@ -50,6 +66,3 @@ def score_check(
             table.add_row(name, str(found.right), str(found.wrong), *rates, f"{found.threshold:.2f}")
     out.print(table)
     typer.echo(check.summary())
-    if check.errors:
-        first = check.errors[0]
-        fail(f"{len(check.errors)} files left out; first: {first['file']}: {first['error']}", 1)

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress
 
-from isotone.cli.console import AudioArgument, command, explained, fail, path_argument
+from isotone.cli.console import (
+    AsJson,
+    AudioArgument,
+    command,
+    explained,
+    fail,
+    path_argument,
+    print_json,
+    say,
+)
 from isotone.cli.options import plugin
+from isotone.progress import bars
 
 if TYPE_CHECKING:
     from isotone.search import Built, Match, Searcher, SearchIndex
@@ -64,6 +73,7 @@ def index(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an index, or an unfinished one.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Index recordings of any length for `isotone search query`.
 
@@ -78,7 +88,7 @@ def index(
         searcher = open_searcher(model, sample_rate=sample_rate)
         spec = plugin(first_stage) or first_stage
         built = build_index(audio, searcher, out_dir, index=spec, overwrite=overwrite, progress=show)
-    _report_built(built, out_dir)
+    _report_built(built, out_dir, as_json)
 
 
 @command(search_app)
@@ -94,6 +104,7 @@ def add(
         ),
     ] = None,
     model: _Model = None,
+    as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Add recordings to an index.
 
@@ -108,9 +119,9 @@ def add(
     with explained(), _progress() as show:
         searcher = _searcher_of(SearchIndex.open(index_dir), model)
         built = add_recordings(audio or [], searcher, index_dir, progress=show)
-    counts = {"added": built.added, "replaced": built.replaced, "moved": built.moved}
-    typer.echo(", ".join(f"{count} {what}" for what, count in counts.items()))
-    _report_built(built, index_dir)
+    if not as_json:
+        say(f"{built.added} added, {built.replaced} replaced, {built.moved} moved")
+    _report_built(built, index_dir, as_json)
 
 
 _Top = Annotated[int, typer.Option(min=1, help="Most matches to show.")]
@@ -155,6 +166,7 @@ def query(
     overwrite: _Overwrite = False,
     model: _Model = None,
     candidates: _Candidates = 500,
+    as_json: AsJson = False,
 ) -> None:
     """List the places of an index that match a clip, the best first.
 
@@ -163,7 +175,7 @@ def query(
 
     Example: isotone search query recordings.index clip.wav --top 5 --out found --format textgrid --format audacity
     """
-    from isotone.search import bar, search, write_matches
+    from isotone.search import about_matches, bar, search, write_matches
 
     with explained():
         if every and threshold is not None:
@@ -177,18 +189,19 @@ def query(
             measured = bar(clip_.index, clip_.searcher, clip_.vectors, found[0].item)
         least = measured.score if measured is not None else threshold
         matches = [m for m in found if every or least is None or m.score >= least]
+        kept = None if every else least
         if out_dir is not None:
-            kept = None if every else least
             write_matches(matches, clip, out_dir, format, threshold=kept, overwrite=overwrite)
     if clip_.short:
-        _note(
-            f"the clip is shorter than a window of {clip_.searcher.window_s:g} s: it is found where it stands alone."
-        )
+        seconds = f"{clip_.searcher.window_s:g} s"
+        _note(f"the clip is shorter than a window of {seconds}: it is found where it stands alone.")
     _note(_judgement(clip_.index, found, least, measured.rate if measured is not None else None))
-    for line in _lines(matches):
+    if as_json:
+        print_json(about_matches(matches, clip, kept))
+    for line in _lines(matches) if not as_json else ():
         typer.echo(line)
     if out_dir is not None:
-        _note(f"written to {out_dir}")
+        say(f"written to {out_dir}", err=True)
     if not matches:
         raise typer.Exit(_NO_MATCH)
 
@@ -257,15 +270,17 @@ def _searcher_of(index: SearchIndex, model: Path | None) -> Searcher:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, float], None]]:
-    screen = Console(stderr=True)
-    with Progress(console=screen, transient=True, disable=not screen.is_terminal) as bars:
-        task = bars.add_task("", total=1.0)
-        yield lambda what, share: bars.update(task, description=escape(what), completed=share)
+    with bars() as shown:
+        task = shown.add_task("", total=1.0)
+        yield lambda what, share: shown.update(task, description=escape(what), completed=share)
 
 
-def _report_built(built: Built, folder: Path) -> None:
+def _report_built(built: Built, folder: Path, as_json: bool) -> None:
     """Print the contents of an index; exit with 1 if a file could not be read."""
-    typer.echo(f"{built.done} files, {built.seconds / 3600:.2f} h, {built.items} items: {folder}")
+    if as_json:
+        print_json({"index": str(folder), **asdict(built)})
+    else:
+        say(f"{built.done} files, {built.seconds / 3600:.2f} h, {built.items} items: {folder}")
     if built.copies:
         first = built.copies[0]
         _note(f"{len(built.copies)} left out, copies of others; first: {first['file']}, of {first['of']}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from isotone.cli import options as opt
-from isotone.cli.console import AudioArgument, OutOption, SpeechArgument, explained
+from isotone.cli.console import AsJson, AudioArgument, OutOption, SpeechArgument, explained, say
 from isotone.cli.outcomes import finish, interrupted
 
 if TYPE_CHECKING:
@@ -47,8 +47,10 @@ def align(
     analysis: opt.Analysis = False,
     speaker_characters: opt.SpeakerCharacters = 0,
     page: opt.Page = False,
+    beside: opt.Beside = None,
     jobs: opt.Jobs = 0,
     cluster: opt.Cluster = "",
+    as_json: AsJson = False,
 ) -> None:
     """Align a given text: find the time of each word and phone.
 
@@ -71,21 +73,18 @@ def align(
 
     Example: isotone align talk.wav talk.txt; isotone align speech/ --out aligned --format textgrid --jobs 4
     """
-    model = opt.chosen(model, language)
+    model = opt.chosen(model, language)  # before torch is imported
     from isotone.batch import Options, Target, Workers, align_files
-    from isotone.text.options import TextOptions
 
     with explained(), interrupted(out_dir):
-        options = Options(
-            model, aligner=opt.plugin(aligner), times=times, device=device, window_s=window, guided=guide, edges=edges,
-            extra_speech=extra_speech, star_cost=star_cost, closures=closures, slack_s=slack, presence=presence,
-            text=TextOptions(language, tuple(dictionary or ()), keep_markup, tuple(rules or ())))  # fmt: skip
+        options = Options(model, aligner=opt.plugin(aligner), times=times, device=device, window_s=window,
+            guided=guide, edges=edges, extra_speech=extra_speech, star_cost=star_cost, closures=closures, slack_s=slack,
+            presence=presence, text=opt.texts(language, dictionary, keep_markup, rules))  # fmt: skip
         target = Target(out_dir, tuple(format), overwrite, redo, prune, analysis, speaker_characters, page)
         options = _adapted(audio, options, out_dir, text_dir) if adapt else options
-        outcome = align_files(
-            audio, options, target, text=text, text_dir=text_dir, min_score=min_score, check=check,
-            workers=Workers(jobs, cluster))  # fmt: skip
-    finish(outcome, out_dir, strict=strict, pages=page)
+        outcome = align_files(audio, options, target, text=text, text_dir=text_dir, min_score=min_score, check=check,
+            beside=beside or (), workers=Workers(jobs, cluster))  # fmt: skip
+    finish(outcome, out_dir, strict=strict, pages=page, as_json=as_json)
 
 
 def _adapted(audio: list[Path], options: Options, out_dir: Path, text_dir: Path | None) -> Options:
@@ -96,7 +95,7 @@ def _adapted(audio: list[Path], options: Options, out_dir: Path, text_dir: Path 
     options, found = adapted_for(paired(audio).audio, options, out_dir, text_dir)
     what = f"the model of step {found.step}" if found.better else "the model stays as it was"
     said = f"Adapted: agreement of held-out recordings {found.before:.4f} before, {found.after:.4f} after; {what}."
-    typer.echo(said, err=True)
+    say(said, err=True)
     return options
 
 
@@ -117,6 +116,7 @@ def transcribe(
     prune: opt.Prune = False,
     jobs: opt.Jobs = 0,
     cluster: opt.Cluster = "",
+    as_json: AsJson = False,
 ) -> None:
     """Recognise speech, with the time of every word and phone; the text alone is printed, and in transcripts.jsonl.
 
@@ -125,15 +125,14 @@ def transcribe(
     model = opt.chosen(model, language)
 
     from isotone.batch import Options, Target, Workers, transcribe_files
-    from isotone.text.options import TextOptions
 
     with explained(), interrupted(out_dir):
         options = Options(
             model, aligner=opt.plugin(aligner), decoder=opt.plugin(decoder), times=times, device=device,
-            window_s=window, guided=guide, text=TextOptions(language),
+            window_s=window, guided=guide, text=opt.texts(language),
         )  # fmt: skip
         target = Target(out_dir, tuple(format), overwrite, redo, prune)
         outcome = transcribe_files(audio, options, target, Workers(jobs, cluster))
-    for file, text in outcome.texts.items():
+    for file, text in outcome.texts.items() if not as_json else ():
         typer.echo(f"{file}: {text}")
-    finish(outcome, out_dir)
+    finish(outcome, out_dir, as_json=as_json)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -13,8 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console
-from rich.progress import Progress
 
 from isotone import __version__
 from isotone.corpus.ami import AMICorpus
@@ -25,6 +22,7 @@ from isotone.corpus.timit import TimitCorpus
 from isotone.corpus.voices import SAMPLE_RATE, Speaker, Utterance, record, speakers
 from isotone.files import atomic_folder
 from isotone.interfaces import Corpus
+from isotone.progress import bars
 from isotone.text.espeak import Engine
 from isotone.text.phones import PhoneSet, Silence
 
@@ -126,7 +124,7 @@ def _write_splits(
     parts = ("train", train, lines[cut:], hours), ("test", test, lines[:cut], test_hours)
     splits = {}
     files = LAYOUTS[layout](root, [s.name for s in train], [s.name for s in test])
-    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+    with bars() as progress:
         for number, (split, people, texts, length_h) in enumerate(parts):
             task = progress.add_task(f"synthesising {split}", total=length_h * 3600)
             phones: Counter[str] = Counter()

@@ -255,9 +255,12 @@ def evaluate_files(
     first, *second = (e.report for e in found.values())
     comparison = compare(first, second[0]) if second else None
     if json_file is not None:
-        whole: dict[str, Any] = {name: json.loads(e.to_json()) for name, e in found.items()}
-        if comparison is not None:
-            whole["comparison"] = comparison.rows()
         with atomic_write(json_file) as file:
-            json.dump(whole, file, indent=1, ensure_ascii=False, allow_nan=False)
+            json.dump(results(found, comparison), file, indent=1, ensure_ascii=False, allow_nan=False)
     return found, comparison
+
+
+def results(found: Mapping[str, Evaluation], comparison: Comparison | None) -> dict[str, Any]:
+    """Return what :func:`evaluate_files` gives as values for JSON, by the name of the hypothesis."""
+    whole: dict[str, Any] = {name: json.loads(e.to_json()) for name, e in found.items()}
+    return whole if comparison is None else {**whole, "comparison": comparison.rows()}

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from isotone import format as files
 from isotone.alignment import Alignment, Segment, Tier
@@ -42,9 +43,7 @@ def write_matches(
         LookupError: no such format.
         FileExistsError: such files exist and must not be replaced; nothing is written.
     """
-    about = {
-        "clip": readable(clip), "threshold": threshold, "matches": [asdict(match) for match in matches]
-    }  # fmt: skip
+    about = about_matches(matches, clip, threshold)
     contents = {RESULTS: json.dumps(about, indent=1, ensure_ascii=False).encode()}
     contents |= _contents(matches, readable(clip.stem), format_names)
     check_folder(out)
@@ -60,6 +59,12 @@ def write_matches(
         ledger.write(entry, contents, overwrite=overwrite)
         ledger.forget(before - contents.keys())
     return [out / name for name in contents]
+
+
+def about_matches(matches: Sequence[Match], clip: Path, threshold: float | None = None) -> dict[str, Any]:
+    """Return the content of ``results.json``; see :func:`write_matches`."""
+    rows = [asdict(match) for match in matches]
+    return {"clip": readable(clip), "threshold": threshold, "matches": rows}
 
 
 def _replaceable(ledger: Ledger, name: str) -> bool:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from rich.progress import track
 
 from isotone import format as files
 from isotone.alignment import Alignment, AlignmentError
@@ -23,6 +22,7 @@ from isotone.interfaces import Aligner
 from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.pipeline.result import Result
+from isotone.progress import counted
 from isotone.registries import aligners, formats
 from isotone.training.data import Batch, Utterances
 
@@ -93,7 +93,7 @@ def assess(model: Model, data: Utterances, folder: Path, seed: int = 0) -> dict[
     textgrid = formats.build("textgrid")
     rows: list[Decoded] = []
     with atomic_write(folder / "predictions.jsonl") as file:
-        for item in track(decode(pipeline, data), "Test split", total=len(data), transient=True):
+        for item in counted(decode(pipeline, data), "Test split", len(data)):
             rows.append(item)
             if item.reference.tiers:
                 files.write(item.reference, folder / "reference", textgrid)

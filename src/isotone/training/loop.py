@@ -16,10 +16,11 @@ from typing import Any, NoReturn
 import torch
 from accelerate import Accelerator
 from accelerate.utils import set_seed
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import MofNCompleteColumn
 from torch.utils.data import DataLoader
 
 from isotone.model import Model
+from isotone.progress import bars
 from isotone.training import checkpoint
 from isotone.training.augment import Chain
 from isotone.training.data import Augmented, Batch, LengthBatches, Utterances
@@ -277,8 +278,7 @@ class Trainer:
 
     @contextmanager
     def _progress(self) -> Iterator[Callable[[int], None]]:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, disable=not self.accelerator.is_main_process) as progress:
+        with bars(MofNCompleteColumn(), shown=self.accelerator.is_main_process) as progress:
             task = progress.add_task(f"Training {self.folder.name}", total=self.steps, completed=self.step)
             yield lambda step: progress.update(task, completed=step)
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from rich.progress import track
 from torch import Tensor
 
 from isotone.files import atomic_write
 from isotone.interfaces import Aligner
 from isotone.model import Model
 from isotone.pipeline.rows import alignable
+from isotone.progress import counted
 from isotone.registries import aligners
 from isotone.registry import nearest
 from isotone.training.data import Utterances
@@ -88,9 +88,8 @@ def aligned_paths(
     paths: dict[int, np.ndarray] = {}
     was = model.training
     model.eval()
-    for start in track(
-        range(0, len(data), size), description="Alignments of the training split", transient=True
-    ):
+    starts = range(0, len(data), size)
+    for start in counted(starts, "Alignments of the training split", len(starts)):
         batch = data.collate([data[index] for index in order[start : start + size]])
         with torch.inference_mode():
             emissions = model(batch.audio.to(device), batch.lengths.to(device), {head})[head].to("cpu")
