@@ -14,6 +14,8 @@ from isotone.model.packs import pack_for
 if TYPE_CHECKING:
     from isotone.text.options import TextOptions
 
+_Files = list[Path] | None
+
 
 def _there(model: str | None) -> str | None:
     """Check a model's name before torch is imported, which takes longer."""
@@ -268,9 +270,6 @@ JsonFile = Annotated[
 def is_standard(path: Path | None) -> bool:
     """True for the path that stands for standard output."""
     return path == Path("-")
-
-
-_Files = list[Path] | None
 
 
 def texts(
