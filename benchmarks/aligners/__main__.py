@@ -32,6 +32,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--model", nargs="+", default=[], help="models of isotone")
     parser.add_argument("--condition", default="clean", help="one condition by its name, or all")
+    parser.add_argument(
+        "--unrefined", action="store_true", help="rows of the models without the last step, too"
+    )
     arguments = parser.parse_args()
     models: list[str] = arguments.model
     # by the folder's name, where that tells them apart
@@ -39,6 +42,10 @@ def main() -> None:
     systems: dict[str, System] = {
         Path(model).name if short else model: isotone_system(model) for model in models
     }
+    if arguments.unrefined:
+        systems |= {
+            f"{name}, unrefined": isotone_system(m, refined=False) for name, m in zip(systems, models)
+        }
     if importlib.util.find_spec("pocketsphinx"):
         systems["pocketsphinx"] = PocketSphinx()
     recordings = list(labelled(arguments.folder))

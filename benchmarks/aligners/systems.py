@@ -22,12 +22,18 @@ class Times(NamedTuple):
 System = Callable[[NDArray[np.float32], str], Times]
 
 
-def isotone_system(model: str, **options: Any) -> System:
-    """Load a model of isotone; options are those of :class:`isotone.pipeline.Pipeline`."""
+def isotone_system(model: str, *, refined: bool = True, **options: Any) -> System:
+    """Load a model of isotone; options are those of :class:`isotone.pipeline.Pipeline`.
+
+    Unrefined, boundaries stay where the aligner placed them (:mod:`isotone.audio.boundaries`).
+    """
     from isotone.model import Model
     from isotone.pipeline import Pipeline
 
-    pipeline = Pipeline(Model.load(model), check=False, **options)
+    # every word gets times, as from the others
+    pipeline = Pipeline(Model.load(model), check=False, presence=False, **options)
+    if not refined:
+        pipeline.refine = 0.0
 
     def align(samples: NDArray[np.float32], text: str) -> Times:
         found = pipeline.align("", samples, pipeline.encode(text)).alignment

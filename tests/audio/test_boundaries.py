@@ -68,7 +68,7 @@ def test_ends_of_the_recording_and_empty_tokens_stay() -> None:
     ]  # fmt: skip
 
 
-edges_of = st.lists(st.floats(1e-3, 0.3), min_size=1, max_size=12).map(lambda x: np.cumsum([0.01, *x]))
+edges_of = st.lists(st.floats(2e-3, 0.3), min_size=1, max_size=12).map(lambda x: np.cumsum([0.01, *x]))
 
 
 @given(edges_of, st.floats(0.0, 200.0), st.integers(0, 9))
@@ -111,6 +111,16 @@ def test_a_hairs_breadth_decides_nothing(edges: np.ndarray, seed: int) -> None:
     found = moved_edges(edges, sound, RATE, 10.0)
     assert np.abs(moved_edges(edges + 1e-7, sound, RATE, 10.0) - found).max() < 1e-6
     assert np.abs(moved_edges(edges - 1e-7, sound, RATE, 10.0) - found).max() < 1e-6
+
+
+def test_boundaries_that_meet_move_as_one() -> None:
+    sound = hisses(0.5, 0.5)
+    (_, end), (start, _) = moved([(0.2, 0.49), (0.49 + 1e-12, 0.8)], sound, RATE, 10.0)
+    assert end != 0.49
+    assert start - end == pytest.approx(1e-12, abs=1e-15)
+    found = moved_edges(np.array([0.2, 0.49, 0.4902, 0.8]), sound, RATE, 10.0)
+    np.testing.assert_allclose(found[[0, 1, 3]], moved_edges(np.array([0.2, 0.49, 0.8]), sound, RATE, 10.0))
+    assert found[2] - found[1] == pytest.approx(0.0002)
 
 
 def test_blocks_join(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,6 +36,7 @@ _LOWEST_HZ = 80.0
 _FLOOR = 1e-3  # of a band's mean power, so that there is no boundary between two near silences
 _LEAST_DISTANCE = 0.01
 _LEAST_SIDE = 2  # frames
+_SAME_S = 0.0005  # the end of a token and the start of the next may differ in their last digits
 _BLOCK = 5_000  # frames, 10 s: bounds the memory
 
 Array = NDArray[np.float64]
@@ -81,11 +82,18 @@ def moved_edges(edges: Array, samples: Samples, sample_rate: int, weight: float)
         weight: Weight of the sound against the distance. 0: they stay.
 
     Returns:
-        ``(n,)`` seconds, increasing; those that moved are multiples of a step of about 2 ms.
+        ``(n,)`` seconds, increasing. Boundaries within half a millisecond of the one before move with it.
     """
-    found = edges.copy()
     if not (len(edges) and weight):
-        return found
+        return edges.copy()
+    leads = np.append(True, np.diff(edges) > _SAME_S)
+    leaders, own = edges[leads], np.cumsum(leads) - 1
+    return edges + (_moved_apart(leaders, samples, sample_rate, weight) - leaders)[own]
+
+
+def _moved_apart(edges: Array, samples: Samples, sample_rate: int, weight: float) -> Array:
+    """Move boundaries that are no two in one place, see :func:`moved_edges`, to multiples of a step of about 2 ms."""
+    found = edges.copy()
     hop = max(1, round(_STEP_S * sample_rate))
     step, frames = hop / sample_rate, len(samples) // hop
     places, width = edges / step, WINDOW_S / step
