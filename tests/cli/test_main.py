@@ -36,7 +36,7 @@ PLAIN = ("--no-check", "--no-edges")
 
 COMMANDS = [
     "align", "transcribe", "train", "evaluate", "report", "results", "synth", "export", "plugins", "score-check",
-    "search", "lm", "match", "adapt", "doctor", "page",
+    "search", "lm", "match", "adapt", "doctor", "page", "stream",
 ]  # fmt: skip
 
 
