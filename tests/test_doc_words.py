@@ -11,15 +11,13 @@ from tests.doc_sentences import length, sentences, too_long
 from tests.paths import ROOT
 
 MOST = 25
-#: Pages whose sentences are not all short yet.
-LONGER: set[str] = {"benchmarks/README.md"}
 PAGES = [page for page in pages() if page.name != "CHANGELOG.md" and "reference" not in page.parts]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_sentences_are_short(page: Path) -> None:
     found = too_long(page.read_text(encoding="utf-8"), MOST)
-    assert bool(found) == (page.relative_to(ROOT).as_posix() in LONGER), "\n".join(found)
+    assert not found, "\n".join(found)
 
 
 def test_sentences_are_found() -> None:
