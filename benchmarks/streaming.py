@@ -162,7 +162,7 @@ def main() -> None:
     parser.add_argument("--model", default="english")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    pipeline = Pipeline(Model.load(options.model))
+    pipeline = Pipeline(Model.load(options.model), presence=False)
     if options.hours:
         long(pipeline, options.folders[0], options.hours)
         return

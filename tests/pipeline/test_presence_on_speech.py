@@ -36,7 +36,7 @@ def test_single_wrong_words_are_told_from_right_ones(model: Model, folder: Path)
     table = {kind: row for _, kind, *row in rows(folder.name, found)}
     assert min(float(table[kind][1]) for kind in ("added", "replaced")) >= 90
     assert "right" not in found["wrong"].verdicts
-    assert clean.verdicts.count("right") >= 21
+    assert clean.verdicts.count("right") >= 0.85 * len(clean.verdicts)
 
 
 def test_a_clean_text_has_the_same_times_and_a_strange_word_none(model: Model) -> None:

@@ -181,9 +181,8 @@ class ForcedPipeline:
         for i, found in enumerate(out):
             row = {head: e.rows([i]) for head, e in emissions.items()}
             given = _Given(ids[i], audio[i], row, texts[i], strings[i], cost, judged)
-            if self.finds_edges:
-                given, found = self._within_edges(given, found)
-            out[i] = self._as_said(given, found) if judged else found
+            edged = self._within_edges(given, found) if self.finds_edges else None
+            out[i] = edged or (self._as_said(given, found) if judged else found)
         return out
 
     def watch(self, on_window: Callable[[float], None]) -> None:
@@ -237,29 +236,29 @@ class ForcedPipeline:
         """Return the placer of given texts."""
         return self.placer.patient(emissions) if self.holds_phones else self.placer
 
-    def _within_edges(self, given: _Given, whole: Result) -> tuple[_Given, Result]:
-        """Align with edges (:mod:`isotone.pipeline.edges`), unless the text covers its recording."""
+    def _within_edges(self, given: _Given, whole: Result) -> Result | None:
+        """Align with edges (:mod:`isotone.pipeline.edges`); None where the text covers its recording.
 
-        def attempt(
-            emissions: Mapping[str, Emissions], reached: Mapping[str, float]
-        ) -> tuple[_Given, Result] | None:
+        Words are not judged then: with stars between them they could move into the speech at the edges.
+        """
+
+        def attempt(emissions: Mapping[str, Emissions], reached: Mapping[str, float]) -> Result | None:
             edged = self.placer_of(emissions).with_edges(emissions, given.text, reached)
             if edged == given.text:
                 return None
-            tried = given._replace(emissions=emissions, text=edged, star_cost=EDGE_COST)
-            return tried, self._again(tried)
+            tried = given._replace(emissions=emissions, text=edged, star_cost=EDGE_COST, judged=False)
+            return self._again(tried)
 
-        best = attempt(given.emissions, whole.reached)
-        if best is None:
-            return given, whole
-        if edge_share(best[1].alignment) >= SECOND_PASS_SHARE:
+        found = attempt(given.emissions, whole.reached)
+        if found is None:
+            return None
+        if edge_share(found.alignment) >= SECOND_PASS_SHARE:
             again = self.emitter.in_windows(given.audio, set(given.emissions), SECOND_PASS)
             second = attempt(self.placer.where_aligned(again, [given.text]), {})
-            best = second if second is not None and second[1].score > best[1].score else best
-        edged, found = best
+            found = second if second is not None and second.score > found.score else found
         # the score is that of the text on the whole recording: with edges, a wrong text moves to where it fits best
         warnings = (edges_left_out(found.alignment), *found.warnings)
-        return edged, replace(_scored_as(whole, found), warnings=warnings)
+        return replace(_scored_as(whole, found), warnings=warnings)
 
     def _as_said(self, given: _Given, first: Result) -> Result:
         """Align without the words that were not said (:mod:`isotone.pipeline.verdict`), where that is judged."""
