@@ -60,6 +60,14 @@ def never(text: TextToAlign) -> Result:
     raise AssertionError("aligned again")
 
 
+def test_without_evidence_a_text_is_judged_as_a_whole() -> None:
+    plain = replace(result_of({0: 9.0}), evidence=None)
+    assert settled(CHECK, PRESENCE, text_of(), plain, never) == plain
+    assert (
+        settled(CHECK, PRESENCE, text_of(), replace(plain, agreement=0.1), never).alignment.verdict == "wrong"
+    )
+
+
 class Script:
     """Alignments in the order in which they are asked for."""
 

@@ -182,7 +182,7 @@ class ForcedPipeline:
             row = {head: e.rows([i]) for head, e in emissions.items()}
             given = _Given(ids[i], audio[i], row, texts[i], strings[i], cost, judged)
             edged = self._within_edges(given, found) if self.finds_edges else None
-            out[i] = edged or (self._as_said(given, found) if judged else found)
+            out[i] = self._as_said(given, edged or found) if judged else edged or found
         return out
 
     def watch(self, on_window: Callable[[float], None]) -> None:

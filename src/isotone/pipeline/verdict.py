@@ -94,12 +94,13 @@ def settled(
         again: Aligns another version of the text.
 
     Returns:
-        The first alignment or another one, with the verdict, the presence of words, and the absent ones.
+        The first alignment or another one, with the verdict, the presence of words, and the absent ones. Without
+        evidence on the words the text is judged as a whole: wrong, or without a verdict.
     """
-    if first.evidence is None:
-        return first
-    judged = judge(presence, first.evidence)
     wrong = bool(doubtful(first.agreement, usable(check)))
+    if first.evidence is None:
+        return replace(first, alignment=replace(first.alignment, verdict=WRONG)) if wrong else first
+    judged = judge(presence, first.evidence)
     if wrong or not judged.suspicious:
         return _told(first, text, judged, wrong=wrong)
     try:
