@@ -141,7 +141,7 @@ def _threads() -> Iterator[Finding]:
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     said = f"{torch.get_num_threads()} of torch on {cores} cores; other programs keep {load:.1f} busy"
     if load > cores / 2 and torch.get_num_threads() > 1:
-        advice = "Threads wait for each other on busy cores: OMP_NUM_THREADS=1 is faster then."
+        advice = "Threads gain little on busy cores: OMP_NUM_THREADS=1 may be as fast."
         yield Finding("threads", "note", said, advice)
     else:
         yield Finding("threads", "ok", said)
