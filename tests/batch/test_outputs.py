@@ -289,7 +289,8 @@ cli.app(sys.argv[1:])
     assert done.wait() == 130, done.stderr
     assert "interrupted; what is finished is in" in done.stderr
     assert "Traceback" not in done.stderr
-    assert "(2 of them there before)" in isotone(*command).stdout
+    # files are written on a thread: the third may be there before the signal arrives
+    assert re.search(r"\([23] of them there before\)", isotone(*command).stdout)
 
 
 def test_two_runs_at_once_share_the_work(tmp_path: Path) -> None:
