@@ -1,32 +1,47 @@
-"""Draw the alignment of a recording: ``python docs/picture.py RECORDING "TEXT"`` writes alignment.png.
+"""Draw a sentence as three systems align it, beside hand labels: ``python -m docs.picture`` writes alignment.png.
 
-The picture of the README is LJ001-0174 of LJSpeech (public domain).
+The recording and its labels are Tim Mahrt's, from the examples of praatIO 6.2 (pictured/LICENSE, MIT); only the rate
+was changed. pocketsphinx is drawn where it is installed (`pip install pocketsphinx`).
 """
 
 from __future__ import annotations
 
-import sys
+import importlib.util
 from pathlib import Path
 
-import isotone
+from benchmarks.aligners.systems import PocketSphinx, System, Times, isotone_system
+from isotone import audio, formats
 from isotone.alignment import Alignment, Tier
 from isotone.report.tiers import tiers_figure
 
-SECONDS = 4.0
+FOLDER = Path(__file__).parent
+RATE = 16_000
+TEXT = "Mary rolled the barrel"
 
 
-def main(recording: str, text: str) -> None:
-    """Align a recording by the pack of English, and draw wave, spectrogram, words and phones."""
-    aligned = isotone.align(recording, text)
-    alignment = aligned.alignment
-    rows = {
-        tier.name: Alignment(alignment.id, alignment.duration, (Tier("row", tier.segments),))
-        for tier in alignment.tiers
+def main() -> None:
+    """Align the recording, and draw wave, spectrogram, phones and words."""
+    samples = audio.load(FOLDER / "pictured" / "mary.flac", RATE)
+    duration = len(samples) / RATE
+    labels = formats.build("textgrid").loads((FOLDER / "pictured" / "mary.TextGrid").read_text(), "mary")
+    found = {"by hand": Times(labels.tier("words").segments, labels.tier("phones").segments)}
+    found |= {name: system(samples, TEXT) for name, system in systems().items()}
+    shown = {
+        name: Alignment("mary", duration, (Tier("words", times.words), Tier("phones", times.phones)))
+        for name, times in found.items()
     }
-    end = min(SECONDS, alignment.duration)
-    figure = tiers_figure(aligned.samples, aligned.sample_rate, rows, "row", start_s=0.0, end_s=end)
-    figure.savefig(Path(__file__).parent / "alignment.png", dpi=100)
+    figure = tiers_figure(samples, RATE, shown, ["phones", "words"], start_s=0.2, end_s=1.65)
+    figure.savefig(FOLDER / "alignment.png", dpi=100)
+
+
+def systems() -> dict[str, System]:
+    """Return the aligners by name: ours, the same model's CTC head as most aligners use one, and pocketsphinx."""
+    ours = {
+        "isotone": isotone_system("english"),
+        "CTC, Viterbi": isotone_system("english", refined=False, times="ctc", aligner={"name": "ctc"}),
+    }
+    return ours | ({"pocketsphinx": PocketSphinx()} if importlib.util.find_spec("pocketsphinx") else {})
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -61,6 +61,25 @@ def test_one_row_a_system_with_its_segments_as_they_are():
     assert sorted(texts) == [("aa", 0), ("aa", 1), ("h#", 0), ("h#", 0), ("s", 0), ("s", 1)]
 
 
+def test_several_tiers_have_a_block_of_rows_each_and_a_system_one_colour():
+    def both(alignment):
+        return Alignment("u", 1.0, (*alignment.tiers, Tier("words", (Segment("word", 0.1, 0.9),))))
+
+    systems = {"by hand": both(REFERENCE), "CTC": both(PEAKY)}
+    figure = tiers_figure(_noise(1.0), RATE, systems, ["phones", "words"])
+    labels = _rows(figure).get_yticklabels()
+    assert [t.get_text() for t in labels] == [
+        "phones: by hand",
+        "phones: CTC",
+        "words: by hand",
+        "words: CTC",
+    ]
+    colours = [t.get_color() for t in labels]
+    assert colours[:2] == colours[2:]
+    assert colours[0] != colours[1]
+    assert _bars(figure)[3] == [(0.1, 0.9)]
+
+
 def test_the_references_boundaries_run_through_every_panel():
     figure = tiers_figure(_noise(1.0), RATE, {"any name": REFERENCE, "CTC": PEAKY})
     for axes in figure.axes:

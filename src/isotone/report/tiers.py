@@ -103,7 +103,7 @@ def tiers_figure(
     audio: NDArray[np.floating],
     sample_rate: int,
     alignments: Mapping[str, Alignment],
-    tier: str = "phones",
+    tier: str | Sequence[str] = "phones",
     *,
     start_s: float | None = None,
     end_s: float | None = None,
@@ -111,7 +111,7 @@ def tiers_figure(
 ) -> Figure:
     """Draw wave, spectrogram and one row of labelled segments per system (Fig. 4 of the OTTC paper).
 
-    The first system is the reference: its boundaries run through every panel as thin lines. Rows show
+    The first system is the reference: the boundaries of its first tier run through every panel as thin lines. Rows show
     segments as they are: the holes of a peaky CTC alignment stay holes. A label without room is set smaller,
     then turned, then left out; lines that crowd are left out too. A shorter window brings both back.
 
@@ -119,7 +119,7 @@ def tiers_figure(
         audio: ``(N,)`` mono samples.
         sample_rate: Samples per second.
         alignments: Alignment by system, the reference first; times from the start of ``audio``.
-        tier: Name of the tier that is shown of each.
+        tier: Name of the tier that is shown of each; or several, one below the other.
         start_s, end_s: The window in seconds; default: the whole recording.
         title: Heading.
 
@@ -130,15 +130,18 @@ def tiers_figure(
     samples = mono(audio, sample_rate)
     if not alignments:
         raise ValueError("tiers_figure expects at least one alignment, the reference first; got none.")
-    tiers = {name: alignment.tier(tier) for name, alignment in alignments.items()}
-    reference = next(iter(tiers))
+    names = [tier] if isinstance(tier, str) else list(tier)
+    shown = {(t, system): a.tier(t) for t in names for system, a in alignments.items()}
+    titles = {row: row[1] if len(names) == 1 else f"{row[0]}: {row[1]}" for row in shown}
+    first = next(iter(shown))
     start, end = window(len(samples) / sample_rate, start_s, end_s)
-    figure, (wave, spectrum, rows), inches_per_s = _panels(list(tiers), end - start, bool(title))
+    figure, (wave, spectrum, rows), inches_per_s = _panels(list(titles.values()), end - start, bool(title))
     _draw_audio(wave, spectrum, samples, sample_rate, (start, end))
-    styles = looks(tiers, reference)
-    for i, (name, row) in enumerate(tiers.items()):
-        _draw_row(rows, i, placed(row, start, end), styles[name], inches_per_s, strong=name != reference)
-    lines = boundaries(tiers[reference], start, end)
+    styles = looks(alignments, first[1])
+    for i, ((_, system), row) in enumerate(shown.items()):
+        strong = system != first[1]
+        _draw_row(rows, i, placed(row, start, end), styles[system], inches_per_s, strong=strong)
+    lines = boundaries(shown[first], start, end)
     if len(lines) > _LINES_PER_INCH * WIDE_IN:
         lines = []
     for axes in (wave, spectrum, rows):
@@ -146,10 +149,10 @@ def tiers_figure(
             lines, 0, 1, transform=axes.get_xaxis_transform(), color=REFERENCE, lw=0.55, alpha=0.7, zorder=4
         )
         axes.set_xlim(start, end)
-    rows.set_ylim(len(tiers) - 0.5, -0.5)
-    rows.set_yticks(range(len(tiers)), [short(n, 22) for n in tiers], fontweight="bold")
-    for label, name in zip(rows.get_yticklabels(), tiers):
-        label.set_color(styles[name].colour)
+    rows.set_ylim(len(shown) - 0.5, -0.5)
+    rows.set_yticks(range(len(shown)), [short(n, 22) for n in titles.values()], fontweight="bold")
+    for label, (_, system) in zip(rows.get_yticklabels(), shown):
+        label.set_color(styles[system].colour)
     rows.set_xlabel("time (s)")
     set_title(figure, title)
     return figure
