@@ -12,13 +12,17 @@ from hypothesis import strategies as st
 from scipy.signal import butter, sosfilt
 
 from isotone.audio import boundaries
-from isotone.audio.boundaries import REACH_S, SPREAD_S, WINDOW_S, moved, moved_edges
+from isotone.audio.boundaries import REACH_S, SLOW_WINDOW_S, SPREAD_S, WINDOW_S, moved_edges
 from isotone.model import Model
 from isotone.model.decoding import DecodingConfig, ModelError
 from isotone.pipeline import Pipeline
 from tests.pipeline.parts import model_of_characters, noise
 
 RATE = 16_000
+
+
+def moved(times, sound, rate, weight, slow=None):
+    return boundaries.moved(times, slow or [False] * len(times), sound, rate, weight)
 
 
 def hisses(*lengths: float, rate: int = RATE) -> np.ndarray:
@@ -45,7 +49,8 @@ def test_a_boundary_in_a_slow_change_moves_to_its_middle() -> None:
     share = np.clip((np.arange(RATE) / RATE - 0.48) / 0.04, 0, 1)  # from 0.48 to 0.52 s
     sound = ((1 - share) * low + share * high).astype(np.float32)
     for start in (0.485, 0.5, 0.515):
-        assert moved_edges(np.array([start]), sound, RATE, 10.0)[0] == pytest.approx(0.5, abs=0.012)
+        found = moved_edges(np.array([start]), sound, RATE, 10.0, np.array([True]))
+        assert found[0] == pytest.approx(0.5, abs=0.012)
 
 
 def test_a_boundary_stays_where_nothing_changes() -> None:
@@ -80,19 +85,22 @@ def test_order_and_reach(edges: np.ndarray, weight: float, seed: int) -> None:
     assert (np.diff(found) > 0).all()
 
 
-@given(edges_of, st.integers(0, 9))
-def test_every_place_is_the_best_by_the_formula(edges: np.ndarray, seed: int) -> None:
+@given(edges_of, st.integers(0, 9), st.integers(0, 2**14))
+def test_every_place_is_the_best_by_the_formula(edges: np.ndarray, seed: int, kinds: int) -> None:
     rng = np.random.default_rng(seed)
     sound = (rng.standard_normal(4 * RATE) * np.repeat(rng.uniform(0.1, 1, 80), 800)).astype(np.float32)
-    found = moved_edges(edges, sound, RATE, 10.0)
+    slow = np.array([bool(kinds >> i & 1) for i in range(len(edges))])
+    window = np.where(slow, SLOW_WINDOW_S, WINDOW_S)
+    found = moved_edges(edges, sound, RATE, 10.0, slow)
     around = np.array([-edges[0], *edges, 8.0 - edges[-1]])
     middles = (around[1:] + around[:-1]) / 2
-    limits = np.maximum(middles[:-1], edges - WINDOW_S), np.minimum(middles[1:], edges + WINDOW_S)
+    limits = np.maximum(middles[:-1], edges - window), np.minimum(middles[1:], edges + window)
     low, high, centres = (np.floor(x / 0.002 + 0.501).astype(int) for x in (*limits, edges))
+    reach = round(REACH_S / 0.002)
     frames = boundaries._levels(sound, low[0], high[-1], 32, RATE)
     for edge, start, stop, centre, ours in zip(edges, low, high, centres, found):
         scores = {}
-        for t in range(max(start + 2, centre - 15), min(stop - 2, centre + 15) + 1):
+        for t in range(max(start + 2, centre - reach), min(stop - 2, centre + reach) + 1):
             sides = frames[start - low[0] : t - low[0]], frames[t - low[0] : stop - low[0]]
             total = sum(((side - side.mean(0)) ** 2).sum() for side in sides)
             r = total / (stop - start) / frames.shape[1]
@@ -121,6 +129,21 @@ def test_boundaries_that_meet_move_as_one() -> None:
     found = moved_edges(np.array([0.2, 0.49, 0.4902, 0.8]), sound, RATE, 10.0)
     np.testing.assert_allclose(found[[0, 1, 3]], moved_edges(np.array([0.2, 0.49, 0.8]), sound, RATE, 10.0))
     assert found[2] - found[1] == pytest.approx(0.0002)
+
+
+def test_between_two_slow_sounds_more_of_the_sound_decides() -> None:
+    sound = hisses(0.3, 0.06, 0.3)  # a glide from 0.3 to 0.36 s
+    times = [(0.0, 0.33), (0.33, 0.66)]
+    for slow in ([False, False], [True, False], [False, True], [True, True]):
+        (_, end), (start, _) = moved(times, sound, RATE, 10.0, slow)
+        edges = np.array([0.0, 0.33, 0.66])
+        assert end == start == moved_edges(edges, sound, RATE, 10.0, np.array([False, all(slow), False]))[1]
+    assert moved(times, sound, RATE, 10.0, [True, True]) != moved(times, sound, RATE, 10.0)
+    # ends and starts that differ in their last digits meet
+    apart = [(0.0, 0.33), (0.33 + 1e-12, 0.66)]
+    assert moved(apart, sound, RATE, 10.0, [True, True])[0][1] == pytest.approx(
+        moved(times, sound, RATE, 10.0, [True, True])[0][1]
+    )
 
 
 def test_blocks_join(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Boundaries, moved by up to 30 ms to where two halves of sound are most alike within.
+"""Boundaries, moved by up to 45 ms to where two halves of sound are most alike within.
 
 An aligner places boundaries on frames of 10 or 20 ms, and in part by habits of its training data. People who label
 speech look for the largest change of the spectrum, or the middle of a slow one. A boundary b of the aligner moves to
@@ -7,9 +7,10 @@ the time t that maximises
     -weight log(r(t) + 0.01)  -  (t - b)^2 / (2 SPREAD_S^2)
 
 where r(t) is the mean squared distance of the log-mel frames around b to their mean on their own side of t. The frames
-reach to the middles of both neighbouring segments, :data:`WINDOW_S` at most. The first term is the likelihood of two
-stationary sounds that meet at t, with their variance at its best; the second is a normal prior. Boundaries stay between
-the middles of their segments, so their order is kept.
+reach to the middles of both neighbouring segments, and no farther than :data:`WINDOW_S`. Between two sounds that change
+slowly it is :data:`SLOW_WINDOW_S`: the spectrum glides from a vowel to an l for a tenth of a second. The first term is
+the likelihood of two stationary sounds that meet at t, with their variance at its best; the second is a normal prior.
+Boundaries stay between the middles of their segments, so their order is kept.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from numpy.typing import NDArray
 from isotone.audio.mel import mel_filters
 
 #: Standard deviation in seconds of the distance to the aligner's boundary.
-SPREAD_S = 0.01
+SPREAD_S = 0.015
 #: Farthest that a boundary is moved, in seconds.
-REACH_S = 0.03
+REACH_S = 0.045
 #: Seconds of sound on each side of a boundary that are compared, at most.
-WINDOW_S = 0.05
+WINDOW_S = 0.04
+#: The same between two sounds that change slowly.
+SLOW_WINDOW_S = 0.12
 
 _STEP_S = 0.002
 _FRAME_S = 0.016
@@ -44,19 +47,26 @@ Indices = NDArray[np.int64]
 Samples = NDArray[np.float32]
 Times = Sequence[tuple[float, float]]
 
-#: Starts and ends of tokens in seconds, to others.
-Mover = Callable[[Times], list[tuple[float, float]]]
+#: Starts and ends of tokens in seconds, and whether each is a sound that changes slowly, to other times.
+Mover = Callable[[Times, Sequence[bool]], list[tuple[float, float]]]
 
 
-def moved(times: Times, samples: Samples, sample_rate: int, weight: float) -> list[tuple[float, float]]:
+def moved(
+    times: Times, slow: Sequence[bool], samples: Samples, sample_rate: int, weight: float
+) -> list[tuple[float, float]]:
     """Move the boundaries of tokens to where the sound changes.
 
     Args:
         times: Start and end of every token in seconds, in order, without overlap; tokens without duration stay so.
+        slow: For every token, whether it is a sound that changes slowly: a vowel, a glide or a liquid.
         samples, sample_rate, weight: See :func:`moved_edges`.
     """
     edges = np.array(sorted({t for span in times if span[1] > span[0] for t in span}))
-    found = moved_edges(edges, samples, sample_rate, weight)
+    spans = [span for span, own in zip(times, slow) if own and span[1] > span[0]]
+    # ends and starts that meet may differ in their last digits
+    between = {round(end, 6) for _, end in spans} & {round(start, 6) for start, _ in spans}
+    glides = np.array([round(edge, 6) in between for edge in edges.tolist()], bool)
+    found = moved_edges(edges, samples, sample_rate, weight, glides)
     # a token without duration stays at the end of the one before it
     before = np.searchsorted(edges, [start for start, _ in times], "right") - 1
     after = np.searchsorted(edges, [end for _, end in times])
@@ -67,11 +77,17 @@ def moved(times: Times, samples: Samples, sample_rate: int, weight: float) -> li
 
 
 def movers(audio: Sequence[Samples], sample_rate: int, weight: float) -> list[Mover]:
-    """Return :func:`moved` of every recording, as a function of the times alone."""
+    """Return :func:`moved` of every recording, as a function of its tokens alone."""
     return [partial(moved, samples=samples, sample_rate=sample_rate, weight=weight) for samples in audio]
 
 
-def moved_edges(edges: Array, samples: Samples, sample_rate: int, weight: float) -> Array:
+def moved_edges(
+    edges: Array,
+    samples: Samples,
+    sample_rate: int,
+    weight: float,
+    slow: NDArray[np.bool_] | None = None,
+) -> Array:
     """Move boundaries to where the sound changes.
 
     Args:
@@ -80,6 +96,7 @@ def moved_edges(edges: Array, samples: Samples, sample_rate: int, weight: float)
         samples: ``(N,)`` of the recording.
         sample_rate: Hz.
         weight: Weight of the sound against the distance. 0: they stay.
+        slow: ``(n,)`` true for boundaries between two sounds that change slowly. Default: none is.
 
     Returns:
         ``(n,)`` seconds, increasing. Boundaries within half a millisecond of the one before move with it.
@@ -88,15 +105,21 @@ def moved_edges(edges: Array, samples: Samples, sample_rate: int, weight: float)
         return edges.copy()
     leads = np.append(True, np.diff(edges) > _SAME_S)
     leaders, own = edges[leads], np.cumsum(leads) - 1
-    return edges + (_moved_apart(leaders, samples, sample_rate, weight) - leaders)[own]
+    windows = (
+        np.full(len(leaders), WINDOW_S) if slow is None else np.where(slow[leads], SLOW_WINDOW_S, WINDOW_S)
+    )
+    return edges + (_moved_apart(leaders, windows, samples, sample_rate, weight) - leaders)[own]
 
 
-def _moved_apart(edges: Array, samples: Samples, sample_rate: int, weight: float) -> Array:
-    """Move boundaries that are no two in one place, see :func:`moved_edges`, to multiples of a step of about 2 ms."""
+def _moved_apart(edges: Array, windows: Array, samples: Samples, sample_rate: int, weight: float) -> Array:
+    """Move boundaries that are no two in one place, see :func:`moved_edges`, to multiples of a step of about 2 ms.
+
+    ``windows`` are the seconds on each side that every boundary is judged by.
+    """
     found = edges.copy()
     hop = max(1, round(_STEP_S * sample_rate))
     step, frames = hop / sample_rate, len(samples) // hop
-    places, width = edges / step, WINDOW_S / step
+    places, width = edges / step, windows / step
     middles = (places[1:] + places[:-1]) / 2
     low = _frames(np.maximum(np.append(0, middles), places - width).clip(0))
     high = _frames(np.minimum(np.append(middles, frames), places + width).clip(max=frames))

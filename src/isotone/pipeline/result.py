@@ -15,6 +15,7 @@ from isotone.audio.boundaries import Mover
 from isotone.pipeline.plausible import long_words
 from isotone.pipeline.presence import Evidence
 from isotone.pipeline.scores import Scores, score
+from isotone.pipeline.sounds import one_closure, slow
 from isotone.pipeline.stars import STAR_COST, shared_out
 from isotone.text.phones import CLOSURE_OF
 from isotone.text.tokenizer import Tokenizer, Transcript
@@ -93,8 +94,8 @@ def results(
     out = []
     for i, name in enumerate(ids):
         times = [(emissions.grid.seconds(s), emissions.grid.seconds(e)) for s, e in spans[i].tolist()]
-        times = shared_out(transcripts[i], times)
-        times = moves[i](times) if moves else times
+        times = one_closure(transcripts[i], shared_out(transcripts[i], times))
+        times = moves[i](times, slow(transcripts[i], tokenizer)) if moves else times
         placed = _placed(transcripts[i], times, scores, i)
         tiers = _tiers(seconds[i], tokenizer, transcripts[i], placed, closures)
         fit, frameless = float(scores.fit[i]), float(scores.frameless[i])
