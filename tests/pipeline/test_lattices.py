@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 
 import pytest
@@ -19,6 +20,7 @@ from isotone.pipeline.result import results
 from isotone.pipeline.stars import with_extra_speech
 from isotone.pipeline.texts import TextToAlign, with_pauses
 from isotone.text.closures import ClosureRules
+from isotone.text.phone_tokenizer import HESITATION_COST
 from isotone.text.tokenizer import PhoneTokenizer
 from isotone.types import Emissions, Grid
 from tests.pipeline.parts import give, noise
@@ -35,6 +37,9 @@ RULES = ClosureRules(
     longest_s=0.06, pause_s=0.1, paused=0.5, released=0.25, unreleased=2.0, joined=4.0, tapped=8.0
 )
 TOKENIZER = PhoneTokenizer(LABELS, SAID, "sil", closures=RULES)
+HESITANT = PhoneTokenizer(
+    [*LABELS, "ah", "eh"], Said(an=[("ae", 0.0)], at=[("ae cl t", 0.0)]), "sil", closures=RULES
+)
 SEGMENTAL = aligners.build("segmental")
 
 
@@ -42,10 +47,10 @@ def text_of(words: str, tokenizer: PhoneTokenizer = TOKENIZER) -> TextToAlign:
     return with_pauses(tokenizer, tokenizer.encode(words), SEGMENTAL)
 
 
-def readings(text: TextToAlign) -> dict[str, float]:
+def readings(text: TextToAlign, labels: Sequence[str] = LABELS) -> dict[str, float]:
     """Every reading of a text, with its lowest cost."""
     lattice = unfold(text)
-    names = [*LABELS, "*"]
+    names = [*labels, "*"]
     found: dict[int, dict[str, float]] = {-1: {"": 0.0}}
     for u, ways in enumerate(lattice.ways):
         label = names[lattice.parts[u].label] if u < len(lattice.parts) else ""
@@ -57,20 +62,26 @@ def readings(text: TextToAlign) -> dict[str, float]:
     return found[len(lattice.parts)]
 
 
-def heard(frames: str, hop_s: float = 0.02) -> Emissions:
+def heard(frames: str, hop_s: float = 0.02, labels: Sequence[str] = LABELS) -> Emissions:
     """Emissions of labels, each with its number of frames: ``"sil 3 ae 2"``."""
     said = frames.split()
-    numbers = [LABELS.index(x) for x, n in zip(said[::2], said[1::2]) for _ in range(int(n))]
-    logits = torch.full((1, len(numbers), len(LABELS)), -6.0)
+    numbers = [labels.index(x) for x, n in zip(said[::2], said[1::2]) for _ in range(int(n))]
+    logits = torch.full((1, len(numbers), len(labels)), -6.0)
     logits[0, range(len(numbers)), numbers] = 3.0
     return Emissions(logits, torch.tensor([len(numbers)]), Grid(hop_s), 0)
 
 
-def tiers(words: str, frames: str, closures: bool = False, guided: bool = False) -> tuple[Tier, Tier]:
-    emissions = heard(frames)
+def tiers(
+    words: str,
+    frames: str,
+    closures: bool = False,
+    guided: bool = False,
+    tokenizer: PhoneTokenizer = TOKENIZER,
+) -> tuple[Tier, Tier]:
+    emissions = heard(frames, labels=tokenizer.labels)
     guide = {"guide": "ctc", "guide_aligner": aligners.build("ctc")} if guided else {}
     placer = Placer("times", SEGMENTAL, **guide).patient({"times": emissions})  # type: ignore[arg-type]
-    unfolded, targets = placer.targets([text_of(words)])
+    unfolded, targets = placer.targets([text_of(words, tokenizer)])
     both = {"times": emissions, "ctc": emissions}
     texts, targets, coupling = chosen(unfolded, *placer(["x"], both, targets, 3.0))
     assert targets.lengths.tolist() == [len(texts[0].transcript.tokens)]
@@ -80,7 +91,7 @@ def tiers(words: str, frames: str, closures: bool = False, guided: bool = False)
         [seconds],
         [words],
         [texts[0].transcript],
-        TOKENIZER,
+        tokenizer,
         emissions,
         targets,
         coupling,
@@ -150,6 +161,29 @@ def test_without_graphs_nothing_is_unfolded() -> None:
 )
 def test_the_reading_that_is_heard(words: str, frames: str, found: tuple[str, str], guided: bool) -> None:
     assert tuple(map(spans, tiers(words, frames, guided=guided))) == found
+
+
+@pytest.mark.parametrize("guided", [False, True])
+@pytest.mark.parametrize(
+    ("frames", "found"),
+    [
+        ("sil 3 ae 4 sil 9 ah 15 sil 6 ae 4 cl 3 t 2 sil 5", "an 3-7, at 37-46"),
+        ("sil 3 ae 4 sil 9 eh 3 ah 12 sil 6 ae 4 cl 3 t 2 sil 5", "an 3-7, at 37-46"),
+        ("sil 3 ah 9 sil 9 ae 4 sil 6 ae 4 cl 3 t 2 sil 5", "an 21-25, at 31-40"),
+        ("sil 3 ae 4 sil 9 ae 4 cl 3 t 2 sil 5", "an 3-7, at 16-25"),
+    ],
+)
+def test_a_hesitation_is_a_pause(frames: str, found: str, guided: bool) -> None:
+    words, phones = tiers("an at", frames, guided=guided, tokenizer=HESITANT)
+    assert spans(words) == found
+    assert phones.labels == ["ae", "ae", "t"]
+
+
+def test_a_pause_between_words_may_hold_one_hesitation() -> None:
+    found = readings(text_of("an at", HESITANT), HESITANT.labels)
+    assert found["ae ae cl t"] == found["ae sil ae cl t"] == 0.25
+    assert found["ae sil ah sil ae cl t"] == found["ae sil eh sil ae cl t"] == 0.25 + HESITATION_COST
+    assert not any("ah sil eh" in said or "ah ae" in said for said in found)
 
 
 def test_closures_of_their_own() -> None:

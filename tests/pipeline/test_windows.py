@@ -76,8 +76,8 @@ def one_pass(model: Model, audio: np.ndarray) -> dict[str, Emissions]:
         return model(torch.from_numpy(audio)[None], torch.tensor([len(audio)]))
 
 
-#: All that is heard counts for the normalisation, as in one pass.
-all_is_lively = patch("isotone.pipeline.activity._RANGE_DB", -1.0)  # hypothesis has no monkeypatch of its own
+#: All that is heard counts for the normalisation, as in one pass. Hypothesis has no monkeypatch of its own.
+all_is_lively = patch.multiple("isotone.pipeline.activity", _RANGE_DB=-1.0, _BELOW_DB=np.inf)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -140,11 +140,9 @@ def test_no_frame_has_no_statistics() -> None:
 def test_what_is_far_away_has_no_part_in_the_normalisation(name: str) -> None:
     """Half a minute of silence, of steady noise, of somebody louder: the first windows stay as they were."""
     model, rng = MODELS[name], np.random.default_rng(1)
-    near, far = speechlike(16_000 * 14), 16_000 * 30
-    windows, kept = (
-        Windows(2.0, 1.0),
-        round(3.5 / 0.02),
-    )  # ten seconds about the window are within the fourteen
+    near, far = speechlike(16_000 * 40), 16_000 * 30
+    # ten loud seconds about the window, and eight more around these, are within the forty
+    windows, kept = Windows(2.0, 1.0), round(3.5 / 0.02)
 
     def first(after: np.ndarray) -> torch.Tensor:
         audio = np.concatenate([near, after.astype(np.float32)])
@@ -173,6 +171,7 @@ def test_what_cannot_be_cut() -> None:
 
 def test_a_pipeline_cuts_long_audio_alone_and_in_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("isotone.pipeline.activity._RANGE_DB", -1.0)
+    monkeypatch.setattr("isotone.pipeline.activity._BELOW_DB", np.inf)
     model = MODELS["log-mel"]
     whole = Pipeline(model, windows=Windows(0))
     shares: list[float] = []

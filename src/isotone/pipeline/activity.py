@@ -1,4 +1,4 @@
-"""Activity detection: parts of a recording with changing level (speech, music), not silence or steady noise."""
+"""Activity detection: loud parts of a recording with changing level (speech, music); no silence, noise or breath."""
 
 from __future__ import annotations
 
@@ -12,15 +12,20 @@ _RATE = 100
 _RANGE_DB = 10.0
 # ... where levels further below the loudest frame than this count as silent.
 _DEPTH_DB = 60.0
+# ... and which is no farther than this below the loudest tenth of a second around, of seconds at most this far away.
+_BELOW_DB, _AROUND_S = 20.0, 8
+# Frames this near to one as loud as that are loud as well.
+_NEAR = 20
 # Less activity than this, in seconds, may be a click or a cough. Then everything counts as active.
 _LEAST_S = 2.0
 
 
 class Activity:
-    """Find the parts of a recording whose level changes by 10 dB within half a second.
+    """Find the parts of a recording whose level changes by 10 dB within half a second, and comes near to the loudest.
 
-    Loudness itself does not matter. Where there are less than two seconds of activity, as in steady noise, everything
-    counts as active except digital silence, which has no level and is far from any training data.
+    The level that counts is that of the seconds around, so that quiet voices are active beside loud ones. Where there
+    are less than two seconds of activity, as in steady noise, everything counts as active except digital silence, which
+    has no level and is far from any training data.
 
     Args:
         samples: ``(N,)`` of the recording.
@@ -36,7 +41,10 @@ class Activity:
         level, sounds = _levels(power), power > 0
         found = np.flatnonzero((_range_around(level, _RATE // 2) >= _RANGE_DB) & sounds)
         self.changing_s = len(found) / _RATE
-        if len(found) < _LEAST_S * _RATE:
+        loud = found[_loud(level)[found]]
+        if len(loud) >= _LEAST_S * _RATE:
+            found = loud
+        elif len(found) < _LEAST_S * _RATE:
             found = np.flatnonzero(sounds) if sounds.any() else np.arange(len(level))
         self.frames = found
 
@@ -78,6 +86,17 @@ def _levels(power: NDArray[np.float64]) -> NDArray[np.float64]:
     """Compute the levels of frames in dB from their variances: ``(T,)``."""
     floor = power.max(initial=0.0) * 10 ** (-_DEPTH_DB / 10)
     return 10 * np.log10(np.maximum(power, max(floor, 1e-30)))
+
+
+def _loud(level: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Find the frames within a fifth of a second of which the level is near the loudest seconds around: ``(T,)``."""
+    if not len(level):
+        return np.zeros(0, bool)
+    seconds = np.pad(level, (0, -len(level) % _RATE), mode="edge").reshape(-1, _RATE)
+    loudest = np.pad(np.quantile(seconds, 0.9, axis=1), _AROUND_S, constant_values=-np.inf)
+    around = sliding_window_view(loudest, 2 * _AROUND_S + 1).max(1)
+    near = np.pad(level >= np.repeat(around, _RATE)[: len(level)] - _BELOW_DB, _NEAR)
+    return np.asarray(sliding_window_view(near, 2 * _NEAR + 1).any(1))
 
 
 def _range_around(level: NDArray[np.float64], reach: int) -> NDArray[np.float64]:

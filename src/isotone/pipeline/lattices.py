@@ -68,6 +68,7 @@ def unfold(text: TextToAlign) -> Lattice:
     """
     transcript, optional = text
     rows = list(zip(transcript.tokens, transcript.token_words, optional))
+    pause = transcript.pause[0].label if transcript.pause else None
     unfolding = _Unfolding()
     for owner, group in groupby(enumerate(rows), lambda row: -1 - row[0] if row[1][1] is None else row[1][1]):
         own = [row for _, row in group]
@@ -75,7 +76,8 @@ def unfold(text: TextToAlign) -> Lattice:
             unfolding.add(graph, owner, False)
         else:
             for label, word, skip in own:
-                unfolding.add(straight([label]), word, skip)
+                pauses = skip and word is None and label == pause
+                unfolding.add(transcript.pause if pauses else straight([label]), word, skip)
     parts, ways = unfolding.parts, [*unfolding.ways, unfolding.end()]
     unfolded = replace(
         transcript,
@@ -157,19 +159,33 @@ def chosen(
 ) -> tuple[list[TextToAlign], Targets, Coupling]:
     """Restrict texts, targets and coupling to the readings that an aligner chose: the tokens with frames.
 
-    Where the targets have no graph nothing changes. The guide, durations and paths of targets are not kept.
+    A hesitation belongs to its pause. Where the targets have no graph nothing changes. The guide, durations and paths
+    of targets are not kept.
     """
     if targets.graph is None:
         return list(texts), targets, coupling
     size = targets.labels.shape[1]
     mass = coupling.mass.new_zeros(len(coupling.mass), size).scatter_add(1, coupling.target, coupling.mass)
-    kept = (mass > 0) & length_mask(targets.lengths, size)
+    placed = (mass > 0) & length_mask(targets.lengths, size)
+    kept = torch.tensor([_one_pause(text, row) for text, row in zip(texts, placed.tolist())]).to(
+        placed.device
+    )
     new = torch.cumsum(kept, 1) - 1
     readings = [_reading(text, row) for text, row in zip(texts, kept.tolist())]
     coupling = replace(
         coupling, target=new.clamp(min=0).gather(1, coupling.target), target_lengths=kept.sum(1)
     )
     return readings, targets_of(readings), coupling
+
+
+def _one_pause(text: TextToAlign, placed: list[bool]) -> list[bool]:
+    """Keep the first placed token of every pause, which may hold a hesitation, and those of the words."""
+    within, out = False, []
+    for token, owner, has_frames in zip(text.transcript.tokens, text.transcript.token_words, placed):
+        pause = owner is None and token != STAR_NUMBER
+        out.append(has_frames and not (pause and within))
+        within = pause if has_frames else within
+    return out + [False] * (len(placed) - len(out))
 
 
 def _reading(text: TextToAlign, kept: Sequence[bool]) -> TextToAlign:

@@ -19,7 +19,7 @@ from isotone.text.transcript import (
     known_graphs,
     not_pronounced,
 )
-from isotone.text.word_graph import of_readings, straight
+from isotone.text.word_graph import WordGraph, of_readings, straight
 
 Unit = Literal["phones", "characters", "pieces"]
 
@@ -172,6 +172,11 @@ class Tokenizer(ABC):
         """Label number of the delimiter between words, if there is one."""
         return None
 
+    @property
+    def pause(self) -> WordGraph:
+        """Graph of a pause between words; empty: it is a silence alone."""
+        return ()
+
     def optional(self, transcript: Transcript) -> list[bool]:
         """Mark the tokens that need no frames: the pauses beside words."""
         silence = self.silence_number
@@ -203,7 +208,10 @@ class Tokenizer(ABC):
                 rows.append((token, owner, False))
             before = owner
         paused = replace(
-            transcript, tokens=tuple(t for t, _, _ in rows), token_words=tuple(o for _, o, _ in rows)
+            transcript,
+            tokens=tuple(t for t, _, _ in rows),
+            token_words=tuple(o for _, o, _ in rows),
+            pause=self.pause,
         )
         return paused, [optional for _, _, optional in rows]
 

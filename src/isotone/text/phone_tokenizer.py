@@ -26,12 +26,14 @@ from isotone.text.transcript import (
     number_of_blank,
     write_json,
 )
-from isotone.text.word_graph import WordGraph, in_line, paid, side_by_side, straight
+from isotone.text.word_graph import WordGraph, hesitating, in_line, paid, side_by_side, straight
 
 #: Pronunciations of a word that an aligner chooses from, at most: the likeliest.
 MOST_PRONUNCIATIONS = 12
 #: The same for each part of a word of several parts.
 MOST_OF_PART = 4
+#: Vowels of hesitations, as in *uh* and *um*, and the cost of one in nats.
+HESITATIONS, HESITATION_COST = ("aa", "ah", "ax", "eh", "er"), 6.0
 #: Graphs of words that are remembered.
 _REMEMBERED = 20_000
 
@@ -48,8 +50,8 @@ class PhoneTokenizer(Tokenizer):
         lexicon: Words that recognised phones are read as. Default: phones are the text.
         delimiter: The label between words, if there is one; recognised words are the labels between delimiters.
         language: See :func:`isotone.text.normalize.split_words`.
-        closures: Rules by which an aligner chooses how stops are said, for a pronouncer that gives closures. Default:
-            every stop is said as it is pronounced.
+        closures: Rules by which an aligner chooses how stops are said, for a pronouncer that gives closures. With
+            them, a pause may also hold a hesitation. Default: every stop is said as it is pronounced.
 
     Raises:
         ValueError: the blank, the silence or the delimiter is not among the labels, a label occurs twice, or pauses
@@ -78,6 +80,9 @@ class PhoneTokenizer(Tokenizer):
         self.lexicon = lexicon
         self.delimiter = delimiter
         self.closures = closures
+        sounds = [self._numbers[vowel] for vowel in HESITATIONS if vowel in self._numbers]
+        number = None if closures is None else self.silence_number
+        self._pause = () if number is None else hesitating(number, sounds, HESITATION_COST)
         self._graphs: dict[tuple[tuple[Pronunciation, ...], ...], WordGraph | None] = {}
 
     @property
@@ -101,6 +106,11 @@ class PhoneTokenizer(Tokenizer):
     def takes_words(self) -> bool:
         """See :attr:`Tokenizer.takes_words`: with a pronouncer."""
         return self.pronouncer is not None
+
+    @property
+    def pause(self) -> WordGraph:
+        """See :attr:`Tokenizer.pause`: with rules of stops, readers may also hesitate between words."""
+        return self._pause
 
     def split(self, text: str) -> tuple[Word, ...]:
         """Split a text into words; without a pronouncer, into the phones of a string of phones."""

@@ -38,6 +38,7 @@ class Transcript:
             where that is not known.
         readings: For every token the number of its word's reading that it belongs to. Empty where every token belongs
             to the first one.
+        pause: Graph of a pause between words; empty where it is a silence alone.
         source: The text as it was given, which the words' positions are in; empty where there was none.
     """
 
@@ -49,6 +50,7 @@ class Transcript:
     graphs: tuple[WordGraph | None, ...] = ()
     stops: tuple[int | None, ...] = ()
     readings: tuple[int, ...] = ()
+    pause: WordGraph = ()
     source: str = ""
 
 

@@ -66,6 +66,22 @@ def straight(labels: Sequence[int]) -> WordGraph:
     )
 
 
+def hesitating(silence: int, sounds: Sequence[int], cost: float) -> WordGraph:
+    """A pause in which the speaker may hesitate: silence; then perhaps one of some sounds, and silence again.
+
+    Args:
+        silence: Label number of the silence.
+        sounds: Label numbers of the sounds of hesitations.
+        cost: Nats of a hesitation.
+    """
+    if not sounds:
+        return straight([silence])
+    first, last = straight([silence])[0], len(sounds) + 1
+    filled = [Part(sound, ((0, cost),)) for sound in sounds]
+    again = Part(silence, tuple((i, 0.0) for i in range(1, last)), to_speech=0.0, to_pause=0.0)
+    return (first, *filled, again)
+
+
 def side_by_side(said: Sequence[Said], spread: Callable[[Sequence[int]], WordGraph] = straight) -> WordGraph:
     """Put pronunciations side by side.
 
