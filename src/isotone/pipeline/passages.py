@@ -11,7 +11,7 @@ import numpy as np
 from isotone.alignment import Alignment, AlignmentError, Segment, Tier, tier_from_spans
 from isotone.pipeline.edges import EDGE_COST
 from isotone.pipeline.forced import ForcedPipeline
-from isotone.pipeline.passage_words import Found, joined, owners_of, share_out, within
+from isotone.pipeline.passage_words import Found, in_passages, joined, owners_of, share_out, within
 from isotone.pipeline.plausible import long_words
 from isotone.pipeline.stretches import Span, Stretch, stretches
 from isotone.text.normalize import TextError
@@ -179,7 +179,8 @@ class _Run:
             own[stretch.passages[0]].units = units
         else:
             owners = owners_of(result.words, transcript, bounds)
-            share_out(own, owners, words[0], units)
+            texts = {n: self.passages[n] for n in stretch.passages}
+            share_out(own, owners, in_passages(words[0], owners, texts, bounds), units)
         self.found |= own
         self.fits.append((sum(len(f.words or f.units) for f in own.values()), result.score, result.agreement))
 
@@ -227,7 +228,7 @@ class _Run:
 
 
 def timed(passages: Sequence[Passage], seconds: float) -> list[Passage]:
-    """Return passages in order of time; those without a time get that between their neighbours.
+    """Return passages in order of time, numbered; those without a time get that between their neighbours.
 
     Args:
         passages: The passages, in order of the source.
@@ -239,7 +240,8 @@ def timed(passages: Sequence[Passage], seconds: float) -> list[Passage]:
         following = (p.start for p in passages[number + 1 :] if p.start is not None)
         start = now if passage.start is None else passage.start
         end = passage.end if passage.end is not None else max(start, next(following, seconds))
-        out.append(replace(passage, start=start, end=max(start, end)))
+        own = number if passage.number is None else passage.number
+        out.append(replace(passage, start=start, end=max(start, end), number=own))
         now = max(now, _start(out[-1]) if passage.end is None else _end(out[-1]))
     return sorted(out, key=_start)
 
@@ -255,7 +257,7 @@ def _end(passage: Passage) -> float:
 def _tier(name: str, segments: Sequence[Segment], seconds: float) -> Tier:
     """Make a tier; where two stretches disagree, the earlier segment is cut."""
     tier = tier_from_spans(name, [(s.label, s.start, s.end, s.score) for s in segments], seconds)
-    kept = (replace(new, confidence=old.confidence) for new, old in zip(tier, segments))
+    kept = (replace(new, confidence=old.confidence, origin=old.origin) for new, old in zip(tier, segments))
     return Tier(name, tuple(kept))
 
 
