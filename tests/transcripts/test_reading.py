@@ -76,6 +76,20 @@ def test_a_command_of_a_data_folder_is_not_run(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_data_folder_has_the_encodings_of_other_transcripts(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes("a café\n".encode("cp1252"))
+    (tmp_path / "utt2spk").write_bytes("a Zoë\n".encode("utf-16"))
+    (tmp_path / "wav.scp").write_text("a a.wav\n")
+    source = open_source(tmp_path)
+    (found,) = source.of(Path("a.wav"))
+    assert (found.text, found.speaker) == ("café", "Zoë")
+    assert source.warning.startswith("text is not UTF-8, and is read as Windows-1252")
+    (tmp_path / "text").write_bytes(b"a so\n\x81\xfe\x00\n")
+    os.utime(tmp_path / "text", ns=(1, 1))
+    with pytest.raises(TranscriptError, match="text, line 2: expected UTF-8"):
+        open_source(tmp_path)
+
+
 def test_rolling_captions_are_read_once() -> None:
     text = (
         "WEBVTT\nKind: captions\n\n00:00:00.080 --> 00:00:02.000 align:start position:0%\n \n"
