@@ -33,15 +33,18 @@ class Origin:
     Attributes:
         text: The word as written, with its punctuation: the characters of the text from ``start`` to ``end``. It is the
             label, unless markup inside of the word was left out of that.
-        start, end: Position in the text, in characters from 0; ``end`` is one past the last.
+        start, end: Position in the text, in characters from 0; ``end`` is one past the last. Where the text has
+            passages with times, it is that in the text of the passage.
         reading: The words that were said, of the readings that the word has: ``nineteen eighty four``. Empty for a
             word that is aligned as unknown speech.
+        passage: Number of the passage among those of the recording, from 0 on; None for a text without times.
     """
 
     text: str
     start: int
     end: int
     reading: str = ""
+    passage: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 
 from isotone import format as files
 from tests.paths import ROOT
@@ -50,6 +52,31 @@ def test_every_format_takes_several_speakers(model: Path, tmp_path: Path) -> Non
     segments = json.loads((tmp_path / "out1/talk.json").read_text())["segments"]
     assert [s["speaker"] for s in segments] == sorted(s["speaker"] for s in segments)
     assert [w["word"] for s in segments for w in s["words"]] == SAID[0] + SAID[1]
+
+
+def test_speakers_on_their_channels(model: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    samples = rng.normal(0, 1e-4, (4 * 16_000, 2))
+    samples[: 2 * 16_000, 1] += rng.normal(0, 0.1, 2 * 16_000)
+    samples[2 * 16_000 :, 0] += rng.normal(0, 0.1, 2 * 16_000)
+    soundfile.write(tmp_path / "talk.wav", samples, 16_000)
+    cues = [
+        {"start": 2.0 * i, "end": 2.0 * i + 2, "text": "so it", "speaker": s}
+        for i, s in enumerate(["A", "B"])
+    ]
+    (tmp_path / "talk.json").write_text(json.dumps({"segments": cues}))
+    said = {"auto": "A 2, B 1, by their levels", "order": "A 1, B 2, by their order", "mix": ""}
+    for way, words in said.items():
+        isotone("align", tmp_path / "talk.wav", "-m", model, "--channels", way, "-o", tmp_path / way)
+        names = {tier.name for tier in files.read(tmp_path / way / "talk.TextGrid").tiers}
+        assert {"A - words", "B - words"} <= names
+        warned = tmp_path / way / "warnings.jsonl"
+        notes = warned.read_text() if warned.exists() else ""
+        assert words in notes
+        assert ("is on a channel" in notes) == bool(words)
+    assert "the levels say otherwise: A 2, B 1" in (tmp_path / "order/warnings.jsonl").read_text()
+    said = error_of("align", tmp_path / "talk.wav", "-m", model, "--channels", "left", "-o", tmp_path / "no")
+    assert "--channels is auto, order or mix; got 'left'" in said
 
 
 def test_a_manifest_has_the_texts_of_several_recordings(model: Path, tmp_path: Path) -> None:

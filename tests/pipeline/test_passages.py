@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from isotone.alignment import AlignmentError
+from isotone.format.json import JSONFormat
 from isotone.pipeline import Pipeline
 from isotone.pipeline.passages import align_passages, timed
 from isotone.text.normalize import TextError
@@ -106,3 +109,29 @@ def test_missing_times_are_between_those_of_the_neighbours() -> None:
     ]
     found = [(p.text, p.start, p.end) for p in timed(given, 10.0)]
     assert found == [("a", 0, 2), ("b", 2, 3), ("c", 4, 8), ("d", 4, 8), ("e", 8, 9), ("f", 9, 10)]
+
+
+PIECES = st.text(alphabet="so it\n -.'", max_size=12)
+
+
+@given(
+    st.lists(st.tuples(PIECES, st.integers(0, 8), st.sampled_from(["Ann", "Bob"])), min_size=1, max_size=5)
+)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_places_of_words_are_those_in_the_texts_of_their_passages(
+    characters: Pipeline, rows: list[tuple[str, int, str]]
+) -> None:
+    passages = [Passage(text, start, start + 1.5, speaker) for text, start, speaker in rows]
+    try:
+        found = align_passages(characters, "u", NOISE, passages)
+    except (AlignmentError, TextError):
+        return
+    placed = [s for tier in found.alignment.tiers if tier.name.endswith("words") for s in tier if s.origin]
+    assert placed
+    for segment in placed:
+        origin = segment.origin
+        assert origin is not None
+        assert origin.passage is not None
+        assert passages[origin.passage].text[origin.start : origin.end] == origin.text
+        assert origin.text.startswith(segment.label.split()[0])
+    assert JSONFormat().loads(JSONFormat().dumps(found.alignment), "u") == found.alignment

@@ -76,6 +76,20 @@ def test_a_command_of_a_data_folder_is_not_run(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_data_folder_has_the_encodings_of_other_transcripts(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes("a café\n".encode("cp1252"))
+    (tmp_path / "utt2spk").write_bytes("a Zoë\n".encode("utf-16"))
+    (tmp_path / "wav.scp").write_text("a a.wav\n")
+    source = open_source(tmp_path)
+    (found,) = source.of(Path("a.wav"))
+    assert (found.text, found.speaker) == ("café", "Zoë")
+    assert source.warning.startswith("text is not UTF-8, and is read as Windows-1252")
+    (tmp_path / "text").write_bytes(b"a so\n\x81\xfe\x00\n")
+    os.utime(tmp_path / "text", ns=(1, 1))
+    with pytest.raises(TranscriptError, match="text, line 2: expected UTF-8"):
+        open_source(tmp_path)
+
+
 def test_rolling_captions_are_read_once() -> None:
     text = (
         "WEBVTT\nKind: captions\n\n00:00:00.080 --> 00:00:02.000 align:start position:0%\n \n"
@@ -264,3 +278,43 @@ def test_any_bytes_give_passages_or_a_clear_error(tmp_path: Path, data: bytes, s
         passage.text.encode()
         assert passage.start is None or passage.start >= 0
         assert passage.start is None or passage.end is None or passage.end >= passage.start
+
+
+TTML = '<tt xmlns="http://www.w3.org/ns/ttml" xmlns:ttm="http://www.w3.org/ns/ttml#metadata">{}</tt>'
+AGENTS = (
+    '<head><metadata><ttm:agent xml:id="a" type="person"><ttm:name type="alias">A.</ttm:name>'
+    '<ttm:name type="full">Ann  Lee</ttm:name></ttm:agent><ttm:agent xml:id="b" type="person"/></metadata></head>'
+)
+
+
+def test_agents_of_ttml(tmp_path: Path) -> None:
+    """The name of an agent counts, else its id; what holds a paragraph may have it, and spans may have their own."""
+    body = (
+        '<body ttm:agent="a"><div><p begin="1s" end="4s">so <span>it</span></p><p begin="5s" end="6s" ttm:agent="a b">'
+        'is</p><p begin="7s" end="9s"><metadata><ttm:desc>x</ttm:desc></metadata>on '
+        '<span ttm:agent="b" begin="1s" dur="0.5s">at</span> <span ttm:agent="b" begin="1.6s" end="2s">in</span>'
+        '<span ttm:agent="c">if</span></p></div></body>'
+    )
+    path = tmp_path / "a.ttml"
+    path.write_text(TTML.format(AGENTS + body))
+    found = [(p.text, p.start, p.end, p.speaker) for p in open_source(path).passages]
+    assert found == [
+        ("so it", 1.0, 4.0, "Ann Lee"),
+        ("is", 5.0, 6.0, "Ann Lee, b"),
+        ("on", 7.0, 9.0, "Ann Lee"),
+        ("at in", 8.0, 9.0, "b"),
+        ("if", 7.0, 9.0, "c"),
+    ]
+
+
+def test_ttml_keeps_the_speakers_that_it_is_written_with(tmp_path: Path) -> None:
+    names = ["Ann", 'Bob <"&> Ümit', "speaker1"]
+    tiers = [Tier(f"{name} - words", (Segment(f"w{i}", i, i + 0.5),)) for i, name in enumerate(names)]
+    path = tmp_path / "a.ttml"
+    path.write_text(formats.build("ttml").dumps(Alignment("a", 4.0, tuple(tiers))), encoding="utf-8")
+    assert [(p.text, p.speaker) for p in open_source(path).passages] == [
+        (f"w{i}", name) for i, name in enumerate(names)
+    ]
+    alone = formats.build("ttml").dumps(Alignment("a", 4.0, (Tier("words", tiers[0].segments),)))
+    assert "agent" not in alone
+    assert "<head>" not in alone

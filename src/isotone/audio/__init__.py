@@ -5,6 +5,7 @@ from isotone.audio.reading import (
     AUDIO_SUFFIXES,
     DECODED_SUFFIXES,
     AudioInfo,
+    channels_of,
     info,
     is_audio,
     load,
@@ -13,6 +14,6 @@ from isotone.audio.reading import (
 from isotone.audio.source import AudioError
 
 __all__ = [
-    "AUDIO_SUFFIXES", "DECODED_SUFFIXES", "AudioError", "AudioInfo", "from_array", "info", "is_audio", "load",
-    "without_copies",
+    "AUDIO_SUFFIXES", "DECODED_SUFFIXES", "AudioError", "AudioInfo", "channels_of", "from_array", "info", "is_audio",
+    "load", "without_copies",
 ]  # fmt: skip

@@ -81,8 +81,15 @@ def probe(path: Path) -> Stream:
     return _probe_ffmpeg(path) if decoder() == "ffmpeg" else _probe_torchcodec(path)
 
 
-def blocks(stream: Stream) -> Generator[NDArray[np.float32]]:
-    """Decode a stream from its beginning, in blocks of ``(n,)`` samples with averaged channels.
+def one_channel(block: NDArray[np.float32], channel: int | None) -> NDArray[np.float32]:
+    """Return a channel ``(n,)`` of samples ``(n, C)``, or (None) the mean of all."""
+    if channel is None and block.shape[1] > 1:
+        return block.mean(axis=1, dtype=np.float32)
+    return np.ascontiguousarray(block[:, channel or 0])
+
+
+def blocks(stream: Stream, channel: int | None = None) -> Generator[NDArray[np.float32]]:
+    """Decode a channel of a stream (None: their mean) from its beginning, in blocks of ``(n,)`` samples.
 
     Positions in a compressed stream are not exact, so decoding always starts at the beginning. Closing the iterator
     stops the decoder.
@@ -90,7 +97,7 @@ def blocks(stream: Stream) -> Generator[NDArray[np.float32]]:
     Raises:
         DecodingError: the decoder stopped with an error, or had no output for a minute.
     """
-    return _blocks_ffmpeg(stream) if decoder() == "ffmpeg" else _blocks_torchcodec(stream)
+    return (_blocks_ffmpeg if decoder() == "ffmpeg" else _blocks_torchcodec)(stream, channel)
 
 
 def _probe_ffmpeg(path: Path) -> Stream:
@@ -131,7 +138,7 @@ def _declared(stream: dict[str, Any]) -> float | None:
         return None
 
 
-def _blocks_ffmpeg(stream: Stream) -> Generator[NDArray[np.float32]]:
+def _blocks_ffmpeg(stream: Stream, channel: int | None) -> Generator[NDArray[np.float32]]:
     command = [
         "ffmpeg",
         "-v",
@@ -151,7 +158,7 @@ def _blocks_ffmpeg(stream: Stream) -> Generator[NDArray[np.float32]]:
         try:
             while data := _read(process, process.stdout, _BLOCK * size):
                 samples = np.frombuffer(data, "<f4", len(data) // size * stream.channels)
-                yield samples.reshape(-1, stream.channels).mean(axis=1, dtype=np.float32)
+                yield one_channel(samples.reshape(-1, stream.channels), channel)
             code = process.wait(PATIENCE_S)
         finally:
             process.kill()
@@ -190,7 +197,7 @@ def _probe_torchcodec(path: Path) -> Stream:
     return Stream(path, found.sample_rate, found.num_channels)
 
 
-def _blocks_torchcodec(stream: Stream) -> Generator[NDArray[np.float32]]:
+def _blocks_torchcodec(stream: Stream, channel: int | None) -> Generator[NDArray[np.float32]]:
     opened, second = _open_torchcodec(stream.path), 0
     step = max(1, _BLOCK // stream.sample_rate)  # whole seconds, so that no sample is in two parts
     start = max(0.0, opened.metadata.begin_stream_seconds_from_header or 0.0)
@@ -199,7 +206,7 @@ def _blocks_torchcodec(stream: Stream) -> Generator[NDArray[np.float32]]:
     try:
         while True:
             part = opened.get_samples_played_in_range(start + second, start + second + step).data
-            yield part.mean(dim=0).numpy()
+            yield one_channel(part.numpy().T, channel)
             second += step
     except RuntimeError as error:
         if "No audio frames" not in str(error):  # this message means the end of the stream

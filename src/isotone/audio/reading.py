@@ -67,8 +67,22 @@ def info(path: Path | str) -> AudioInfo:
     return AudioInfo(rate, samples, samples / rate)
 
 
+def channels_of(path: Path | str) -> int:
+    """Return the number of channels of a file, by its header.
+
+    Raises:
+        AudioError: the file is missing, unreadable or empty.
+    """
+    with open_source(Path(path)) as source:
+        return source.channels
+
+
 def load(
-    path: Path | str, sample_rate: int = 16000, start: float = 0.0, end: float | None = None
+    path: Path | str,
+    sample_rate: int = 16000,
+    start: float = 0.0,
+    end: float | None = None,
+    channel: int | None = None,
 ) -> NDArray[np.float32]:
     """Read audio, or a part of it, as mono at one sample rate.
 
@@ -81,17 +95,20 @@ def load(
         sample_rate: Hz to resample to (soxr, high quality).
         start: Seconds; earlier audio is decoded only if the decoder has to start at the beginning.
         end: Seconds; None, or a time past the end, reads to the end.
+        channel: Number of the one channel to read, from 0 on. Default: the mean of all.
 
     Returns:
-        ``(N,)`` float32; full scale is [-1, 1], channels are averaged.
+        ``(N,)`` float32; full scale is [-1, 1].
 
     Raises:
-        AudioError: the file is missing, unreadable or cut short, has no samples in that range, or has samples that are
-            not finite.
+        AudioError: the file is missing, unreadable or cut short, has no samples in that range, has samples that are
+            not finite, or lacks the channel.
     """
     path = Path(path)
     with open_source(path) as source:
         rate = source.sample_rate
+        if channel is not None and not 0 <= channel < source.channels:
+            raise AudioError(f"{path}: no channel {channel + 1}; it has {source.channels}.")
         first = round(start * rate)
         last = source.samples if end is None else round(end * rate)
         if source.samples is not None and last is not None:
@@ -99,7 +116,7 @@ def load(
         if first < 0 or (last is not None and last <= first):
             raise _no_samples(path, start, end, source)
         out = _Samples(path, rate, sample_rate, first, None if last is None else last - first)
-        for block in source.blocks(first, last):
+        for block in source.blocks(first, last, channel):
             out.add(block)
         if not out.read and source.samples is None:
             raise _no_samples(path, start, end, source)

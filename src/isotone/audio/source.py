@@ -31,13 +31,17 @@ class Source(Protocol):
     Attributes:
         sample_rate: Hz.
         samples: Samples per channel; None if only decoding can tell.
+        channels: Number of channels.
     """
 
     sample_rate: int
     samples: int | None
+    channels: int
 
-    def blocks(self, first: int, last: int | None) -> Iterator[NDArray[np.float32]]:
-        """Read samples ``first`` to ``last`` (None: the end) in blocks ``(n,)``, with averaged channels.
+    def blocks(
+        self, first: int, last: int | None, channel: int | None = None
+    ) -> Iterator[NDArray[np.float32]]:
+        """Read samples ``first`` to ``last`` (None: the end) of a channel (None: their mean) in blocks ``(n,)``.
 
         There are fewer if the file ends early.
 
@@ -57,11 +61,14 @@ class _SoundFile:
         self._path, self._file = path, file
         self.sample_rate: int = file.samplerate
         self.samples: int | None = file.frames
+        self.channels: int = file.channels
 
     def close(self) -> None:
         self._file.close()
 
-    def blocks(self, first: int, last: int | None) -> Iterator[NDArray[np.float32]]:
+    def blocks(
+        self, first: int, last: int | None, channel: int | None = None
+    ) -> Iterator[NDArray[np.float32]]:
         last = self._file.frames if last is None else last
         try:
             self._file.seek(first)
@@ -70,7 +77,7 @@ class _SoundFile:
                 if not len(block):
                     return
                 first += len(block)
-                yield block.mean(axis=1) if block.shape[1] > 1 else np.ascontiguousarray(block[:, 0])
+                yield decoding.one_channel(block, channel)
         except (soundfile.LibsndfileError, RuntimeError) as error:
             raise AudioError(
                 f"{self._path}: decoding stopped with {error}. The file is damaged: get it again."
@@ -85,14 +92,17 @@ class _Decoded:
     def __init__(self, stream: decoding.Stream) -> None:
         self._stream = stream
         self.sample_rate = stream.sample_rate
+        self.channels = stream.channels
 
     def close(self) -> None:
         """Do nothing: no file stays open between two calls of :meth:`blocks`."""
 
-    def blocks(self, first: int, last: int | None) -> Iterator[NDArray[np.float32]]:
+    def blocks(
+        self, first: int, last: int | None, channel: int | None = None
+    ) -> Iterator[NDArray[np.float32]]:
         position = 0
         try:
-            with closing(self._without_padding()) as source:
+            with closing(self._without_padding(channel)) as source:
                 for block in source:
                     part = block[max(0, first - position) : None if last is None else max(0, last - position)]
                     position += len(block)
@@ -108,11 +118,11 @@ class _Decoded:
         if declared is not None and position < declared - SLACK_S * self.sample_rate:
             raise cut_short(self._stream.path, position, declared)
 
-    def _without_padding(self) -> Generator[NDArray[np.float32]]:
+    def _without_padding(self, channel: int | None) -> Generator[NDArray[np.float32]]:
         """Iterate over the blocks, without up to 0.1 s that a codec adds past the declared end."""
         declared = self._stream.declared if self._stream.exact else None
         position, past = 0, np.zeros(0, np.float32)
-        with closing(decoding.blocks(self._stream)) as source:
+        with closing(decoding.blocks(self._stream, channel)) as source:
             for block in source:
                 cut = len(block) if declared is None else min(len(block), max(0, declared - position))
                 position += len(block)

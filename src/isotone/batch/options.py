@@ -14,6 +14,7 @@ from isotone.files import check_folder, digest_of
 from isotone.model import Model
 from isotone.model.fetch import check_source
 from isotone.pipeline import Pipeline
+from isotone.pipeline.channels import WAYS
 from isotone.pipeline.passages import SLACK_S
 from isotone.pipeline.stars import STAR_COST
 from isotone.pipeline.windows import Windows
@@ -38,6 +39,9 @@ class Options:
         closures, presence: See :class:`isotone.pipeline.Pipeline`.
         slack_s: Seconds by which the times of a transcript's passages may be wrong, see
             :func:`isotone.pipeline.passages.align_passages`.
+        channels: One of :data:`isotone.pipeline.channels.WAYS`. ``auto``: each speaker of a transcript with times is
+            aligned on a channel of their own where the levels tell clearly whose it is. ``order``: the first speakers
+            are on the first channel, and so on. ``mix``: the mean of the channels.
     """
 
     model: str
@@ -54,6 +58,7 @@ class Options:
     closures: bool = False
     presence: bool = True
     slack_s: float = SLACK_S
+    channels: str = "auto"
 
     def check(self) -> None:
         """Check the options before a model is loaded.
@@ -69,6 +74,8 @@ class Options:
         Windows(self.window_s)
         if not 0 <= self.slack_s < math.inf:
             raise ValueError(f"--slack expects seconds of 0 or more; got {self.slack_s}.")
+        if self.channels not in WAYS:
+            raise ValueError(f"--channels is {', '.join(WAYS[:-1])} or {WAYS[-1]}; got {self.channels!r}.")
         try:
             torch.empty(0, device=self.device)
         except (RuntimeError, AssertionError, NotImplementedError) as error:

@@ -19,7 +19,8 @@ from isotone.batch.work import Done, Work
 from isotone.batch.writers import writers_for
 from isotone.model.check import usable
 from isotone.pipeline.doubt import doubtful
-from isotone.pipeline.passages import Passages, align_text
+from isotone.pipeline.given import align_text
+from isotone.pipeline.passages import Passages
 from isotone.pipeline.plausible import silence
 from isotone.pipeline.result import Result
 
@@ -79,7 +80,7 @@ class Aligning(_Speech):
     ) -> None:
         super().__init__(options, target, given_text=True)
         self.further = further
-        self.slack_s = options.slack_s
+        self.slack_s, self.channels = options.slack_s, options.channels
         self.texts = texts or {}
         self._owners = Counter(self.texts.values())
         self.text_dir = text_dir
@@ -101,7 +102,9 @@ class Aligning(_Speech):
         noted: list[str] = []
         shared = source.path.is_dir() or self._owners[source.path] > 1
         passages = read_passages(source.path, len(samples) / self.sample_rate, path, not shared, noted.append)
-        result, transcript = align_text(self.pipeline, id, samples, passages, self.slack_s)
+        result, transcript = align_text(
+            self.pipeline, id, samples, passages, self.slack_s, path, self.channels
+        )
         notes = [*silence(samples), *source.notes, *noted]
         notes += transcript.notes if isinstance(result, Result) else ()
         oovs = oovs_of(self.pipeline.tokenizer, transcript)

@@ -200,8 +200,7 @@ Closures = Annotated[
 Edges = Annotated[
     bool,
     typer.Option(
-        "--edges/--no-edges",
-        help="Leave out music, noise and other voices before and after the text.",
+        "--edges/--no-edges", help="Leave out music, noise and other voices before and after the text."
     ),
 ]
 ExtraSpeech = Annotated[

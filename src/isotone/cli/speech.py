@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,14 @@ from isotone.cli.outcomes import finish, interrupted
 if TYPE_CHECKING:
     from isotone.batch import Options
 
+_Channels = Annotated[
+    str,
+    typer.Option(
+        help="Channels of a transcript's speakers: auto (each their own where the levels are clear), order (the first "
+        "speakers the first), mix (their mean)."
+    ),
+]
+
 
 def align(
     audio: SpeechArgument,
@@ -21,6 +29,7 @@ def align(
     text: opt.Text = None,
     text_dir: opt.TextDir = None,
     slack: opt.Slack = 1.0,
+    channels: _Channels = "auto",
     aligner: opt.Aligner = None,
     times: opt.Times = None,
     language: opt.Language = None,
@@ -79,7 +88,7 @@ def align(
     with explained(), interrupted(out_dir):
         options = Options(model, aligner=opt.plugin(aligner), times=times, device=device, window_s=window,
             guided=guide, edges=edges, extra_speech=extra_speech, star_cost=star_cost, closures=closures, slack_s=slack,
-            presence=presence, text=opt.texts(language, dictionary, keep_markup, rules))  # fmt: skip
+            channels=channels, presence=presence, text=opt.texts(language, dictionary, keep_markup, rules))  # fmt: skip
         target = Target(out_dir, tuple(format), overwrite, redo, prune, analysis, speaker_characters, page)
         options = _adapted(audio, options, out_dir, text_dir) if adapt else options
         outcome = align_files(audio, options, target, text=text, text_dir=text_dir, min_score=min_score, check=check,

@@ -24,14 +24,17 @@ class JSONFormat(Format):
          "tiers": [{"name": str,
                     "segments": [{"label": str, "start": seconds, "end": seconds,
                                   "score": number, "confidence": number, "presence": number,
-                                  "text": str, "start_char": int, "end_char": int, "reading": str}]}],
+                                  "text": str, "start_char": int, "end_char": int, "reading": str,
+                                  "passage": int}]}],
          "absent": [{"label": str, "after": int, "presence": number,
                      "text": str, "start_char": int, "end_char": int, "reading": str}]}
 
-    Words of a given text have the last four: ``text`` is the word as written, ``source[start_char:end_char]``, and
-    ``reading`` the words that were said. The source is the given text without a byte order mark, and with line feeds
-    for line breaks. ``label`` is ``text`` without the markup that is inside of a word, if there is any. A word that is
-    aligned as unknown speech has no reading.
+    Words of a given text have ``text`` and what follows it. ``text`` is the word as written,
+    ``source[start_char:end_char]``, and ``reading`` the words that were said. The source is the given text without a
+    byte order mark, and with line feeds for line breaks. ``label`` is ``text`` without the markup that is inside of a
+    word, if there is any. A word that is aligned as unknown speech has no reading. Where a transcript has passages
+    with times, ``passage`` is the number of the word's passage among those of the recording, from 0 on, and the
+    source is that passage's text.
 
     ``absent`` are the words of the text that were not said, if there are any: ``after`` is the number of segments of
     the first tier that come before one.
@@ -124,8 +127,10 @@ def _written(origin: Origin | None) -> dict[str, Any]:
     """Return the keys of a word's place in its text; empty for an unknown one."""
     if origin is None:
         return {}
-    found = {"text": origin.text, "start_char": origin.start, "end_char": origin.end}
-    return found | ({"reading": origin.reading} if origin.reading else {})
+    found: dict[str, Any] = {"text": origin.text, "start_char": origin.start, "end_char": origin.end}
+    if origin.reading:
+        found["reading"] = origin.reading
+    return found if origin.passage is None else {**found, "passage": origin.passage}
 
 
 def _number(key: str, value: float | None) -> dict[str, Any]:
@@ -163,7 +168,8 @@ def _origin(row: Any, path: str) -> Origin | None:
         _get(row, "start_char", int, path),
         _get(row, "end_char", int, path),
     )
-    return Origin(text, start, end, _get(row, "reading", str, path) if "reading" in row else "")
+    reading = _get(row, "reading", str, path) if "reading" in row else ""
+    return Origin(text, start, end, reading, _get(row, "passage", int, path) if "passage" in row else None)
 
 
 def _get(record: Any, key: str, kind: type, where: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
@@ -10,12 +11,15 @@ from isotone.format.cues import Cue
 from isotone.format.elan import xml_text
 from isotone.format.subtitles import Subtitles, clock
 
+#: Namespace of metadata, such as agents.
+METADATA = "http://www.w3.org/ns/ttml#metadata"
+
 
 class TTMLFormat(Subtitles):
     """TTML subtitles: a paragraph per cue, with a timed span per word. Write-only.
 
     The resolution is 1 ms. Times of spans count from the start of their paragraph, as TTML defines them. Characters
-    that XML forbids become U+FFFD.
+    that XML forbids become U+FFFD. With several speakers, each is an agent of the head, and every paragraph has one.
 
     Args:
         spans: Write a span per word; otherwise the text alone.
@@ -36,14 +40,19 @@ class TTMLFormat(Subtitles):
         Raises:
             KeyError: the alignment does not have the tier.
         """
+        cues = self.cues(alignment)
+        speakers = dict.fromkeys(cue.speaker for cue in cues if cue.speaker)
+        agents = {speaker: f"speaker{number}" for number, speaker in enumerate(speakers, 1)}
+        space = f' xmlns:ttm="{METADATA}"' if agents else ""
         return (
             '<?xml version="1.0" encoding="UTF-8"?>\n'
-            f'<tt xmlns="http://www.w3.org/ns/ttml" xml:lang={quoteattr(self.language)}>\n<body>\n<div>\n'
-            + "".join(map(self._paragraph, self.cues(alignment)))
+            f'<tt xmlns="http://www.w3.org/ns/ttml"{space} xml:lang={quoteattr(self.language)}>\n'
+            f"{_head(agents)}<body>\n<div>\n"
+            + "".join(self._paragraph(cue, agents.get(cue.speaker, "")) for cue in cues)
             + "</div>\n</body>\n</tt>\n"
         )
 
-    def _paragraph(self, cue: Cue) -> str:
+    def _paragraph(self, cue: Cue, agent: str) -> str:
         parts = []
         for i, (start, end, word) in enumerate(cue.words):
             text = escape(xml_text(word))
@@ -51,4 +60,15 @@ class TTMLFormat(Subtitles):
                 times = (clock(t - cue.start, ".") for t in (start, end))
                 text = '<span begin="{}" end="{}">{}</span>'.format(*times, text)
             parts.append(cue.space(i).replace("\n", "<br/>") + text)
-        return f'<p begin="{clock(cue.start, ".")}" end="{clock(cue.end, ".")}">{"".join(parts)}</p>\n'
+        shown = f'begin="{clock(cue.start, ".")}" end="{clock(cue.end, ".")}"'
+        said_by = f' ttm:agent="{agent}"' if agent else ""
+        return f"<p {shown}{said_by}>{''.join(parts)}</p>\n"
+
+
+def _head(agents: Mapping[str, str]) -> str:
+    """Return the head that declares agents, by their names; empty without them."""
+    rows = ""
+    for name, id in agents.items():
+        named = f'<ttm:name type="full">{escape(xml_text(name))}</ttm:name>'
+        rows += f'<ttm:agent xml:id="{id}" type="person">{named}</ttm:agent>\n'
+    return f"<head>\n<metadata>\n{rows}</metadata>\n</head>\n" if agents else ""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from isotone.alignment import Segment
 from isotone.pipeline.stars import STAR
 from isotone.text.tokenizer import Transcript
+from isotone.transcripts import Passage
 
 
 @dataclass
@@ -48,6 +49,27 @@ def owners_of(
         else:
             owners.append(owners[-1] if owners else bounds[0][1])
     return owners
+
+
+def in_passages(
+    words: Sequence[Segment],
+    owners: Sequence[int | None],
+    passages: Mapping[int, Passage],
+    bounds: Sequence[tuple[int, int | None]],
+) -> list[Segment]:
+    """Return the words of a joined text with their places in the texts of their passages."""
+    starts = {owner: position for position, owner in bounds}
+    out = []
+    for word, owner in zip(words, owners):
+        origin = None
+        if word.origin is not None and owner is not None:
+            first, text = word.origin.start - starts[owner], passages[owner].text
+            # a mark at the beginning of the next passage goes with the word, and is not in this one
+            written = text[first : word.origin.end - starts[owner]].rstrip()
+            end, number = first + len(written), passages[owner].number
+            origin = replace(word.origin, text=written, start=first, end=end, passage=number)
+        out.append(replace(word, origin=origin))
+    return out
 
 
 def share_out(

@@ -11,12 +11,10 @@ import numpy as np
 from isotone.alignment import Alignment, AlignmentError, Segment, Tier, tier_from_spans
 from isotone.pipeline.edges import EDGE_COST
 from isotone.pipeline.forced import ForcedPipeline
-from isotone.pipeline.passage_words import Found, joined, owners_of, share_out, within
+from isotone.pipeline.passage_words import Found, in_passages, joined, owners_of, share_out, within
 from isotone.pipeline.plausible import long_words
-from isotone.pipeline.result import Result
 from isotone.pipeline.stretches import Span, Stretch, stretches
 from isotone.text.normalize import TextError
-from isotone.text.tokenizer import Transcript
 from isotone.transcripts import Passage
 
 log = logging.getLogger(__name__)
@@ -50,27 +48,13 @@ class Passages:
     warnings: tuple[str, ...]
 
 
-def align_text(
-    pipeline: ForcedPipeline, id: str, samples: np.ndarray, passages: Sequence[Passage], slack_s: float
-) -> tuple[Result | Passages, Transcript]:
-    """Align the passages of a transcript: those with times by these, others as one text.
-
-    Returns:
-        The result, and the whole text in labels. Its notes are among the warnings of passages with times, and not among
-        those of a text.
-    """
-    transcript = pipeline.encode("\n".join(p.text for p in passages))
-    if any(p.start is not None or p.end is not None for p in passages):
-        return align_passages(pipeline, id, samples, passages, slack_s), transcript
-    return pipeline.align(id, samples, transcript), transcript
-
-
 def align_passages(
     pipeline: ForcedPipeline,
     id: str,
     audio: np.ndarray,
     passages: Sequence[Passage],
     slack_s: float = SLACK_S,
+    named: bool = False,
 ) -> Passages:
     """Align passages with rough times.
 
@@ -80,6 +64,7 @@ def align_passages(
         audio: ``(N,)`` float32 samples at the model's sample rate.
         passages: The passages. Those without times are somewhere between their neighbours.
         slack_s: Seconds by which a passage's time may be wrong.
+        named: Name the tiers by their speakers also where there is only one.
 
     Raises:
         TextError: there is nothing to align in any of the passages.
@@ -88,13 +73,14 @@ def align_passages(
     """
     if not 0 <= slack_s < np.inf:
         raise ValueError(f"A slack is 0 s or more; got {slack_s}.")
-    return _Run(pipeline, id, audio, passages, slack_s).result()
+    return _Run(pipeline, id, audio, passages, slack_s, named).result()
 
 
 class _Run:
     """One call of :func:`align_passages`.
 
     Attributes:
+        speakers_named: True where a single speaker's tiers are named too.
         passages: Those that are aligned, in order of time.
         found: Segments of those that could be aligned, by their number.
         failed: Those that could not, with the reason.
@@ -108,8 +94,10 @@ class _Run:
         audio: np.ndarray,
         passages: Sequence[Passage],
         slack_s: float,
+        named: bool,
     ) -> None:
         self.pipeline, self.id, self.audio, self.slack_s = pipeline, id, audio, slack_s
+        self.speakers_named = named
         self.seconds = pipeline.emitter.seconds(audio)
         self.text = "\n".join(p.text for p in passages)
         whole = pipeline.encode(self.text)
@@ -191,7 +179,8 @@ class _Run:
             own[stretch.passages[0]].units = units
         else:
             owners = owners_of(result.words, transcript, bounds)
-            share_out(own, owners, words[0], units)
+            texts = {n: self.passages[n] for n in stretch.passages}
+            share_out(own, owners, in_passages(words[0], owners, texts, bounds), units)
         self.found |= own
         self.fits.append((sum(len(f.words or f.units) for f in own.values()), result.score, result.agreement))
 
@@ -202,7 +191,7 @@ class _Run:
         tiers = []
         for speaker in speakers:
             own = [self.found[n] for n in numbers if self.passages[n].speaker == speaker]
-            before = f"{speaker or UNKNOWN} - " if len(speakers) > 1 else ""
+            before = f"{speaker or UNKNOWN} - " if len(speakers) > 1 or self.speakers_named else ""
             rows = {"words": [s for f in own for s in f.words]} if self.with_words else {}
             rows[self.pipeline.tokenizer.unit] = [s for f in own for s in f.units]
             tiers += [_tier(before + name, segments, self.seconds) for name, segments in rows.items()]
@@ -239,7 +228,7 @@ class _Run:
 
 
 def timed(passages: Sequence[Passage], seconds: float) -> list[Passage]:
-    """Return passages in order of time; those without a time get that between their neighbours.
+    """Return passages in order of time, numbered; those without a time get that between their neighbours.
 
     Args:
         passages: The passages, in order of the source.
@@ -251,7 +240,8 @@ def timed(passages: Sequence[Passage], seconds: float) -> list[Passage]:
         following = (p.start for p in passages[number + 1 :] if p.start is not None)
         start = now if passage.start is None else passage.start
         end = passage.end if passage.end is not None else max(start, next(following, seconds))
-        out.append(replace(passage, start=start, end=max(start, end)))
+        own = number if passage.number is None else passage.number
+        out.append(replace(passage, start=start, end=max(start, end), number=own))
         now = max(now, _start(out[-1]) if passage.end is None else _end(out[-1]))
     return sorted(out, key=_start)
 
@@ -267,7 +257,7 @@ def _end(passage: Passage) -> float:
 def _tier(name: str, segments: Sequence[Segment], seconds: float) -> Tier:
     """Make a tier; where two stretches disagree, the earlier segment is cut."""
     tier = tier_from_spans(name, [(s.label, s.start, s.end, s.score) for s in segments], seconds)
-    kept = (replace(new, confidence=old.confidence) for new, old in zip(tier, segments))
+    kept = (replace(new, confidence=old.confidence, origin=old.origin) for new, old in zip(tier, segments))
     return Tier(name, tuple(kept))
 
 

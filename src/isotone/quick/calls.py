@@ -41,6 +41,7 @@ def align(
     closures: bool = False,
     keep_markup: bool = False,
     slack_s: float = SLACK_S,
+    channels: str = "auto",
 ) -> Aligned:
     """Find the time of each word and phone of a text in a recording.
 
@@ -59,6 +60,7 @@ def align(
             :class:`isotone.batch.options.Options`.
         keep_markup: Align markup such as ``[laughs]`` as if it were spoken.
         slack_s: Seconds by which the times of passages may be wrong.
+        channels: ``auto``, ``order`` or ``mix``: see :class:`isotone.batch.options.Options`; an array is mixed.
 
     Raises:
         LookupError: no pack has the language, or there is no such aligner or head.
@@ -73,10 +75,10 @@ def align(
     options = options_of(
         model, language, dictionaries, keep_markup, rules, aligner=aligner, times=times, device=device,
         window_s=window_s, guided=guided, edges=edges, extra_speech=extra_speech, star_cost=star_cost,
-        closures=closures, slack_s=slack_s,
+        closures=closures, slack_s=slack_s, channels=channels,
     )  # fmt: skip
     pipeline = kept.pipeline(options)
-    return align_one(pipeline, options.model, audio, text, rate, slack_s)
+    return align_one(pipeline, options.model, audio, text, rate, slack_s, channels)
 
 
 def options_of(

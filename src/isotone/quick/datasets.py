@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from isotone.batch.keys import model_key
 from isotone.format.tier_names import voices
 from isotone.pipeline import Pipeline
-from isotone.pipeline.passages import Passages, align_text
+from isotone.pipeline.given import align_text
+from isotone.pipeline.passages import Passages
 from isotone.pipeline.result import Result
 from isotone.quick import given
 from isotone.quick.calls import kept, options_of

@@ -8,7 +8,8 @@ from typing import Any
 from isotone.model.check import usable
 from isotone.pipeline.doubt import doubtful
 from isotone.pipeline.forced import ForcedPipeline
-from isotone.pipeline.passages import SLACK_S, align_text
+from isotone.pipeline.given import align_text
+from isotone.pipeline.passages import SLACK_S
 from isotone.pipeline.plausible import silence
 from isotone.pipeline.result import Result
 from isotone.quick import given
@@ -22,19 +23,22 @@ def align_one(
     text: given.Text,
     rate: float | None = None,
     slack_s: float = SLACK_S,
+    channels: str = "auto",
 ) -> Aligned:
     """Align one recording.
 
     Args:
         pipeline: The model and its use.
         model: Name of the model.
-        audio, text, rate, slack_s: As of :func:`isotone.align`, with its errors.
+        audio, text, rate, slack_s, channels: As of :func:`isotone.align`, with its errors.
     """
     sample_rate = pipeline.model.encoder.sample_rate
     recording = given.recording(audio, rate, sample_rate)
     noted: list[str] = []
     passages = given.passages(text, recording, len(recording.samples) / sample_rate, noted.append)
-    result, transcript = align_text(pipeline, recording.id, recording.samples, passages, slack_s)
+    result, transcript = align_text(
+        pipeline, recording.id, recording.samples, passages, slack_s, recording.path, channels
+    )
     notes = transcript.notes if isinstance(result, Result) else ()
     doubt = doubtful(result.agreement, usable(pipeline.model.check))
     said = [*silence(recording.samples), *noted, *notes, *result.warnings, *((doubt,) if doubt else ())]

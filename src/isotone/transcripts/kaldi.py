@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from isotone.format.reading import FormatError, decode, numbered_lines
+from isotone.format.reading import FormatError, numbered_lines
+from isotone.text.encodings import decode_text
 from isotone.transcripts.passages import Passage, passage
 
 #: The files that are read; all but the first may be missing.
@@ -17,20 +18,22 @@ def is_data_folder(folder: Path) -> bool:
     return (folder / "text").is_file() and any((folder / f).is_file() for f in ("wav.scp", "segments"))
 
 
-def read(folder: Path) -> Iterator[Passage]:
+def read(folder: Path, note: Callable[[str], None] = lambda warning: None) -> Iterator[Passage]:
     """Read the utterances of a data folder.
 
     Recordings have the name that ``wav.scp`` gives them and, where that is a file, its path; commands (with a pipe) are
-    not run. Without ``segments`` every utterance is a recording, and has no times.
+    not run. Without ``segments`` every utterance is a recording, and has no times. ``note`` is told of
+    encodings that were guessed.
 
     Raises:
         FormatError: a line of one of the files that is not as it should be.
+        EncodingError: a file is in none of the encodings that transcripts have.
         OSError: a file cannot be read.
     """
-    segments = {id: value.split() for id, value, _ in _rows(folder / "segments")}
-    speakers = {id: value for id, value, _ in _rows(folder / "utt2spk")}
-    files = {id: value for id, value, _ in _rows(folder / "wav.scp") if not value.endswith("|")}
-    for id, text, number in _rows(folder / "text"):
+    segments = {id: value.split() for id, value, _ in _rows(folder / "segments", note)}
+    speakers = {id: value for id, value, _ in _rows(folder / "utt2spk", note)}
+    files = {id: value for id, value, _ in _rows(folder / "wav.scp", note) if not value.endswith("|")}
+    for id, text, number in _rows(folder / "text", note):
         where = f"line {number} of text"
         recording, start, end = id, None, None
         if segments:
@@ -46,14 +49,13 @@ def read(folder: Path) -> Iterator[Passage]:
         yield passage(text, start, end, where, None if speaker == id else speaker, names)
 
 
-def _rows(path: Path) -> Iterator[tuple[str, str, int]]:
+def _rows(path: Path, note: Callable[[str], None]) -> Iterator[tuple[str, str, int]]:
     """Iterate over the lines of a file: name, value and number; nothing if there is no such file."""
     if not path.is_file():
         return
-    try:
-        content = decode(path.read_bytes())
-    except FormatError as error:
-        raise FormatError(f"{path.name}: {error}") from error
+    content, warning = decode_text(path.read_bytes(), path.name)
+    if warning:
+        note(warning)
     for number, line in numbered_lines(content):
         name, *value = line.split(maxsplit=1)
         yield name, value[0].strip() if value else "", number

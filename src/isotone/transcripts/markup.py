@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 from isotone.format.elan import ELANFormat
@@ -22,7 +23,9 @@ def elan(text: str) -> Iterator[Passage]:
 
 
 def ttml(text: str) -> Iterator[Passage]:
-    """Read the paragraphs of TTML; an agent is the speaker.
+    """Read the paragraphs of TTML; an agent, of a paragraph or of what holds it, is the speaker.
+
+    A paragraph whose spans have different agents is a passage for each turn, at the times of its spans, if it has such.
 
     Raises:
         FormatError: not TTML, or a time that cannot be read.
@@ -30,30 +33,86 @@ def ttml(text: str) -> Iterator[Passage]:
     root = parse_xml(text)
     if _name(root) != "tt":
         raise FormatError(f"expected TTML; got XML with <{_name(root)}>.")
-    rates = _rates(root)
-    number = 0
-    for p in root.iter():
-        if _name(p) != "p":
-            continue
-        number += 1
+    rates, names = _rates(root), _agents(root)
+    for number, (p, agent) in enumerate(_paragraphs(root), 1):
         where = f"paragraph {number}"
-        about = {key.rpartition("}")[2]: value for key, value in p.attrib.items()}
-        start, end = (_time(about.get(key), rates, where) for key in ("begin", "end"))
-        if (
-            end is None
-            and start is not None
-            and (length := _time(about.get("dur"), rates, where)) is not None
-        ):
-            end = start + length
-        yield passage(_text(p).strip(), start, end, where, about.get("agent"))
+        start, end = _times(p, rates, where)
+        turns: list[tuple[str | None, list[_Part]]] = []
+        for part in _parts(p, agent, None):
+            if turns and (turns[-1][0] == part.agent or not part.text.strip()):
+                turns[-1][1].append(part)
+            elif part.text.strip():
+                turns.append((part.agent, [part]))
+        for said_by, parts in turns or [(agent, [])]:
+            first, last = start, end
+            if len(turns) > 1 and (spans := [p.span for p in parts if p.span is not None]):
+                first, last = _times(spans[0], rates, where)[0], _times(spans[-1], rates, where)[1]
+                first = start if first is None else (start or 0.0) + first
+                last = end if last is None else (start or 0.0) + last
+            speaker = ", ".join(names.get(id, id) for id in (said_by or "").split())
+            text = re.sub(r"[ \t\r\n]*\n[ \t\r\n]*", "\n", "".join(part.text for part in parts))
+            yield passage(text.strip(), first, last, where, speaker or None)
 
 
-def _text(element: ElementTree.Element) -> str:
-    """Join the text within an element; a break is a line end."""
-    parts = [element.text or ""]
+class _Part(NamedTuple):
+    """A text within a paragraph, with its agents and its span; None for none."""
+
+    text: str
+    agent: str | None
+    span: ElementTree.Element | None
+
+
+def _paragraphs(root: ElementTree.Element) -> Iterator[tuple[ElementTree.Element, str | None]]:
+    """Iterate over the paragraphs of a document, each with its own agents or those of what holds it."""
+    rest: list[tuple[ElementTree.Element, str | None]] = [(root, None)]
+    while rest:
+        element, above = rest.pop()
+        agent = _about(element).get("agent", above)
+        if _name(element) == "p":
+            yield element, agent
+        else:
+            rest += [(child, agent) for child in reversed(element)]
+
+
+def _parts(
+    element: ElementTree.Element, agent: str | None, span: ElementTree.Element | None
+) -> Iterator[_Part]:
+    """Iterate over the texts within an element; a break is a line end."""
+    yield _Part(element.text or "", agent, span)
     for child in element:
-        parts += ["\n" if _name(child) == "br" else _text(child), child.tail or ""]
-    return re.sub(r"[ \t\r\n]*\n[ \t\r\n]*", "\n", "".join(parts))
+        if _name(child) == "br":
+            yield _Part("\n", agent, span)
+        elif _name(child) != "metadata" and "#metadata}" not in str(child.tag):
+            yield from _parts(child, _about(child).get("agent", agent), child if span is None else span)
+        yield _Part(child.tail or "", agent, span)
+
+
+def _agents(root: ElementTree.Element) -> dict[str, str]:
+    """Return the names of the agents of a document by their ids: the full one, else the first."""
+    out = {}
+    for agent in (element for element in root.iter() if _name(element) == "agent"):
+        names = [
+            (n.get("type") != "full", " ".join((n.text or "").split())) for n in agent if _name(n) == "name"
+        ]
+        if id := _about(agent).get("id"):
+            out[id] = next((name for _, name in sorted(names, key=lambda n: n[0]) if name), id)
+    return out
+
+
+def _times(
+    element: ElementTree.Element, rates: dict[str, float], where: str
+) -> tuple[float | None, float | None]:
+    """Return begin and end of an element in seconds, from the beginning of what holds it."""
+    about = _about(element)
+    start, end, length = (_time(about.get(key), rates, where) for key in ("begin", "end", "dur"))
+    if end is None and start is not None and length is not None:
+        end = start + length
+    return start, end
+
+
+def _about(element: ElementTree.Element) -> dict[str, str]:
+    """Return the attributes of an element by their names without namespaces."""
+    return {key.rpartition("}")[2]: value for key, value in element.attrib.items()}
 
 
 def _rates(root: ElementTree.Element) -> dict[str, float]:

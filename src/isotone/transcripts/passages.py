@@ -25,6 +25,7 @@ class Passage:
         speaker: Who says it; None where the source does not say.
         where: Its place in the source, for people: ``cue 12``, ``line 3``.
         recordings: Names that the source has for the recording; empty where it has none.
+        number: Number among the passages of the recording, from 0 on; None before they are put in order of time.
     """
 
     text: str
@@ -33,6 +34,7 @@ class Passage:
     speaker: str | None = None
     where: str = ""
     recordings: tuple[str, ...] = ()
+    number: int | None = None
 
 
 def passage(

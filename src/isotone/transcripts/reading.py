@@ -167,7 +167,9 @@ def _open(path: Path, stamps: tuple[tuple[str, int, int], ...]) -> Source:
         )
     try:
         if path.is_dir():
-            return Source(path, kaldi.read(path))
+            noted: list[str] = []
+            passages = list(kaldi.read(path, noted.append))
+            return Source(path, passages, warning="; ".join(noted))
         return _of_file(path, _content(path))
     except TranscriptError:
         raise

@@ -1,0 +1,90 @@
+"""Alignment of a transcript as it is given: as one text, or by passages, on all channels together or on several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from isotone.alignment import SILENCE, AlignmentError
+from isotone.pipeline.channels import Channels, channels_of
+from isotone.pipeline.forced import ForcedPipeline
+from isotone.pipeline.passages import Passages, align_passages, timed
+from isotone.pipeline.result import Result
+from isotone.text.normalize import TextError
+from isotone.text.tokenizer import Transcript
+from isotone.transcripts import Passage
+
+
+def align_text(
+    pipeline: ForcedPipeline,
+    id: str,
+    samples: np.ndarray,
+    passages: Sequence[Passage],
+    slack_s: float,
+    path: Path | None = None,
+    way: str = "auto",
+) -> tuple[Result | Passages, Transcript]:
+    """Align the passages of a transcript: those with times by these, others as one text.
+
+    Args:
+        pipeline: The model and its use.
+        id: Utterance id.
+        samples: ``(N,)`` the recording, the mean of its channels.
+        passages: The passages.
+        slack_s: Seconds by which a passage's time may be wrong.
+        path: The recording's file, for its channels. Default: it has one.
+        way: One of :data:`isotone.pipeline.channels.WAYS`, for passages with times.
+
+    Returns:
+        The result, and the whole text in labels. Its notes are among the warnings of passages with times, and not among
+        those of a text.
+    """
+    transcript = pipeline.encode("\n".join(p.text for p in passages))
+    if all(p.start is None and p.end is None for p in passages):
+        return pipeline.align(id, samples, transcript), transcript
+    rate = pipeline.model.encoder.sample_rate
+    in_time = timed(passages, len(samples) / rate)
+    speakers = list(dict.fromkeys(p.speaker for p in passages))  # in order of the source, not of time
+    found = None if path is None else channels_of(path, in_time, speakers, rate, way)
+    if found is None:
+        return align_passages(pipeline, id, samples, passages, slack_s), transcript
+    parts, notes = _by_channel(pipeline, id, in_time, slack_s, found)
+    return _joined(parts, "\n".join(p.text for p in passages), notes), transcript
+
+
+def _by_channel(
+    pipeline: ForcedPipeline, id: str, passages: Sequence[Passage], slack_s: float, channels: Channels
+) -> tuple[list[Passages], list[str]]:
+    """Align the passages of every channel with its samples, one channel after the other; return them with notes."""
+    parts: list[Passages] = []
+    failed: list[str] = []
+    for channel in sorted(set(channels.of.values())):
+        own = [p for p in passages if channels.of[p.speaker] == channel]
+        samples = channels.load(channel, pipeline.model.encoder.sample_rate)
+        try:
+            parts.append(align_passages(pipeline, id, samples, own, slack_s, named=True))
+        except (AlignmentError, TextError) as error:
+            reason = error.reason if isinstance(error, AlignmentError) else str(error)
+            failed.append(f"not aligned: all of channel {channel + 1}: {reason}")
+    if not parts:
+        raise AlignmentError(failed[0], id=id)
+    return parts, [*channels.notes, *failed]
+
+
+def _joined(parts: Sequence[Passages], text: str, notes: Sequence[str]) -> Passages:
+    """Join alignments of the channels of a recording to one, with tiers in their order."""
+    tiers = tuple(tier for part in parts for tier in part.alignment.tiers)
+    weights = [sum(s.label not in SILENCE for t in p.alignment.tiers for s in t) for p in parts]
+    score = _mean([(part.score, weight) for part, weight in zip(parts, weights)])
+    agreed = [(part.agreement, weight) for part, weight in zip(parts, weights) if part.agreement is not None]
+    whole = replace(parts[0].alignment, tiers=tiers, score=score)
+    warnings = tuple(dict.fromkeys([*notes, *(note for part in parts for note in part.warnings)]))
+    return Passages(whole, text, score, _mean(agreed) if agreed else None, warnings)
+
+
+def _mean(weighted: Sequence[tuple[float, int]]) -> float:
+    values, weights = zip(*weighted)
+    return float(np.average(values, weights=np.maximum(weights, 1)))
