@@ -39,8 +39,8 @@ def best_paths(
 ) -> tuple[Array, Array, Array]:
     """Find paths, scores and touched bands in CTC's lattice or, with no blank, in that without.
 
-    ``ranges`` are ``near`` and ``far_cost`` of :func:`isotone.kernels.viterbi.monotone_path`. In CTC's lattice paths are
-    not ``traced`` where only scores are wanted: they then have no frames.
+    ``ranges`` are ``near`` and ``far_cost`` of :func:`isotone.kernels.viterbi.monotone_path`. In CTC's lattice paths
+    need not be ``traced``, where only scores are wanted: they then have no frames.
     """
     plain = optional is None and min_frames == 1 and band is None and ranges[0] is None
     if plain and getattr(log_probs, "is_cuda", False):
