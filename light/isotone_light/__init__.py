@@ -4,10 +4,10 @@ The aligner is isotone's own, from the same source: :mod:`isotone_light.core` is
 numpy in place of tensors, and a graph of ONNX in place of the model.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from isotone.kernels.numba_cache import ensure_cache
+from isotone.late import late
 
 if TYPE_CHECKING:
     from isotone_light.calls import align
@@ -18,9 +18,5 @@ __version__ = "0.1.0"
 
 __all__ = ["align"]
 
-
-def __getattr__(name: str) -> Any:
-    # imported at its first use, so that --help needs no numba
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("isotone_light.calls"), name)
+# --help needs no numba
+__getattr__ = late(__name__, {"calls": __all__})

@@ -3,11 +3,11 @@
 The plural names are registries: ``isotone.losses.names()``, ``isotone.losses.build("ottc")``.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from isotone.kernels.numba_cache import ensure_cache
 from isotone.kernels.waiting import ensure_sleep
+from isotone.late import late
 from isotone.registries import (
     aligners,
     corpora,
@@ -38,16 +38,11 @@ __all__ = [
     "formats", "heads", "indexes", "losses", "packs", "relaxations", "searchers", "warpers",
 ]  # fmt: skip
 
-# Names that are imported at their first use, for they import torch.
-_LATE = {
-    "StreamingAligner": "isotone.quick.streaming",
-    "align": "isotone.quick",
-    "align_dataset": "isotone.quick",
-    "align_sequences": "isotone.warping",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LATE[name]), name)
+__getattr__ = late(
+    __name__,
+    {
+        "quick": ("align", "align_dataset"),
+        "quick.streaming": ("StreamingAligner",),
+        "warping": ("align_sequences",),
+    },
+)

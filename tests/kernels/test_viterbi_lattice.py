@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone.alignment import AlignmentError
-from isotone.kernels.viterbi import banded_path, check_ctc, ctc_path, monotone_path, search
+from isotone.kernels.viterbi import banded_path, check_ctc, ctc_path, ctc_score, monotone_path, search
 from isotone.pipeline.stars import star_scores
 
 CASES = settings(max_examples=60, deadline=None)
@@ -59,6 +59,18 @@ def is_path(path: tuple[int, ...], labels: np.ndarray, optional: np.ndarray) -> 
 def ctc_paths(frames: int, labels: np.ndarray, optional: np.ndarray) -> list[tuple[int, ...]]:
     paths = itertools.product(range(-1, len(labels)), repeat=frames)
     return [path for path in paths if is_path(path, labels, optional)]
+
+
+@pytest.mark.parametrize("some_optional", [False, True])
+def test_scores_without_paths_are_those_of_the_paths(some_optional: bool) -> None:
+    rng = np.random.default_rng(0)
+    frames, tokens = np.array([0, 40, 300, 700]), np.array([0, 9, 60, 250])
+    log_probs = random_log_probs(rng, 4, 700, 6)
+    labels, optional = rng.integers(1, 6, (4, 250)), rng.random((4, 250)) < 0.3
+    given = log_probs, labels, frames, tokens, BLANK_LABEL, optional if some_optional else None
+    np.testing.assert_array_equal(ctc_score(*given), ctc_path(*given)[1])
+    with pytest.raises(AlignmentError, match="Row 0"):
+        ctc_score(log_probs[:1], labels[:1, :9], np.array([5]), np.array([9]), BLANK_LABEL)
 
 
 @CASES

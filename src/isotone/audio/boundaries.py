@@ -21,7 +21,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.audio.mel import mel_filters
+from isotone.audio.mel import mel_filters, mel_powers
 
 #: Standard deviation in seconds of the distance to the aligner's boundary.
 SPREAD_S = 0.015
@@ -149,7 +149,7 @@ def _levels(samples: Samples, first: int, end: int, hop: int, sample_rate: int) 
     window = np.hanning(size + 2)[1:-1].astype(np.float32)
     filters = mel_filters(_BANDS, sample_rate, size, _LOWEST_HZ).astype(np.float32)
     views = np.lib.stride_tricks.sliding_window_view(part, size)[::hop]
-    power = np.square(np.abs(np.fft.rfft(views * window))) @ filters
+    power = mel_powers(views * window, filters)
     return np.log(power + _FLOOR * power.mean(0) + np.float32(1e-12)).astype(np.float64)
 
 
@@ -177,12 +177,14 @@ def _best(
     sums = np.cumsum(np.pad(levels, ((1, 0), (0, 0))), 0)
     squares = np.append(0, np.cumsum(np.square(levels).sum(1)))
 
-    def spread(start: Indices, stop: Indices) -> Array:
-        """Squared distances of frames to their mean, summed."""
-        means = np.square(sums[stop] - sums[start]).sum(-1) / np.maximum(stop - start, 1)
-        return squares[stop] - squares[start] - means
+    at = sums[within]
 
-    distance = (spread(low, within) + spread(within, high)) / np.maximum(high - low, 1) / levels.shape[1]
+    def off_mean(side: Array, count: Indices) -> Array:
+        """Squared sums of frames by their number: what their mean takes of their squares."""
+        return np.einsum("nkb,nkb->nk", side, side) / np.maximum(count, 1)
+
+    means = off_mean(at - sums[low], within - low) + off_mean(sums[high] - at, high - within)
+    distance = (squares[high] - squares[low] - means) / np.maximum(high - low, 1) / levels.shape[1]
     away = (frames - places[:, None]) * step / SPREAD_S
     scores = -weight * np.log(np.maximum(distance, 0) + _LEAST_DISTANCE) - np.square(away) / 2
     best = np.where(allowed, scores, -np.inf).argmax(1)

@@ -1,6 +1,8 @@
-"""Mel filters."""
+"""Mel filters, and the spectra that they are used on."""
 
 from __future__ import annotations
+
+import sys
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,3 +18,14 @@ def mel_filters(bands: int, sample_rate: int, fft: int, lowest_hz: float = 20.0)
     bins = mel(sample_rate / fft * np.arange(fft // 2 + 1))
     slopes, widths = edges - bins[:, None], np.diff(edges)
     return np.maximum(0.0, np.minimum(-slopes[:, :-2] / widths[:-1], slopes[:, 2:] / widths[1:]))
+
+
+def mel_powers(frames: NDArray[np.float32], filters: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Compute the powers ``(n, bands)`` of frames ``(n, N)`` by filters ``(N // 2 + 1, bands)``.
+
+    Torch computes the spectra where it is imported already: it takes a tenth of numpy's time.
+    """
+    torch = sys.modules.get("torch")
+    spectra = torch.fft.rfft(torch.from_numpy(frames)).numpy() if torch else np.fft.rfft(frames)
+    parts = spectra.view(spectra.real.dtype)  # real and imaginary parts in turn
+    return np.square(parts, out=parts) @ np.repeat(filters, 2, 0)

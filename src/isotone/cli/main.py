@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -65,7 +66,8 @@ def main(
         bool, typer.Option("--verbose", "-v", help="Show progress messages and tracebacks.")
     ] = False,
 ) -> None:
-    """Set up logging."""
+    """Set up logging, and collect garbage rarely: the many objects of a start stay, and need no search."""
+    gc.set_threshold(50_000, 20, 50)
     logging.basicConfig(
         level=logging.DEBUG if verbose else logging.WARNING,
         format="%(message)s",

@@ -3,7 +3,9 @@
 Names are imported at their first use: commands that need no torch (``--help``, checking a name) start without it.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from isotone.late import late
 
 if TYPE_CHECKING:
     from isotone.model.decoding import DecodingConfig, ModelError
@@ -11,10 +13,4 @@ if TYPE_CHECKING:
 
 __all__ = ["DecodingConfig", "Model", "ModelError"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from isotone.model import model
-
-    return getattr(model, name)
+__getattr__ = late(__name__, {"model": __all__})

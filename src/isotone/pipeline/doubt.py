@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from isotone.alignment import AlignmentError
-from isotone.kernels.viterbi import ctc_path
+from isotone.kernels.viterbi import ctc_score
 from isotone.model.check import Check
 from isotone.pipeline.stars import STAR_NUMBER, starred
 from isotone.pipeline.texts import TextToAlign
@@ -188,14 +188,14 @@ def _compared(
     columns, codes = np.unique(np.append(rows, blank), return_inverse=True)
     size, here = len(rows), log_probs.device
     try:
-        scores = ctc_path(
+        scores = ctc_score(
             log_probs[:, torch.from_numpy(columns)].expand(size, -1, -1),
             torch.from_numpy(codes[:-1].reshape(rows.shape)).to(here),
             torch.full((size,), frames, device=here),
             torch.full((size,), rows.shape[1], device=here),
             int(codes[-1]),
             torch.from_numpy(optional).to(here).expand(size, -1) if optional.any() else None,
-        )[1].double()
+        ).double()
     except AlignmentError:  # no path has a probability above 0
         return 0.0, 0.0
     chance = float(scores[1:].mean())

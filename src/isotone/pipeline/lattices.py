@@ -144,14 +144,18 @@ def _kind(label: int, owner: int | None) -> str:
 
 def _cost(before: _Exit, part: Part, kind: str) -> float | None:
     """Return the cost of going from an exit to a part of some kind; None if there is no such way."""
+    if kind != "star" and before.kind != "star":  # mostly
+        left = before.to_speech if kind == "speech" else before.to_pause
+        entered = part.from_speech if before.kind == "speech" else part.from_pause
+        return None if left is None or entered is None else left + entered
     leaving = [before.to_speech, before.to_pause]
     entering = [part.from_speech, part.from_pause]
     if kind != "star":
         leaving = leaving[:1] if kind == "speech" else leaving[1:]
     if before.kind != "star":
         entering = entering[:1] if before.kind == "speech" else entering[1:]
-    left, entered = ([c for c in costs if c is not None] for costs in (leaving, entering))
-    return min(left) + min(entered) if left and entered else None
+    exits, entries = ([c for c in costs if c is not None] for costs in (leaving, entering))
+    return min(exits) + min(entries) if exits and entries else None
 
 
 def chosen(

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from isotone.alignment import AlignmentError
-from isotone.kernels.viterbi import ctc_path
+from isotone.kernels.viterbi import ctc_score
 from isotone.pipeline.doubt import PRIOR
 from isotone.pipeline.stars import STAR_NUMBER, star_scores
 from isotone.pipeline.texts import TextToAlign
@@ -246,4 +246,4 @@ def _best(
     for row, part in zip(scores, stretches):
         row[: part.stop - part.start] = found[part]
     codes, own_blank = codes[:-1].reshape(labels.shape), int(codes[-1])
-    return np.asarray(ctc_path(scores, codes, frames, lengths, own_blank, optional)[1], float)
+    return np.asarray(ctc_score(scores, codes, frames, lengths, own_blank, optional), float)

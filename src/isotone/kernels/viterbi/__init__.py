@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from isotone.kernels._inputs import check_ctc
 from isotone.kernels.viterbi.banded import BandedPaths, banded_path
-from isotone.kernels.viterbi.ctc import ctc_path
+from isotone.kernels.viterbi.ctc import ctc_path, ctc_score
 from isotone.kernels.viterbi.graph import Arcs, fewest_frames, graph_path
 from isotone.kernels.viterbi.monotone import monotone_path
 from isotone.kernels.viterbi.segmental import segmental_decode
@@ -43,6 +43,7 @@ __all__ = [
     "banded_path",
     "check_ctc",
     "ctc_path",
+    "ctc_score",
     "fewest_frames",
     "graph_path",
     "monotone_path",

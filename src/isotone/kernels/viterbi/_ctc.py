@@ -47,16 +47,18 @@ def ctc_row(
 ) -> None:
     """Fill the path and score of row ``order[task]``, and whether the path touches its band's edge.
 
-    A band below 0 means none. The score is NaN where the input was NaN or +inf, -inf where there is no path.
+    A band below 0 means none. The score is NaN where the input was NaN or +inf, -inf where there is no path. Paths
+    without frames are not filled, and nothing is stored for them.
     """
     b = order[task]
     n, m = frames[b], tokens[b]
     if n == 0:
         return
+    traced = paths.shape[1] > 0
     row = lattice_row(log_probs[b, :n], labels[b, :m], free[b, :m], blank, 1, band, NOWHERE, 0.0)
-    stored, block = checkpoints(row, 2, least_block, budget)
+    stored, block = checkpoints(row, 2, least_block if traced else n, budget)
     scores[b], u, in_blank = _forward(row, block, stored)
-    if scores[b] > -np.inf:
+    if traced and scores[b] > -np.inf:
         trace(row, block, stored, u, in_blank, paths[b, :n])
         touched[b] = band >= 0 and touches(row, paths[b, :n])
 

@@ -39,3 +39,17 @@ def ctc_path(
         ValueError: shapes, lengths or labels that do not fit together.
     """
     return best_paths(log_probs, labels, frame_lengths, label_lengths, blank, optional, 1, None)[:2]
+
+
+def ctc_score(
+    log_probs: Array,
+    labels: Array,
+    frame_lengths: Array,
+    label_lengths: Array,
+    blank: int,
+    optional: Array | None = None,
+) -> Array:
+    """The scores ``(B,)`` of :func:`ctc_path` alone, in less time; it raises the same."""
+    return best_paths(
+        log_probs, labels, frame_lengths, label_lengths, blank, optional, 1, None, traced=False
+    )[1]

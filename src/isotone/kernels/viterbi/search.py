@@ -35,10 +35,12 @@ def best_paths(
     min_frames: int,
     band: int | None,
     ranges: tuple[Array | None, float] = (None, 0.0),
+    traced: bool = True,
 ) -> tuple[Array, Array, Array]:
     """Find paths, scores and touched bands in CTC's lattice or, with no blank, in that without.
 
-    ``ranges`` are ``near`` and ``far_cost`` of :func:`isotone.kernels.viterbi.monotone_path`.
+    ``ranges`` are ``near`` and ``far_cost`` of :func:`isotone.kernels.viterbi.monotone_path`. In CTC's lattice paths
+    need not be ``traced``, where only scores are wanted: they then have no frames.
     """
     plain = optional is None and min_frames == 1 and band is None and ranges[0] is None
     if plain and getattr(log_probs, "is_cuda", False):
@@ -52,7 +54,7 @@ def best_paths(
     scores_in, labels_in, frames, tokens = as_arrays(log_probs, labels, frame_lengths, label_lengths)
     free = optional_tokens(optional, labels_in)
     check_targets(labels_in, frames, tokens, scores_in.shape[2], blank, free, min_frames)
-    paths = np.full(scores_in.shape[:2], PADDING, np.int64)
+    paths = np.full((len(scores_in), scores_in.shape[1] if traced else 0), PADDING, np.int64)
     scores, touched = np.zeros(len(scores_in)), np.zeros(len(scores_in), np.bool_)
     half = -1 if band is None else band
     cells = frames * (tokens if band is None else np.minimum(tokens, 2 * half + 1))
