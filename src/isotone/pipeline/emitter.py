@@ -11,6 +11,7 @@ import torch
 
 from isotone.alignment import AlignmentError
 from isotone.pipeline.windows import Windows, emit
+from isotone.registry import nearest
 from isotone.types import Emissions
 
 if TYPE_CHECKING:
@@ -30,6 +31,22 @@ class Mixture(NamedTuple):
     head: str
     beside: str
     share: float
+
+
+def mixture_of(model: Model, times: str) -> Mixture | None:
+    """Return what is mixed into the timing head, if it is the model's own."""
+    decoding = model.decoding
+    mixes = decoding.beside and times == decoding.times
+    return Mixture(times, decoding.beside, decoding.share) if mixes else None
+
+
+def timing_head(model: Model, given: str | None) -> str:
+    """Return the name of the given timing head, or of the model's own."""
+    name = given or model.decoding.times or model.decoding.text
+    if name not in model.heads:
+        near = nearest(name, list(model.heads))
+        raise LookupError(f"The model has no head {name!r}.{near} It has: {', '.join(model.heads)}.")
+    return name
 
 
 @dataclass(frozen=True)

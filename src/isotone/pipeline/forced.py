@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,15 +15,15 @@ from isotone.model.check import known_presence
 from isotone.pipeline import stars, verdict
 from isotone.pipeline.doubt import agreements
 from isotone.pipeline.edges import EDGE_COST, SECOND_PASS, SECOND_PASS_SHARE, edge_share, edges_left_out
-from isotone.pipeline.emitter import Emitter, Mixture
+from isotone.pipeline.emitter import Emitter, mixture_of, timing_head
 from isotone.pipeline.lattices import chosen
 from isotone.pipeline.placing import Placer
 from isotone.pipeline.presence import evidences
 from isotone.pipeline.result import Result, results
+from isotone.pipeline.sounds import stretched_s
 from isotone.pipeline.texts import TextToAlign, with_pauses
 from isotone.pipeline.windows import Windows
 from isotone.registries import aligners
-from isotone.registry import nearest
 from isotone.text.options import TextOptions, adapted
 from isotone.text.tokenizer import Transcript
 from isotone.types import Emissions
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     import torch
 
     from isotone.model import Model
+
+
+#: Least log-probability in nats of what a guide is sure of, see :class:`isotone.pipeline.placing.Placer`.
+SURE = -5.0
 
 
 class _Given(NamedTuple):
@@ -43,6 +48,7 @@ class _Given(NamedTuple):
     string: str
     star_cost: float
     judged: bool
+    sure: float = -math.inf
 
 
 class ForcedPipeline:
@@ -101,7 +107,7 @@ class ForcedPipeline:
         self.text = text
         self.tokenizer = adapted(model.tokenizer, text)
         self.model = model.to(device).eval()
-        self.times = _timing_head(model, times)
+        self.times = timing_head(model, times)
         self.aligner: Aligner = aligners.create(aligner or model.aligner_of(self.times))
         if extra_speech and not self.aligner.skips_optional:
             raise ValueError(
@@ -113,7 +119,7 @@ class ForcedPipeline:
             self.guide = ""
         guide_aligner = aligners.create(decoding.guide_aligner) if self.guide else None
         self.placer = Placer(self.times, self.aligner, self.guide, guide_aligner)
-        self.emitter = Emitter(self.model, windows, _mixture(model, self.times) if guided else None)
+        self.emitter = Emitter(self.model, windows, mixture_of(model, self.times) if guided else None)
         self.on_window = on_window
         self.star_cost = star_cost
         self.extra_speech = extra_speech
@@ -181,8 +187,9 @@ class ForcedPipeline:
         for i, found in enumerate(out):
             row = {head: e.rows([i]) for head, e in emissions.items()}
             given = _Given(ids[i], audio[i], row, texts[i], strings[i], cost, judged)
-            edged = self._within_edges(given, found) if self.finds_edges else None
-            out[i] = self._as_said(given, edged or found) if judged else edged or found
+            given, whole = self._unstretched(given, found)
+            edged = self._within_edges(given, whole) if self.finds_edges else None
+            out[i] = self._as_said(given, edged or whole) if judged else edged or whole
         return out
 
     def watch(self, on_window: Callable[[float], None]) -> None:
@@ -199,9 +206,10 @@ class ForcedPipeline:
         star_cost: float,
         judged: bool,
         checked: bool = True,
+        sure: float = -math.inf,
     ) -> list[Result]:
         """Align given texts, and make their results; with evidence if judged, with their agreement if checked."""
-        placer = self.placer_of(emissions)
+        placer = replace(self.placer_of(emissions), sure=sure)
         unfolded, targets = placer.targets(texts)
         targets, coupling = placer(ids, emissions, targets, star_cost)
         reached = {self.times: coupling.score, self.guide: getattr(targets.guide, "score", None)}
@@ -225,8 +233,21 @@ class ForcedPipeline:
 
     def _again(self, given: _Given, checked: bool = True) -> Result:
         """Align the text of one recording."""
-        name, audio, emissions, text, string, cost, judged = given
-        return self._given([name], [audio], emissions, [text], [string], cost, judged, checked)[0]
+        name, audio, emissions, text, string, cost, judged, sure = given
+        return self._given([name], [audio], emissions, [text], [string], cost, judged, checked, sure)[0]
+
+    def _unstretched(self, given: _Given, found: Result) -> tuple[_Given, Result]:
+        """Align without the unsure tokens of the guide where phones last too long, if they are shorter then.
+
+        A guide that has not heard the end of a word may put it at the end of the pause after it.
+        """
+        too_long = stretched_s(found.alignment.tier(self.model.tokenizer.unit))
+        if not (too_long and self.placer.guide):
+            return given, found
+        unsure = given._replace(sure=SURE)
+        again = self._again(unsure)
+        shorter = stretched_s(again.alignment.tier(self.model.tokenizer.unit)) < too_long
+        return (unsure, again) if shorter else (given, found)
 
     def movers_of(self, audio: Sequence[np.ndarray]) -> list[Mover]:
         """List what moves the boundaries of every recording (:mod:`isotone.audio.boundaries`), if anything does."""
@@ -258,7 +279,7 @@ class ForcedPipeline:
             found = second if second is not None and second.score > found.score else found
         # the score is that of the text on the whole recording: with edges, a wrong text moves to where it fits best
         warnings = (edges_left_out(found.alignment), *found.warnings)
-        return replace(_scored_as(whole, found), warnings=warnings)
+        return replace(found.with_score_of(whole), warnings=warnings)
 
     def _as_said(self, given: _Given, first: Result) -> Result:
         """Align without the words that were not said (:mod:`isotone.pipeline.verdict`), where that is judged."""
@@ -267,7 +288,7 @@ class ForcedPipeline:
 
         def again(text: TextToAlign) -> Result:
             cost = min(given.star_cost, verdict.STAR_COST)
-            found = _scored_as(first, self._again(given._replace(text=text, star_cost=cost), False))
+            found = self._again(given._replace(text=text, star_cost=cost), False).with_score_of(first)
             return replace(found, agreement=first.agreement)
 
         return verdict.settled(self.model.check, self.presence, given.text, first, again)
@@ -276,24 +297,3 @@ class ForcedPipeline:
         """Put optional silences between words, and stars where extra speech is allowed."""
         text = with_pauses(self.model.tokenizer, transcript, self.aligner)
         return stars.with_extra_speech(text) if self.extra_speech else text
-
-
-def _scored_as(whole: Result, found: Result) -> Result:
-    """Give an alignment the score of another one, of the whole text."""
-    return replace(found, alignment=replace(found.alignment, score=whole.score), score=whole.score)
-
-
-def _mixture(model: Model, times: str) -> Mixture | None:
-    """Return what is mixed into the timing head, if it is the model's own."""
-    decoding = model.decoding
-    mixes = decoding.beside and times == decoding.times
-    return Mixture(times, decoding.beside, decoding.share) if mixes else None
-
-
-def _timing_head(model: Model, given: str | None) -> str:
-    """Return the name of the given timing head, or of the model's own."""
-    name = given or model.decoding.times or model.decoding.text
-    if name not in model.heads:
-        near = nearest(name, list(model.heads))
-        raise LookupError(f"The model has no head {name!r}.{near} It has: {', '.join(model.heads)}.")
-    return name

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
+from torch import Tensor
 
 from isotone.alignment import AlignmentError
 from isotone.interfaces import Aligner
@@ -38,12 +39,15 @@ class Placer:
         aligner: Their aligner.
         guide: Name of the head that gives the guide. Empty: none.
         guide_aligner: Aligner of the guide, where there is one.
+        sure: Least log-probability in nats, in its best frame, of a token that the guide has. Other tokens stay between
+            their neighbours in the guide.
     """
 
     times: str
     aligner: Aligner
     guide: str = ""
     guide_aligner: Aligner | None = None
+    sure: float = -math.inf
 
     @property
     def heads(self) -> set[str]:
@@ -149,6 +153,7 @@ class Placer:
                 scores[rows] = found.score.to(scores)
         for row, error in errors.items():
             log.debug("%s: %s It has no guide.", ids[row], error.reason)
+        tokens = _sure_of(tokens, guide, targets, self.sure)
         return replace(targets, guide=on_grid(FramePath(tokens, scores), guide, timing))
 
     def _score(self, aligner: Aligner, starry: Emissions, text: TextToAlign) -> float:
@@ -179,6 +184,22 @@ def _bounds(
     # of the star, in every label's score
     share = (after[0, :frames, 0] - before[0, :frames, 0]).double().sum()
     return reached + float(share), float(after[0, :frames].amax(-1).double().sum())
+
+
+def _sure_of(tokens: Tensor, emissions: Emissions, targets: Targets, least: float) -> Tensor:
+    """Leave out of paths ``(B, T)`` the tokens whose log-probability is below ``least`` in every frame that they have.
+
+    Stars stay: they are no labels of the emissions.
+    """
+    if least == -math.inf or not bool((tokens >= 0).any()):
+        return tokens
+    own = tokens.clamp(min=0)
+    labels = targets.labels.gather(1, own)
+    found = emissions.log_probs().gather(2, labels.clamp(min=0)[..., None])[..., 0]
+    found = torch.where(labels < 0, 0.0, found)
+    best = torch.full(targets.labels.shape, -math.inf, dtype=found.dtype, device=found.device)
+    best.scatter_reduce_(1, own, torch.where(tokens >= 0, found, -math.inf), "amax")
+    return torch.where((tokens >= 0) & (best.gather(1, own) < least), NO_TOKEN, tokens)
 
 
 def on_grid(path: FramePath, emissions: Emissions, timing: Emissions) -> FramePath:

@@ -58,6 +58,10 @@ class Result:
     evidence: Evidence | None = None
     reached: Mapping[str, float] = field(default_factory=dict)
 
+    def with_score_of(self, whole: Result) -> Result:
+        """Copy the result with the score of another one, of the whole text."""
+        return replace(self, alignment=replace(self.alignment, score=whole.score), score=whole.score)
+
 
 def results(
     ids: Sequence[str],
