@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _BYTES = 4
-_BLOCK = 1 << 22
+_BLOCK = 1 << 20
 
 
 class Samples(Protocol):
@@ -52,6 +52,6 @@ class Stored:
 
 
 def blocks(samples: Samples) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Iterate over samples in blocks of about four minutes at 16 kHz: the first one's number, and the block."""
+    """Iterate over samples in blocks of about a minute at 16 kHz: the first one's number, and the block."""
     for first in range(0, len(samples), _BLOCK):
         yield first, samples[first : first + _BLOCK]

@@ -162,6 +162,13 @@ Text = Annotated[
         "STM or data folder of Kaldi that names several."
     ),
 ]
+Book = Annotated[
+    Path | None,
+    typer.Option(
+        help="Text of a whole book, in plain text: each recording is aligned with the parts of it that it holds. What "
+        "nobody reads has no times. OUT/book.json has chapters, parts and other speech."
+    ),
+]
 Slack = Annotated[
     float,
     typer.Option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from typing import Any
@@ -63,7 +64,10 @@ class JSONFormat(Format):
             ],
             **({"absent": [_absent(word) for word in alignment.absent]} if alignment.absent else {}),
         }
-        return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=self.indent) + "\n"
+        text = io.StringIO()  # json.dumps would keep a list of all parts of the text, five times as large
+        json.dump(content, text, ensure_ascii=False, allow_nan=False, indent=self.indent)
+        text.write("\n")
+        return text.getvalue()
 
     def loads(self, text: str, id: str) -> Alignment:
         """Read the text of a file; the id in the file counts.

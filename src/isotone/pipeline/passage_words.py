@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from isotone.alignment import Segment
 from isotone.pipeline.stars import STAR
@@ -65,6 +65,13 @@ def share_out(
         if owner in own:
             own[owner].words.append(word)
             own[owner].units += inside
+
+
+def moved(word: Segment, characters: int) -> Segment:
+    """Move a word's place in the text by so many characters."""
+    if (own := word.origin) is None:
+        return word
+    return replace(word, origin=replace(own, start=own.start + characters, end=own.end + characters))
 
 
 def _middle(segment: Segment) -> float:

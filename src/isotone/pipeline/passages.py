@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 
 from isotone.alignment import Alignment, AlignmentError, Segment, Tier, tier_from_spans
 from isotone.pipeline.edges import EDGE_COST
 from isotone.pipeline.forced import ForcedPipeline
-from isotone.pipeline.passage_words import Found, joined, owners_of, share_out, within
+from isotone.pipeline.passage_words import Found, joined, moved, owners_of, share_out, within
 from isotone.pipeline.plausible import long_words
 from isotone.pipeline.result import Result
 from isotone.pipeline.stretches import Span, Stretch, stretches
@@ -112,6 +113,7 @@ class _Run:
         self.pipeline, self.id, self.audio, self.slack_s = pipeline, id, audio, slack_s
         self.seconds = pipeline.emitter.seconds(audio)
         self.text = "\n".join(p.text for p in passages)
+        passages = placed(passages)
         whole = pipeline.encode(self.text)
         self.with_words = bool(whole.words)
         self.notes = list(whole.notes)
@@ -192,6 +194,10 @@ class _Run:
         else:
             owners = owners_of(result.words, transcript, bounds)
             share_out(own, owners, words[0], units)
+            for position, number in bounds:
+                if number in own:
+                    characters = (self.passages[number].place or 0) - position
+                    own[number].words = [moved(s, characters) for s in own[number].words]
         self.found |= own
         self.fits.append((sum(len(f.words or f.units) for f in own.values()), result.score, result.agreement))
 
@@ -238,6 +244,12 @@ class _Run:
             yield f"words outside of the time of their passage by more than {self.slack_s:g} s (--slack): {shown}"
 
 
+def placed(passages: Sequence[Passage]) -> list[Passage]:
+    """Return passages with their places; by default in their text, a line each."""
+    sizes = accumulate((len(p.text) + 1 for p in passages), initial=0)
+    return [p if p.place is not None else replace(p, place=at) for p, at in zip(passages, sizes)]
+
+
 def timed(passages: Sequence[Passage], seconds: float) -> list[Passage]:
     """Return passages in order of time; those without a time get that between their neighbours.
 
@@ -267,7 +279,7 @@ def _end(passage: Passage) -> float:
 def _tier(name: str, segments: Sequence[Segment], seconds: float) -> Tier:
     """Make a tier; where two stretches disagree, the earlier segment is cut."""
     tier = tier_from_spans(name, [(s.label, s.start, s.end, s.score) for s in segments], seconds)
-    kept = (replace(new, confidence=old.confidence) for new, old in zip(tier, segments))
+    kept = (replace(new, confidence=old.confidence, origin=old.origin) for new, old in zip(tier, segments))
     return Tier(name, tuple(kept))
 
 

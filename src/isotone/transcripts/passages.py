@@ -25,6 +25,8 @@ class Passage:
         speaker: Who says it; None where the source does not say.
         where: Its place in the source, for people: ``cue 12``, ``line 3``.
         recordings: Names that the source has for the recording; empty where it has none.
+        place: Its first character in a longer text, from 0, which the positions of words are then in; None where the
+            passages are the text.
     """
 
     text: str
@@ -33,6 +35,7 @@ class Passage:
     speaker: str | None = None
     where: str = ""
     recordings: tuple[str, ...] = ()
+    place: int | None = None
 
 
 def passage(
