@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import weakref
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -30,6 +31,7 @@ class Stored:
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile(prefix="isotone-")  # noqa: SIM115 - open as long as the object is
         self._size = 0
+        weakref.finalize(self, self._file.close)
 
     def __len__(self) -> int:
         return self._size

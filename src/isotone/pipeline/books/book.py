@@ -18,6 +18,10 @@ from isotone.text.tokenizer import Tokenizer
 # Characters that are pronounced at once, at least: whole paragraphs, for marks belong to the words beside them.
 _PART = 4000
 
+# Most words of a sentence, for texts without punctuation.
+_LONGEST = 40
+
+_STARS = re.compile(r"^[ \t]*\*[ \t*]*$", re.MULTILINE)
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 # a sentence ends with a mark, perhaps in quotes, or with its paragraph
 _ENDS = re.compile(r"[.!?:;][\"'\u2019\u201d)\]_*]*$")
@@ -28,11 +32,12 @@ class Book:
     """A long text in labels.
 
     Attributes:
-        text: The text.
+        text: The text, without rows of stars.
         labels: ``(m,)`` int16, the labels that are heard in speech, of the likeliest readings: no silences.
         owners: ``(m,)`` int32, the number of the word of each label; it increases.
         words: ``(w, 2)`` int64, first character of every word and one past its last.
         sentences: Numbers of the words that begin a sentence or a paragraph, in order, with the number of words last.
+            Sentences of more than 40 words are divided.
     """
 
     text: str
@@ -48,6 +53,8 @@ class Book:
         Raises:
             TextError: there is nothing to align in it.
         """
+        # rows of stars divide scenes; elsewhere a star stands for speech
+        text = _STARS.sub(lambda row: " " * len(row[0]), text)
         heard = heard_labels(pipeline.tokenizer)
         labels: list[int] = []
         owners: list[int] = []
@@ -110,6 +117,7 @@ def _sentences(text: str, words: NDArray[np.int64]) -> NDArray[np.int64]:
     begins = [0]
     for number in range(1, len(words)):
         start, end = words[number - 1].tolist()
-        if _ENDS.search(text[start:end]) or text.count("\n", end, int(words[number, 0])) > 1:
+        ends = _ENDS.search(text[start:end]) or text.count("\n", end, int(words[number, 0])) > 1
+        if ends or number - begins[-1] >= _LONGEST:
             begins.append(number)
     return np.array([*begins, len(words)], np.int64)
