@@ -42,7 +42,11 @@ def test_the_total_is_that_of_brute_force_and_the_pairs_are_worth_it(
     rng = np.random.default_rng(seed)
     scores = rng.integers(-6, 7, (n, symbols)).astype(np.int16)
     sequence = rng.integers(0, symbols, m)
-    costs = {"gap": int(rng.integers(0, 5)), "skip": int(rng.integers(0, 5)), "entry": int(rng.integers(1, 12))}
+    costs = {
+        "gap": int(rng.integers(0, 5)),
+        "skip": int(rng.integers(0, 5)),
+        "entry": int(rng.integers(1, 12)),
+    }
     found = excerpts(scores, sequence, **costs)
     total = sum(one.value - costs["entry"] for one in found)
     assert total == best_total(scores, sequence.tolist(), **costs)

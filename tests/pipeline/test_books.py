@@ -118,9 +118,7 @@ def test_passages_are_the_parts_in_pieces(
     assert all(b - a <= 9 for a, b in times)
 
 
-def test_hearing_does_not_depend_on_the_parts(
-    characters: Pipeline, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hearing_does_not_depend_on_the_parts(characters: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
     samples = noise(9.0)
     even = np.full(len(characters.tokenizer.labels), 1 / len(characters.tokenizer.labels))
     whole = hear(characters, "a", samples, even)
@@ -135,17 +133,20 @@ def test_hearing_does_not_depend_on_the_parts(
 def test_coverage_is_by_words() -> None:
     text = "Preface\n\none two three four\n\nCHAPTER I\n\nfive six seven eight\n\n"
     second = text.index("CHAPTER")
-    given = [Chapter("Preface", 0, second - 2), Chapter("CHAPTER I", second, len(text) - 2)]
+    given = [Chapter("Preface", 0, 7, second - 2), Chapter("CHAPTER I", second, second + 9, len(text) - 2)]
     end = text.index(" three")
-    readings = {"a": Reading([(0.0, 2.0, 9, end)], []), "b": Reading([(0.0, 1.0, end, end + 6)], [(1.0, 9.0)])}
+    readings = {
+        "a": Reading([(0.0, 2.0, 9, end)], []),
+        "b": Reading([(0.0, 1.0, end, end + 6)], [(1.0, 9.0)]),
+    }
     first, other = covered(text, given, readings)
-    assert (first.words, first.read, first.recordings) == (5, 0.6, ["a", "b"])
-    assert [text[a:b].strip() for a, b in first.unread] == ["Preface", "four"]
+    assert (first.words, first.read, first.recordings) == (4, 0.75, ["a", "b"])
+    assert [text[a:b].strip() for a, b in first.unread] == ["four"]
     assert (other.read, other.recordings) == (0.0, [])
     lines = list(summary([first, other], readings))
     assert lines == [
         "Book: 2 recordings hold 2 parts of it, and 8 s of other speech",
-        "Chapters: 0 of 2 are read to the end", "Read in part: Preface (60%)", "No recording: CHAPTER I",
+        "Chapters: 0 of 2 are read to the end", "Read in part: Preface (75%)", "No recording: CHAPTER I",
     ]  # fmt: skip
     shown = readings["a"].shown([first, other])
     assert shown["parts"][0]["chapters"] == ["Preface"]

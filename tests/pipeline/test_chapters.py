@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from isotone.pipeline.books import chapters
@@ -27,19 +29,26 @@ def test_a_book_of_project_gutenberg() -> None:
         part = text[chapter.start : chapter.end]
         assert part.startswith(chapter.title.split()[0])
         assert part.endswith("to count.")
-    assert all(a.end <= b.start for a, b in zip(found, found[1:]))
+    assert all(a.end <= b.start for a, b in pairwise(found))
 
 
 @pytest.mark.parametrize(
-    "heading", ["CHAPTER XIV", "Chapter 3", "chapter the first", "LETTER 4", "Stave One", "Book Second", "IX.", "Act II",
-                "Epilogue", "_Chapter Twenty-one_", "CHAPTER 7: Where It Goes On"],
+    "heading", ["CHAPTER XIV", "Chapter 3", "chapter the first", "LETTER 4", "Stave One", "Book Second", "IX.",
+                "Act II", "Epilogue", "_Chapter Twenty-one_", "CHAPTER 7: Where It Goes On"],
 )  # fmt: skip
 def test_headings(heading: str) -> None:
     assert titles(f"A Title\n\n{heading}\n\n{BODY}\n") == [heading.strip("_")]
 
 
 @pytest.mark.parametrize(
-    "line", ["Chapter houses are old.", "part of it was gone", "The preface says so.", "I", "He read chapter 2 again."]
+    "line",
+    [
+        "Chapter houses are old.",
+        "part of it was gone",
+        "The preface says so.",
+        "I",
+        "He read chapter 2 again.",
+    ],
 )
 def test_lines_that_are_no_headings(line: str) -> None:
     assert titles(f"Before it.\n{line}\n{BODY}") == []

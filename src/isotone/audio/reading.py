@@ -160,9 +160,7 @@ class _Buffer:
 class _Samples:
     """Resampling and checks of samples, block by block."""
 
-    def __init__(
-        self, path: Path, rate: int, sample_rate: int, first: int, kept: _Buffer | Stored
-    ) -> None:
+    def __init__(self, path: Path, rate: int, sample_rate: int, first: int, kept: _Buffer | Stored) -> None:
         self._path, self._rate, self._sample_rate, self._first = path, rate, sample_rate, first
         self._resampler = None
         if rate != sample_rate:

@@ -60,7 +60,9 @@ def measured(
 
 def snr(samples: Samples, spans: Sequence[tuple[float, float]], sample_rate: int) -> float | None:
     """Compute the power within spans over the power outside, dB; None with under 50 ms or no power of either."""
-    edges = np.array([(round(start * sample_rate), round(end * sample_rate)) for start, end in spans], int).reshape(-1, 2)
+    edges = np.array(
+        [(round(start * sample_rate), round(end * sample_rate)) for start, end in spans], int
+    ).reshape(-1, 2)
     sizes, energies = np.zeros(2), np.zeros(2)
     for first, block in blocks(samples):
         inside = np.zeros(len(block), bool)

@@ -37,12 +37,14 @@ def check_book(book: Path, audio: Sequence[Path], others: Sequence[Path | None])
     """Check that a book is the only text, before a model is loaded.
 
     Raises:
-        ValueError: there are other transcripts, or it is a transcript with times.
+        ValueError: there are other transcripts, or it is empty or no plain text.
         FileNotFoundError: there is no such file.
     """
     texts = [path for path in others if path is not None] + [path for path in audio if is_transcript(path)]
     if texts:
-        raise ValueError(f"--book {book} is the text of all recordings: give no transcript such as {texts[0]}.")
+        raise ValueError(
+            f"--book {book} is the text of all recordings: give no transcript such as {texts[0]}."
+        )
     if not book.is_file():
         raise FileNotFoundError(f"No book {book}: --book names a file with the text of the whole book.")
     _text(book)
@@ -53,6 +55,8 @@ def _text(book: Path) -> tuple[str, str]:
     source = open_source(book)
     if not source.plain:
         raise TranscriptError(f"{book} is no plain text: save the words of the book as a .txt file in UTF-8.")
+    if not source.passages[0].text.strip():
+        raise TranscriptError(f"{book} is empty: expected the text of the whole book.")
     return source.passages[0].text, source.warning
 
 
@@ -108,7 +112,9 @@ class AligningBook(Aligning):
         """Return the alignment of a recording, its part of the book in labels, and warnings."""
         self._found = found = find(self.pipeline, self.book, id, samples)
         if not found.parts:
-            raise AlignmentError(f"none of its speech is in {self.path.name}: it is no recording of this book.")
+            raise AlignmentError(
+                f"none of its speech is in {self.path.name}: it is no recording of this book."
+            )
         result = align_passages(self.pipeline, id, samples, found.passages, self.slack_s)
         warning = _text(self.path)[1]
         return result, self.pipeline.encode(result.text), (warning,) if warning else ()

@@ -265,18 +265,6 @@ Decoder = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of the shuffle of the transcripts.")]
-JsonFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--json",
-        help="Write all results, file by file, as JSON to this file; -: print them instead of the tables.",
-    ),
-]
-
-
-def is_standard(path: Path | None) -> bool:
-    """True for the path that stands for standard output."""
-    return path == Path("-")
 
 
 def texts(

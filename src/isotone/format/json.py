@@ -31,7 +31,8 @@ class JSONFormat(Format):
 
     Words of a given text have the last four: ``text`` is the word as written, ``source[start_char:end_char]``, and
     ``reading`` the words that were said. The source is the given text without a byte order mark, and with line feeds
-    for line breaks. ``label`` is ``text`` without the markup that is inside of a word, if there is any. A word that is
+    for line breaks; of a transcript with times, the texts of its passages, a line each; of ``--book``, the book.
+    ``label`` is ``text`` without the markup that is inside of a word, if there is any. A word that is
     aligned as unknown speech has no reading.
 
     ``absent`` are the words of the text that were not said, if there are any: ``after`` is the number of segments of

@@ -16,7 +16,13 @@ _NEVER = np.int32(-(1 << 30))
 
 @compiled
 def best_totals(
-    scores: np.ndarray, sequence: np.ndarray, gap: int, skip: int, entry: int, total: np.ndarray, end: np.ndarray
+    scores: np.ndarray,
+    sequence: np.ndarray,
+    gap: int,
+    skip: int,
+    entry: int,
+    total: np.ndarray,
+    end: np.ndarray,
 ) -> None:
     """Fill, for every row, the best total up to it, and the position of an excerpt that ends there and reaches it.
 
@@ -100,7 +106,9 @@ def way_back(
             if matched > _NEVER and matched + total[i] - entry > best_total:
                 first, start, best_total = i, j, matched + total[i] - entry
             same = j - base_after
-            unmatched = after[same] - gap if i < last and 0 <= same < width and after[same] > _NEVER else _NEVER
+            unmatched = (
+                after[same] - gap if i < last and 0 <= same < width and after[same] > _NEVER else _NEVER
+            )
             now[b] = max(matched, unmatched)
             if matched >= unmatched:
                 steps[at, b] = step
@@ -122,9 +130,7 @@ def _matched(after: np.ndarray, place: int, skip: int) -> tuple[int, int]:
 
 
 @compiled
-def _walk(
-    steps: np.ndarray, bases: np.ndarray, last: int, i: int, j: int, pairs: np.ndarray
-) -> int:
+def _walk(steps: np.ndarray, bases: np.ndarray, last: int, i: int, j: int, pairs: np.ndarray) -> int:
     """Write the pairs from the first match on; return their number."""
     count = 0
     while True:

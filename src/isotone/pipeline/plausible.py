@@ -37,4 +37,8 @@ def long_words(spans: Sequence[tuple[str, float, int]]) -> tuple[str, ...]:
 
 def silence(samples: Samples) -> tuple[str, ...]:
     """Return a warning if every sample is 0, else nothing."""
-    return () if any(block.any() for _, block in blocks(samples)) else ("its audio is silent, every sample is 0: the times mean nothing",)
+    return (
+        ()
+        if any(block.any() for _, block in blocks(samples))
+        else ("its audio is silent, every sample is 0: the times mean nothing",)
+    )

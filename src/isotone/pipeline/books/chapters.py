@@ -13,7 +13,8 @@ _NUMBER = (
 _KINDS = r"chapter|book|part|volume|letter|stave|canto|act|scene|section|chapitre|kapitel"
 _ALONE = r"preface|foreword|prologue|epilogue|introduction|conclusion|afterword|appendix|postscript"
 _HEADING = re.compile(
-    rf"[ \t_*]*(?:(?:{_KINDS})[ \t]+{_NUMBER}\b[^\n]{{0,80}}|(?:{_ALONE})[.:]?[_*]*[ \t]*)(?=\n|$)", re.IGNORECASE
+    rf"[ \t_*]*(?:(?:{_KINDS})[ \t]+{_NUMBER}\b[^\n]{{0,80}}|(?:{_ALONE})[.:]?[_*]*[ \t]*)(?=\n|$)",
+    re.IGNORECASE,
 )
 _ROMAN = re.compile(r"[ \t]*[IVXLC]+\.?[ \t]*(?=\n|$)")
 # Project Gutenberg puts its licence around the book
@@ -36,11 +37,13 @@ class Chapter(NamedTuple):
     Attributes:
         title: Its heading in one line.
         start: First character of its heading.
+        body: First character after its heading.
         end: One past its last character.
     """
 
     title: str
     start: int
+    body: int
     end: int
 
 
@@ -57,7 +60,7 @@ def chapters(text: str) -> list[Chapter]:
     edges = [*(start for start, _, _ in headings[1:]), last]
     found = [(start, after, title, stop) for (start, after, title), stop in zip(headings, edges)]
     return [
-        Chapter(title, start, start + len(text[start:stop].rstrip()))
+        Chapter(title, start, after, start + len(text[start:stop].rstrip()))
         for start, after, title, stop in found
         if _body(text[after:stop]) >= LEAST_WORDS
     ]

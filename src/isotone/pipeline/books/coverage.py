@@ -51,8 +51,8 @@ class Covered(NamedTuple):
     Attributes:
         title: Its heading.
         start_char, end_char: Its characters.
-        words: Number of its words, as spaces divide them.
-        read: Share of its words that some recording holds, 0 to 1.
+        words: Number of its words, as spaces divide them, without the heading.
+        read: Share of these words that some recording holds, 0 to 1.
         recordings: The recordings that hold at least :data:`READ` of it, in order of its text.
         unread: Ranges of characters that no recording holds.
     """
@@ -73,24 +73,35 @@ def covered(text: str, chapters: Sequence[Chapter], readings: Mapping[str, Readi
 
 def _covered(text: str, chapter: Chapter, readings: Mapping[str, Reading]) -> Covered:
     spans = sorted(
-        (max(first, chapter.start), min(last, chapter.end), id)
+        (max(first, chapter.body), min(last, chapter.end), id)
         for id, reading in readings.items()
         for _, _, first, last in reading.parts
-        if first < chapter.end and chapter.start < last
+        if first < chapter.end and chapter.body < last
     )
-    now, unread = chapter.start, []
+    now, unread = chapter.body, []
     for first, last, _ in [*spans, (chapter.end, chapter.end, "")]:
-        if text[now:first].strip():
+        if _words(text[now:first]):
             unread.append((now, first))
         now = max(now, last)
-    words = len(text[chapter.start : chapter.end].split())
-    missing = sum(len(text[first:last].split()) for first, last in unread)
+    words = _words(text[chapter.body : chapter.end])
+    missing = sum(_words(text[first:last]) for first, last in unread)
     own = {id: sum(b - a for a, b, other in spans if other == id) for _, _, id in spans}
-    size = chapter.end - chapter.start
+    size = chapter.end - chapter.body
     recordings = [id for id, characters in own.items() if characters >= READ * size]
     return Covered(
-        chapter.title, chapter.start, chapter.end, words, round(1 - missing / words, 4), recordings, unread
+        chapter.title,
+        chapter.start,
+        chapter.end,
+        words,
+        round(1 - missing / max(1, words), 4),
+        recordings,
+        unread,
     )
+
+
+def _words(text: str) -> int:
+    """Count the words of a text, as spaces divide them; marks by themselves are none."""
+    return sum(any(map(str.isalnum, word)) for word in text.split())
 
 
 def summary(chapters: Sequence[Covered], readings: Mapping[str, Reading]) -> Iterator[str]:

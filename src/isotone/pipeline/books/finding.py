@@ -1,4 +1,4 @@
-"""Where in a book a recording lies: its excerpts, as whole sentences, and as passages with rough times."""
+"""Recordings found in a book: their excerpts as whole sentences, and as passages with rough times."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from isotone.pipeline.books.tracks import UNMATCHED, Track, tracks_of
 from isotone.pipeline.forced import ForcedPipeline
 from isotone.transcripts import Passage
 
-#: Cost in nats of an excerpt. Measured on two hours of LibriSpeech against a text of 65,000 words that they do not hold:
-#: no excerpt. Their own text gains 15 nats per second.
+#: Cost in nats of an excerpt. Measured on two hours of LibriSpeech against a text of 65,000 words that they do not
+#: hold: no excerpt. Their own text gains 15 nats per second.
 ENTRY = 60.0
 
 # Seconds of passages: they end with a sentence from the first number on, and with any word from the second on.
@@ -74,9 +74,7 @@ def find(pipeline: ForcedPipeline, book: Book, id: str, samples: Samples) -> Fin
     counts = np.bincount(book.labels, minlength=len(pipeline.tokenizer.labels))
     heard = hear(pipeline, id, samples, counts / counts.sum())
     unmatched = round(PER_NAT * UNMATCHED)
-    found = excerpts(
-        heard.scores, book.labels, gap=unmatched, skip=unmatched, entry=round(PER_NAT * ENTRY)
-    )
+    found = excerpts(heard.scores, book.labels, gap=unmatched, skip=unmatched, entry=round(PER_NAT * ENTRY))
     tracks = list(tracks_of(book, heard, [one.pairs for one in found]))
     passages = [passage for track in tracks for passage in _passages(book, track)]
     seconds = len(samples) / pipeline.model.encoder.sample_rate
@@ -106,6 +104,6 @@ def _other(heard: Heard, parts: Sequence[Part], seconds: float) -> Iterator[tupl
     edges = [0.0, *(edge for part in parts for edge in (part.start, part.end)), seconds]
     for start, end in list(pairwise(edges))[::2]:
         inside = heard.times[(heard.times >= start) & (heard.times < end)]
-        if len(inside) >= 2 and (length := float(inside[-1] - inside[0])) >= _OTHER_S:
-            if len(inside) >= _OTHER_RATE * length:
-                yield float(inside[0]), float(inside[-1])
+        length = float(inside[-1] - inside[0]) if len(inside) else 0.0
+        if length >= _OTHER_S and len(inside) >= _OTHER_RATE * length:
+            yield float(inside[0]), float(inside[-1])

@@ -157,8 +157,8 @@ def _without_crossed(book: Book, one: _Matched, first: int, last: int) -> Iterat
     for begin, end in pairwise(inside.tolist()):
         low, high = book.labels_of(begin, end)
         own = one.rows[one.inside(book, begin, end)]
-        if len(own) and high - low >= _LEAST_LABELS and own[-1] - own[0] + 1 < _CROSSED * (high - low):
-            if one.gain(book, begin, end) < 0:
-                yield first, begin
-                first = end
+        judged = len(own) and high - low >= _LEAST_LABELS
+        if judged and own[-1] - own[0] + 1 < _CROSSED * (high - low) and one.gain(book, begin, end) < 0:
+            yield first, begin
+            first = end
     yield first, last
