@@ -16,12 +16,12 @@ from tests.paths import ROOT
 from tests.tiny_models import error_of, isotone, lines_of, save_noise
 
 CHAPTERS = (
-    "The old house stood at the end of a long lane, where nobody had walked for years. Its windows were broken, and ivy "
-    "grew over the door. On winter nights the wind sang in the chimney, and the children of the village said that "
+    "The old house stood at the end of a long lane, where nobody had walked for years. Its windows were broken, and "
+    "ivy grew over the door. On winter nights the wind sang in the chimney, and the children of the village said that "
     "somebody was singing there.",
     "Doctor Manning bought it in the spring. He mended the roof, painted every wall, and planted seven apple trees. "
-    "People came to look at him over the fence, and he gave them tea and cake. By the end of summer he had more friends "
-    "than anybody in the county.",
+    "People came to look at him over the fence, and he gave them tea and cake. By the end of summer he had more "
+    "friends than anybody in the county.",
     "Then came a stranger with a heavy brown bag. She asked for a room, paid in gold, and never told her name. Every "
     "morning she went down to the river with a map, and every evening she came back with mud on her shoes and nothing "
     "to say.",
@@ -135,9 +135,8 @@ def test_noise_is_no_recording_of_a_book(model: Path, tmp_path: Path) -> None:
 
 def test_pages_and_tables_of_a_book(recordings: Path, tmp_path: Path) -> None:
     (tmp_path / "book.txt").write_text(CHAPTERS[0])
-    isotone(
-        "align", recordings / "a/one.wav", "--book", tmp_path / "book.txt", "--page", "--analysis", "-o", tmp_path / "out"
-    )  # fmt: skip
+    command = ("align", recordings / "a/one.wav", "--book", tmp_path / "book.txt", "--page", "--analysis")
+    isotone(*command, "-o", tmp_path / "out")
     assert (tmp_path / "out/one.page.html").stat().st_size > 100_000
     assert "\none,0.0," in (tmp_path / "out/alignment_analysis.csv").read_text()
     assert files.read(tmp_path / "out/one.TextGrid").tier("words").labels == CHAPTERS[0].split()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -57,7 +58,7 @@ def test_the_total_is_that_of_brute_force_and_the_pairs_are_worth_it(
         assert (np.diff(positions) <= 3).all()
         assert one.value == worth(one, scores, sequence, costs["gap"], costs["skip"]) > costs["entry"]
     ends = [(one.pairs[0, 0], one.pairs[-1, 0]) for one in found]
-    assert all(before[1] < after[0] for before, after in zip(ends, ends[1:]))
+    assert all(before[1] < after[0] for before, after in pairwise(ends))
 
 
 def planted(rng: np.random.Generator, sequence: np.ndarray, parts: Sequence[slice | int]) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,7 +20,8 @@ from tests.pipeline.parts import noise
 
 SENTENCES = (
     "There lived a man named Tom.", "He had seven brown dogs and no cat!", "Why did they never bark at night?",
-    "Nobody in our town knew that.", "Some said it was because of his songs.", "His songs were very long and very slow.",
+    "Nobody in our town knew that.", "Some said it was because of his songs.",
+    "His songs were very long and very slow.",
     "On Sunday morning they all went to the river.", "Then a storm came over the hills.",
 )  # fmt: skip
 TEXT = "\n\n".join(SENTENCES)
@@ -114,7 +117,7 @@ def test_passages_are_the_parts_in_pieces(
     assert shown == [p.text for p in found.passages]
     assert " ".join(shown).split() == " ".join(SENTENCES[first:]).split()
     times = [(p.start, p.end) for p in found.passages]
-    assert all(a <= b <= 1 + c for (a, b), (c, _) in zip(times, times[1:]))
+    assert all(a <= b <= 1 + c for (a, b), (c, _) in pairwise(times))
     assert all(b - a <= 9 for a, b in times)
 
 
