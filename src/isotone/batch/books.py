@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -58,6 +60,12 @@ def _text(book: Path) -> tuple[str, str]:
     if not source.passages[0].text.strip():
         raise TranscriptError(f"{book} is empty: expected the text of the whole book.")
     return source.passages[0].text, source.warning
+
+
+def _give_back() -> None:
+    """Give free memory back to the system: glibc keeps what is between live objects, 80 MiB of short recordings."""
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None:
+        trim(0)
 
 
 class AligningBook(Aligning):
@@ -116,6 +124,7 @@ class AligningBook(Aligning):
                 f"none of its speech is in {self.path.name}: it is no recording of this book."
             )
         result = align_passages(self.pipeline, id, samples, found.passages, self.slack_s)
+        _give_back()
         warning = _text(self.path)[1]
         return result, self.pipeline.encode(result.text), (warning,) if warning else ()
 

@@ -65,10 +65,13 @@ class JSONFormat(Format):
             ],
             **({"absent": [_absent(word) for word in alignment.absent]} if alignment.absent else {}),
         }
-        text = io.StringIO()  # json.dumps would keep a list of all parts of the text, five times as large
+        # json.dumps would keep a list of all parts of the text, and io.StringIO four bytes per character
+        content_bytes = io.BytesIO()
+        text = io.TextIOWrapper(content_bytes, "utf-8", "surrogatepass", newline="\n", write_through=True)
         json.dump(content, text, ensure_ascii=False, allow_nan=False, indent=self.indent)
         text.write("\n")
-        return text.getvalue()
+        text.flush()
+        return content_bytes.getvalue().decode("utf-8", "surrogatepass")
 
     def loads(self, text: str, id: str) -> Alignment:
         """Read the text of a file; the id in the file counts.
