@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,8 +25,10 @@ class Spent(NamedTuple):
     mib: float
 
 
-def timed(command: Sequence[str | Path], environment: Mapping[str, str]) -> Spent:
-    """Run a command.
+def timed(
+    command: Sequence[str | Path], environment: Mapping[str, str], allowed: Container[int] = (0,)
+) -> Spent:
+    """Run a command, whose exit code is to be one of those that are allowed.
 
     Raises:
         RuntimeError: it failed; the message ends with what it printed as its error.
@@ -41,7 +43,7 @@ def timed(command: Sequence[str | Path], environment: Mapping[str, str]) -> Spen
     _, status, used = os.wait4(process.pid, 0)
     clock_s = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
+    if process.returncode not in allowed:
         raise RuntimeError(f"{' '.join(map(str, command))} failed: {said}")
     unit = 2**20 if sys.platform == "darwin" else 2**10  # bytes there, kibibytes elsewhere
     return Spent(clock_s, used.ru_utime + used.ru_stime, used.ru_maxrss / unit)

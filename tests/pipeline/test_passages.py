@@ -35,6 +35,16 @@ def test_words_keep_their_order_and_their_passages(characters: Pipeline) -> None
     assert found.score <= 0
 
 
+def test_words_have_their_places_in_the_text(characters: Pipeline) -> None:
+    """In the text of their passage; or in the text that passages are from."""
+    given = [Passage("So it,", 6.0, 7.0), Passage("is on.", 1.0, 2.0), Passage("on it", 2.0, 3.0, place=100)]
+    segments = align_passages(characters, "u", NOISE, given).alignment.tier("words").segments
+    origins = [s.origin for s in segments if s.origin]
+    assert [(o.text, o.start, o.end) for o in origins] == [
+        ("is", 0, 2), ("on.", 3, 6), ("on", 100, 102), ("it", 103, 105), ("So", 0, 2), ("it,", 3, 6),
+    ]  # fmt: skip
+
+
 def test_speakers_are_tiers_only_where_there_are_several(characters: Pipeline) -> None:
     one = [Passage("so", 1, 2, "Ann"), Passage("it", 3, 4, "Ann")]
     assert [t.name for t in align_passages(characters, "u", NOISE, one).alignment.tiers] == [

@@ -9,11 +9,13 @@ from isotone.audio.reading import (
     info,
     is_audio,
     load,
+    store,
     without_copies,
 )
 from isotone.audio.source import AudioError
+from isotone.audio.stored import Samples, Stored, blocks
 
 __all__ = [
-    "AUDIO_SUFFIXES", "DECODED_SUFFIXES", "AudioError", "AudioInfo", "channels_of", "from_array", "info", "is_audio",
-    "load", "without_copies",
+    "AUDIO_SUFFIXES", "DECODED_SUFFIXES", "AudioError", "AudioInfo", "Samples", "Stored", "blocks", "channels_of",
+    "from_array", "info", "is_audio", "load", "store", "without_copies",
 ]  # fmt: skip

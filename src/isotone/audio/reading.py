@@ -11,6 +11,7 @@ import soxr
 from numpy.typing import NDArray
 
 from isotone.audio.source import SLACK_S, AudioError, Source, cut_short, open_source
+from isotone.audio.stored import Stored
 
 #: Suffixes of audio that libsndfile reads, and of audio and films that need ffmpeg or torchcodec.
 AUDIO_SUFFIXES = frozenset(
@@ -104,7 +105,32 @@ def load(
         AudioError: the file is missing, unreadable or cut short, has no samples in that range, has samples that are
             not finite, or lacks the channel.
     """
-    path = Path(path)
+    kept = _Buffer()
+    _read(Path(path), sample_rate, start, end, kept, channel)
+    return kept.whole()
+
+
+def store(path: Path | str, sample_rate: int = 16000) -> Stored:
+    """Read audio as :func:`load` does, and keep the samples in a temporary file: for recordings of hours.
+
+    Raises:
+        AudioError: as :func:`load`.
+        OSError: there is no room for 230 MB per hour at 16 kHz in the folder of temporary files.
+    """
+    kept = Stored()
+    _read(Path(path), sample_rate, 0.0, None, kept)
+    return kept
+
+
+def _read(
+    path: Path,
+    sample_rate: int,
+    start: float,
+    end: float | None,
+    kept: _Buffer | Stored,
+    channel: int | None = None,
+) -> None:
+    """Read a part of a file into a buffer; see :func:`load`."""
     with open_source(path) as source:
         rate = source.sample_rate
         if channel is not None and not 0 <= channel < source.channels:
@@ -115,7 +141,9 @@ def load(
             last = min(source.samples, last)
         if first < 0 or (last is not None and last <= first):
             raise _no_samples(path, start, end, source)
-        out = _Samples(path, rate, sample_rate, first, None if last is None else last - first)
+        out = _Samples(path, rate, sample_rate, first, kept)
+        if last is not None:
+            kept.expect(-(-(last - first) * sample_rate // rate) + 1)
         for block in source.blocks(first, last, channel):
             out.add(block)
         if not out.read and source.samples is None:
@@ -123,19 +151,46 @@ def load(
     # for a stream of unknown length, ``end`` may be past its end
     if not out.read or (source.samples is not None and last and out.read < last - first - SLACK_S * rate):
         raise cut_short(path, out.read + first, last or 0)
-    return out.whole()
+    out.finish()
+
+
+class _Buffer:
+    """Samples in memory, which grow by blocks."""
+
+    def __init__(self) -> None:
+        self._out = np.empty(0, np.float32)
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def expect(self, samples: int) -> None:
+        """Make room for so many samples at once."""
+        self._out = np.empty(samples, np.float32)
+
+    def append(self, block: NDArray[np.float32]) -> None:
+        """Add samples."""
+        end = self._size + len(block)
+        if end > len(self._out):  # the length was unknown
+            self._out.resize(end + end // 2, refcheck=False)
+        self._out[self._size : end] = block
+        self._size = end
+
+    def whole(self) -> NDArray[np.float32]:
+        """Return all samples."""
+        return self._out[: self._size]
 
 
 class _Samples:
-    """Buffer of samples that are resampled and checked block by block."""
+    """Resampling and checks of samples, block by block."""
 
-    def __init__(self, path: Path, rate: int, sample_rate: int, first: int, expected: int | None) -> None:
+    def __init__(self, path: Path, rate: int, sample_rate: int, first: int, kept: _Buffer | Stored) -> None:
         self._path, self._rate, self._sample_rate, self._first = path, rate, sample_rate, first
         self._resampler = None
         if rate != sample_rate:
             self._resampler = soxr.ResampleStream(rate, sample_rate, 1, quality="HQ")
-        self._out = np.empty(-(-(expected or rate) * sample_rate // rate) + 1, np.float32)
-        self._size = self._bad = self.read = 0
+        self._kept = kept
+        self._bad = self.read = 0
         self._first_bad = 0.0
 
     def add(self, block: NDArray[np.float32]) -> None:
@@ -145,17 +200,10 @@ class _Samples:
             self._first_bad = (self._first + self.read + broken[0]) / self._rate
         self._bad += len(broken)
         self.read += len(block)
-        self._append(block if self._resampler is None else self._resampler.resample_chunk(block))
+        self._kept.append(block if self._resampler is None else self._resampler.resample_chunk(block))
 
-    def _append(self, block: NDArray[np.float32]) -> None:
-        end = self._size + len(block)
-        if end > len(self._out):  # the length was unknown
-            self._out.resize(end + end // 2, refcheck=False)
-        self._out[self._size : end] = block
-        self._size = end
-
-    def whole(self) -> NDArray[np.float32]:
-        """Return all samples.
+    def finish(self) -> None:
+        """Add what the resampler still has.
 
         Raises:
             AudioError: some samples are not finite, or there are too few to resample.
@@ -166,13 +214,12 @@ class _Samples:
                 f"Find what wrote them (a division by zero?) and write it again."
             )
         if self._resampler is not None:
-            self._append(self._resampler.resample_chunk(np.zeros(0, np.float32), last=True))
-        if not self._size:
+            self._kept.append(self._resampler.resample_chunk(np.zeros(0, np.float32), last=True))
+        if not len(self._kept):
             raise AudioError(
                 f"{self._path}: {self.read} samples at {self._rate} Hz are too few to resample to "
                 f"{self._sample_rate} Hz."
             )
-        return self._out[: self._size]
 
 
 def _no_samples(path: Path, start: float, end: float | None, source: Source) -> AudioError:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from isotone.alignment import Alignment
+from isotone.audio import Samples, blocks
 from isotone.batch.ledger import Entry
 from isotone.text.tokenizer import Tokenizer
 from isotone.text.transcript import STAR_NUMBER, Transcript
@@ -34,7 +35,7 @@ LEAST_S, LEAST_SEGMENTS = 0.05, 3
 
 
 def measured(
-    alignment: Alignment, samples: np.ndarray, sample_rate: int, oovs: Sequence[str] = ()
+    alignment: Alignment, samples: Samples, sample_rate: int, oovs: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Measure one alignment, as plain values for JSON.
 
@@ -57,15 +58,22 @@ def measured(
     }
 
 
-def snr(samples: np.ndarray, spans: Sequence[tuple[float, float]], sample_rate: int) -> float | None:
+def snr(samples: Samples, spans: Sequence[tuple[float, float]], sample_rate: int) -> float | None:
     """Compute the power within spans over the power outside, dB; None with under 50 ms or no power of either."""
-    inside = np.zeros(len(samples), bool)
-    for start, end in spans:
-        inside[round(start * sample_rate) : round(end * sample_rate)] = True
-    parts = [samples[inside], samples[~inside]]
-    if min(map(len, parts)) < LEAST_S * sample_rate:
+    edges = np.array(
+        [(round(start * sample_rate), round(end * sample_rate)) for start, end in spans], int
+    ).reshape(-1, 2)
+    sizes, energies = np.zeros(2), np.zeros(2)
+    for first, block in blocks(samples):
+        inside = np.zeros(len(block), bool)
+        for start, end in edges[(edges[:, 0] < first + len(block)) & (edges[:, 1] > first)] - first:
+            inside[max(0, start) : end] = True
+        for row, own in enumerate((inside, ~inside)):
+            sizes[row] += own.sum()
+            energies[row] += np.square(block[own], dtype=np.float64).sum()
+    if sizes.min() < LEAST_S * sample_rate:
         return None
-    speech, rest = (float(np.mean(np.square(part, dtype=np.float64))) for part in parts)
+    speech, rest = (energies / sizes).tolist()
     return 10 * math.log10(speech / rest) if speech > 0 and rest > 0 else None
 
 

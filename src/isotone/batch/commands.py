@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from isotone.batch.books import AligningBook, check_book
+from isotone.batch.crew import Begin
 from isotone.batch.inputs import find_recordings
 from isotone.batch.options import Options, Target, Workers
 from isotone.batch.outcome import Outcome
@@ -23,6 +25,7 @@ def align_files(
     *,
     text: Path | None = None,
     text_dir: Path | None = None,
+    book: Path | None = None,
     min_score: float | None = None,
     check: bool = True,
     beside: Sequence[Path] = (),
@@ -38,6 +41,7 @@ def align_files(
         text: Transcript of the one audio file, or a manifest, CTM, STM or data folder of Kaldi with those of several.
         text_dir: Folder of transcripts named like the audio, flat or in folders like the audio's. Default: beside the
             audio.
+        book: One text that recordings are found in, see :class:`isotone.batch.books.AligningBook`.
         min_score: Nats per token. Texts with a lower score (:class:`isotone.alignment.Alignment`) are doubtful.
             Default: texts whose agreement is below the model's threshold, see :mod:`isotone.pipeline.doubt`.
         check: Warn of doubtful files; their alignments are written nevertheless.
@@ -59,6 +63,8 @@ def align_files(
         raise FileNotFoundError(f"No folder {text_dir}: --text-dir names a folder of transcripts.")
     if text is not None and text_dir is not None:
         raise ValueError("--text and --text-dir are two places for the transcript: give one.")
+    if book is not None:
+        check_book(book, audio, [text, text_dir])
     given = paired(audio, text)
     if min_score is not None and not min_score <= 0:
         raise ValueError(
@@ -67,7 +73,9 @@ def align_files(
     if beside and not target.page:
         raise ValueError("--beside adds further alignments to pages: give --page as well.")
     further = Further(find_recordings(given.audio) if beside else (), beside)
-    begin = partial(Aligning, options, target, given.transcripts, text_dir, min_score, check, further)
+    begin: Begin = partial(Aligning, options, target, given.transcripts, text_dir, min_score, check, further)
+    if book is not None:
+        begin = partial(AligningBook, options, target, book, min_score, check, further)
     return run(given.audio, target, begin, workers=workers)
 
 

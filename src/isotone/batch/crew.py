@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from isotone import audio as sound
 from isotone.batch.work import Done, Work, explain
 
 log = logging.getLogger(__name__)
@@ -99,7 +98,7 @@ class Crew(ABC):
 def perform(work: Work, job: Job) -> Done:
     """Do a job; an error of any kind becomes that of the recording."""
     try:
-        return work.run(job.path, job.id, sound.load(job.path, work.sample_rate), job.formats)
+        return work.run(job.path, job.id, work.load(job.path), job.formats)
     except Exception as error:
         log.debug("%s", job.path, exc_info=True)
         return Done({}, error=explain(error, job.path))

@@ -11,6 +11,7 @@ from isotone.batch.ledger import Entry, Ledger
 from isotone.batch.options import Target
 from isotone.batch.pages import INDEX, index
 from isotone.batch.plan import Plan
+from isotone.batch.work import Work
 from isotone.pipeline.verdict import NO_SPEECH, PARTLY, WRONG
 
 #: Lists of an output folder, beside the files of its recordings.
@@ -33,6 +34,7 @@ class Outcome:
         stale: Recordings of the output folder that are no longer in the input folders.
         pruned: Number of these that were removed.
         files: The files of every recording, below the output folder.
+        report: Lines of the command's report on all recordings.
     """
 
     done: int = 0
@@ -46,6 +48,7 @@ class Outcome:
     stale: int = 0
     pruned: int = 0
     files: dict[str, list[str]] = field(default_factory=dict)
+    report: list[str] = field(default_factory=list)
 
 
 def outcome_of(entries: Sequence[Entry], plan: Plan, gone: int, pruned: int, ledger: Ledger) -> Outcome:
@@ -70,22 +73,26 @@ def _wrong(entry: Entry) -> bool:
     return bool(entry.doubt) or entry.verdict in (WRONG, NO_SPEECH)
 
 
-def list_names(target: Target, *, texts: bool) -> tuple[str, ...]:
+def list_names(target: Target, work: Work) -> tuple[str, ...]:
     """Return the names of the lists that :func:`write_lists` writes."""
     tables = (ANALYSIS, OOVS, UTTERANCE_OOVS) if target.tables else ()
     pages = (INDEX,) if target.page else ()
-    return (ERRORS, WARNINGS, *((TRANSCRIPTS,) if texts else ()), *tables, *pages)
+    return (ERRORS, WARNINGS, *((TRANSCRIPTS,) if work.lists_texts else ()), *tables, *pages, *work.reports)
 
 
-def write_lists(ledger: Ledger, target: Target, *, texts: bool) -> None:
-    """Write the folder's lists of errors, warnings and (``texts``) recognised texts, the tables and the index."""
-    entries = ledger.entries(analysis=target.tables or target.page)
+def write_lists(ledger: Ledger, target: Target, work: Work) -> list[str]:
+    """Write the folder's lists of errors, warnings and recognised texts, the tables, the index and the work's report.
+
+    Returns:
+        The lines of the report.
+    """
+    entries = ledger.entries(analysis=target.tables or target.page or bool(work.reports))
     done = [e for e in entries if not e.error]
     lists: dict[str, list[dict[str, str]]] = {
         ERRORS: [{"file": e.file, "error": e.error} for e in entries if e.error],
         WARNINGS: warnings_of(done),
     }
-    if texts:
+    if work.lists_texts:
         lists[TRANSCRIPTS] = [{"file": e.file, "text": e.text} for e in done if e.command == "transcribe"]
     for name, rows in lists.items():
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
@@ -94,6 +101,10 @@ def write_lists(ledger: Ledger, target: Target, *, texts: bool) -> None:
         ledger.write_report(name, content, overwrite=target.overwrite)
     if target.page:
         ledger.write_report(INDEX, index(entries, ledger), overwrite=target.overwrite)
+    report = work.report(entries)
+    for name, content in report.contents.items():
+        ledger.write_report(name, content, overwrite=target.overwrite)
+    return list(report.lines)
 
 
 def warnings_of(entries: Iterable[Entry]) -> list[dict[str, str]]:

@@ -53,7 +53,7 @@ def run(
     with Ledger(target.out) as ledger:
         planner = Planner(ledger, target, work)
         plan = planner.plan(recordings)
-        for name in list_names(target, texts=work.lists_texts):
+        for name in list_names(target, work):
             if ledger.state(name) is State.FOREIGN and not target.overwrite:
                 plan.conflicts[name] = State.FOREIGN.value
         check_conflicts(plan, target.out)
@@ -74,8 +74,8 @@ def run(
         finally:
             pruned = _prune(ledger, gone) if target.prune else 0
             _forget_mended(ledger, entries)
-            write_lists(ledger, target, texts=work.lists_texts)
-        return outcome_of(entries, plan, len(gone), pruned, ledger)
+            report = write_lists(ledger, target, work)
+        return replace(outcome_of(entries, plan, len(gone), pruned, ledger), report=report)
 
 
 @contextmanager

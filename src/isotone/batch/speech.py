@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from isotone.audio import Samples
 from isotone.batch.analysis import measured, oovs_of
 from isotone.batch.inputs import TranscriptFile, absolute, find_transcript, read_passages
 from isotone.batch.keys import model_key, result_key
@@ -23,6 +25,7 @@ from isotone.pipeline.given import align_text
 from isotone.pipeline.passages import Passages
 from isotone.pipeline.plausible import silence
 from isotone.pipeline.result import Result
+from isotone.text.tokenizer import Transcript
 
 
 class _Speech(Work):
@@ -96,17 +99,10 @@ class Aligning(_Speech):
         beside = {"beside": self.further.names} if self.further.names else {}
         return result_key(self._model, digests, {**self._options, **beside})
 
-    def run(self, path: Path, id: str, samples: np.ndarray, formats: Collection[str]) -> Done:
+    def run(self, path: Path, id: str, samples: Samples, formats: Collection[str]) -> Done:
         """Align a recording."""
-        source = self._transcript(path)
-        noted: list[str] = []
-        shared = source.path.is_dir() or self._owners[source.path] > 1
-        passages = read_passages(source.path, len(samples) / self.sample_rate, path, not shared, noted.append)
-        result, transcript = align_text(
-            self.pipeline, id, samples, passages, self.slack_s, path, self.channels
-        )
-        notes = [*silence(samples), *source.notes, *noted]
-        notes += transcript.notes if isinstance(result, Result) else ()
+        result, transcript, noted = self.aligned(path, id, samples)
+        notes = [*silence(samples), *noted]
         oovs = oovs_of(self.pipeline.tokenizer, transcript)
         analysis = measured(result.alignment, samples, self.sample_rate, oovs)
         done = self._done(path, result, formats, notes)
@@ -114,10 +110,24 @@ class Aligning(_Speech):
             warned = [text for text in (self.doubt(done.score, done.agreement), *done.warnings) if text]
             alignments = {"isotone": result.alignment}
             self.further.add_to(alignments, path)
-            shown = page_of(path, id, samples, self.sample_rate, alignments, warned)
+            shown = page_of(path, id, samples[:], self.sample_rate, alignments, warned)
             done = replace(done, contents={**done.contents, PAGE: shown})
             analysis |= about(result.alignment)
         return replace(done, analysis=analysis)
+
+    def aligned(
+        self, path: Path, id: str, samples: Any
+    ) -> tuple[Result | Passages, Transcript, Sequence[str]]:
+        """Return the alignment of a recording, the text in labels, and warnings."""
+        source = self._transcript(path)
+        noted: list[str] = []
+        shared = source.path.is_dir() or self._owners[source.path] > 1
+        passages = read_passages(source.path, len(samples) / self.sample_rate, path, not shared, noted.append)
+        result, transcript = align_text(
+            self.pipeline, id, samples, passages, self.slack_s, path, self.channels
+        )
+        notes = transcript.notes if isinstance(result, Result) else ()
+        return result, transcript, (*source.notes, *noted, *notes)
 
     def _transcript(self, recording: Path) -> TranscriptFile:
         given = self.texts.get(absolute(recording)) if self.texts else None

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
+from isotone import audio as sound
+from isotone.audio import Samples
 from isotone.batch.inputs import readable
+
+if TYPE_CHECKING:
+    from isotone.batch.ledger import Entry
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report on all recordings of an output folder.
+
+    Attributes:
+        contents: Contents of its files, by their names.
+        lines: Its summary, for people.
+    """
+
+    contents: Mapping[str, bytes] = field(default_factory=dict)
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,12 +59,14 @@ class Work(ABC):
     Attributes:
         command: Name on the command line.
         lists_texts: True where recognised texts are listed.
+        reports: Names of the files of its report.
         sample_rate: Hz of the samples it takes.
         suffixes: Suffixes of the files it writes, by the name of their format.
     """
 
     command: ClassVar[str]
     lists_texts: ClassVar[bool] = False
+    reports: ClassVar[tuple[str, ...]] = ()
     sample_rate: int
     suffixes: Mapping[str, str]
 
@@ -68,9 +86,21 @@ class Work(ABC):
             digests: Digests of the inputs by their roles; the recording's is ``audio``.
         """
 
+    def load(self, recording: Path) -> Samples:
+        """Read the samples of a recording, for :meth:`run`.
+
+        Raises:
+            AudioError: it has no usable audio.
+        """
+        return sound.load(recording, self.sample_rate)
+
     @abstractmethod
-    def run(self, path: Path, id: str, samples: np.ndarray, formats: Collection[str]) -> Done:
-        """Compute the contents of a recording's files in the given formats."""
+    def run(self, path: Path, id: str, samples: Any, formats: Collection[str]) -> Done:
+        """Compute the contents of a recording's files in the given formats, from samples of :meth:`load`."""
+
+    def report(self, entries: Sequence[Entry]) -> Report:
+        """Report on all recordings of the output folder, from their entries with analysis."""
+        return Report()
 
     def doubt(self, score: float | None, agreement: float | None) -> str:
         """Return the reason to doubt the text of a result; empty if there is none."""

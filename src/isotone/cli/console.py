@@ -122,7 +122,19 @@ AsJson = Annotated[
 ]
 
 #: Output folder of commands that write several files.
+JsonFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--json",
+        help="Write all results, file by file, as JSON to this file; -: print them instead of the tables.",
+    ),
+]
 OutOption = Annotated[Path, typer.Option("--out", "-o", help="Folder the files are written to.")]
+
+
+def is_standard(path: Path | None) -> bool:
+    """True for the path that stands for standard output."""
+    return path == Path("-")
 
 
 @contextmanager

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotone.cli.console import explained, out, print_json
-from isotone.cli.options import JsonFile, is_standard
+from isotone.cli.console import JsonFile, explained, is_standard, out, print_json
 
 if TYPE_CHECKING:
     from isotone.evaluation.files import Evaluation

@@ -162,6 +162,13 @@ Text = Annotated[
         "STM or data folder of Kaldi that names several."
     ),
 ]
+Book = Annotated[
+    Path | None,
+    typer.Option(
+        help="Text of a whole book, in plain text: each recording is aligned with the parts of it that it holds. What "
+        "nobody reads has no times. OUT/book.json has chapters, parts and other speech."
+    ),
+]
 Slack = Annotated[
     float,
     typer.Option(
@@ -257,18 +264,6 @@ Decoder = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of the shuffle of the transcripts.")]
-JsonFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--json",
-        help="Write all results, file by file, as JSON to this file; -: print them instead of the tables.",
-    ),
-]
-
-
-def is_standard(path: Path | None) -> bool:
-    """True for the path that stands for standard output."""
-    return path == Path("-")
 
 
 def texts(

@@ -39,6 +39,8 @@ def finish(
     else:
         before = f" ({outcome.there} of them there before)" if outcome.there else ""
         say(f"{outcome.done} of {outcome.done + len(outcome.errors)} files written to {out_dir}{before}")
+        for line in outcome.report:
+            say(line)
         if pages:
             _say_pages(out_dir)
     for line in (*_notes(outcome, out_dir), *_warnings(outcome, out_dir)):

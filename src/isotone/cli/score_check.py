@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from isotone.cli import options as opt
-from isotone.cli.console import AudioArgument, explained, fail, out
+from isotone.cli.console import AudioArgument, JsonFile, explained, fail, is_standard, out
 
 if TYPE_CHECKING:
     from isotone.batch.score_check import ScoreCheck
@@ -25,7 +25,7 @@ def score_check(
     window: opt.Window = 15.0,
     guide: opt.Guide = True,
     seed: opt.Seed = 0,
-    json_file: opt.JsonFile = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Measure how well a model separates right transcripts from wrong ones.
 
@@ -46,9 +46,9 @@ def score_check(
             model, aligner=opt.plugin(aligner), times=times, device=device, window_s=window,
             guided=guide, text=opt.texts(language),
         )  # fmt: skip
-        file = None if opt.is_standard(json_file) else json_file
+        file = None if is_standard(json_file) else json_file
         check = check_scores(audio, options, text_dir=text_dir, seed=seed, json_file=file)
-    if opt.is_standard(json_file):
+    if is_standard(json_file):
         typer.echo(check.to_json(), nl=False)
     else:
         _print(check)

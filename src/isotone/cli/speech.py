@@ -28,6 +28,7 @@ def align(
     model: opt.Model = None,
     text: opt.Text = None,
     text_dir: opt.TextDir = None,
+    book: opt.Book = None,
     slack: opt.Slack = 1.0,
     channels: _Channels = "auto",
     aligner: opt.Aligner = None,
@@ -91,8 +92,8 @@ def align(
             channels=channels, presence=presence, text=opt.texts(language, dictionary, keep_markup, rules))  # fmt: skip
         target = Target(out_dir, tuple(format), overwrite, redo, prune, analysis, speaker_characters, page)
         options = _adapted(audio, options, out_dir, text_dir) if adapt else options
-        outcome = align_files(audio, options, target, text=text, text_dir=text_dir, min_score=min_score, check=check,
-            beside=beside or (), workers=Workers(jobs, cluster))  # fmt: skip
+        outcome = align_files(audio, options, target, text=text, text_dir=text_dir, book=book,
+            min_score=min_score, check=check, beside=beside or (), workers=Workers(jobs, cluster))  # fmt: skip
     finish(outcome, out_dir, strict=strict, pages=page, as_json=as_json)
 
 

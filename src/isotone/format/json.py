@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from typing import Any
@@ -34,7 +35,7 @@ class JSONFormat(Format):
     byte order mark, and with line feeds for line breaks. ``label`` is ``text`` without the markup that is inside of a
     word, if there is any. A word that is aligned as unknown speech has no reading. Where a transcript has passages
     with times, ``passage`` is the number of the word's passage among those of the recording, from 0 on, and the
-    source is that passage's text.
+    source is that passage's text; with ``--book`` there is none, and the source is the book.
 
     ``absent`` are the words of the text that were not said, if there are any: ``after`` is the number of segments of
     the first tier that come before one.
@@ -66,7 +67,13 @@ class JSONFormat(Format):
             ],
             **({"absent": [_absent(word) for word in alignment.absent]} if alignment.absent else {}),
         }
-        return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=self.indent) + "\n"
+        # json.dumps would keep a list of all parts of the text, and io.StringIO four bytes per character
+        content_bytes = io.BytesIO()
+        text = io.TextIOWrapper(content_bytes, "utf-8", "surrogatepass", newline="\n", write_through=True)
+        json.dump(content, text, ensure_ascii=False, allow_nan=False, indent=self.indent)
+        text.write("\n")
+        text.flush()
+        return content_bytes.getvalue().decode("utf-8", "surrogatepass")
 
     def loads(self, text: str, id: str) -> Alignment:
         """Read the text of a file; the id in the file counts.

@@ -57,7 +57,7 @@ def in_passages(
     passages: Mapping[int, Passage],
     bounds: Sequence[tuple[int, int | None]],
 ) -> list[Segment]:
-    """Return the words of a joined text with their places in the texts of their passages."""
+    """Return the words of a joined text with their places in the texts of their passages, or in the book of these."""
     starts = {owner: position for position, owner in bounds}
     out = []
     for word, owner in zip(words, owners):
@@ -66,8 +66,10 @@ def in_passages(
             first, text = word.origin.start - starts[owner], passages[owner].text
             # a mark at the beginning of the next passage goes with the word, and is not in this one
             written = text[first : word.origin.end - starts[owner]].rstrip()
-            end, number = first + len(written), passages[owner].number
-            origin = replace(word.origin, text=written, start=first, end=end, passage=number)
+            place, number = passages[owner].place, passages[owner].number
+            if place is not None:
+                first, number = first + place, None
+            origin = replace(word.origin, text=written, start=first, end=first + len(written), passage=number)
         out.append(replace(word, origin=origin))
     return out
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
+from isotone.audio import Samples, blocks
 
 #: A word of n phones or letters lasts at most ``PAUSE_S + n * UNIT_S`` seconds: three times the duration of slow words
 #: in read speech. Of 695 words with hand labels (TIMIT, 8 speakers) the longest lasts 0.41 of it.
@@ -35,6 +35,10 @@ def long_words(spans: Sequence[tuple[str, float, int]]) -> tuple[str, ...]:
     return tuple(out)
 
 
-def silence(samples: np.ndarray) -> tuple[str, ...]:
+def silence(samples: Samples) -> tuple[str, ...]:
     """Return a warning if every sample is 0, else nothing."""
-    return () if samples.any() else ("its audio is silent, every sample is 0: the times mean nothing",)
+    return (
+        ()
+        if any(block.any() for _, block in blocks(samples))
+        else ("its audio is silent, every sample is 0: the times mean nothing",)
+    )

@@ -26,6 +26,8 @@ class Passage:
         where: Its place in the source, for people: ``cue 12``, ``line 3``.
         recordings: Names that the source has for the recording; empty where it has none.
         number: Number among the passages of the recording, from 0 on; None before they are put in order of time.
+        place: Its first character in a longer text, from 0, which the positions of words are then in; None where the
+            passages are the text.
     """
 
     text: str
@@ -35,6 +37,7 @@ class Passage:
     where: str = ""
     recordings: tuple[str, ...] = ()
     number: int | None = None
+    place: int | None = None
 
 
 def passage(
