@@ -16,6 +16,10 @@ from isotone.types.graph import Ways
 #: Cost in nats of going on at a later word, besides that of the star before it.
 SKIP_COST = 15.0
 
+#: Cost in nats of every token of the text that comes after the end, or is left out. Without it, an alignment that may
+#: end anywhere stays behind in speech that fits badly: fewer tokens then fit better than all that were said.
+UNREAD_COST = 2.0
+
 
 @dataclass(frozen=True)
 class Ahead:
@@ -107,14 +111,25 @@ def _changed(given: Sequence[Ways], owners: Sequence[int | None], part: Part) ->
     ways = [list(some) for some in given[:-1]]
     count = part.last - part.first
     extra = {u for u, owner in enumerate(owners) if owner is not None and owner >= count}
+    read = _read(ways, {u for u, owner in enumerate(owners) if owner is not None} - extra)
     for u, some in enumerate(ways):
         came = {p for p, _ in some}
         if u not in extra and came & extra:  # what follows a star may follow an earlier one
-            some += [(p, SKIP_COST) for p in extra - came if p < max(came & extra)]
+            here = max(read[p] for p in came & extra)
+            earlier = (p for p in extra - came if p < max(came & extra))
+            some += [(p, SKIP_COST + UNREAD_COST * (here - read[p])) for p in earlier]
         if part.begun and owners[u] != 0:
             some[:] = [(p, cost) for p, cost in some if p >= 0]
     last = _exits(ways, owners) if part.ends else range(len(owners))
-    return [*ways, [(u, 0.0) for u in last]]
+    return [*ways, [(u, UNREAD_COST * (max(read) - read[u])) for u in last]]
+
+
+def _read(ways: Sequence[Ways], spoken: set[int]) -> list[int]:
+    """Count the tokens of words up to each token, and with it, along the longest way."""
+    read: list[int] = []
+    for u, some in enumerate(ways):
+        read.append(max((read[p] for p, _ in some if p >= 0), default=0) + (u in spoken))
+    return read
 
 
 def _exits(ways: Sequence[Ways], owners: Sequence[int | None]) -> list[int]:
