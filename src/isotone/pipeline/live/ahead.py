@@ -16,8 +16,9 @@ from isotone.types.graph import Ways
 #: Cost in nats of going on at a later word, besides that of the star before it.
 SKIP_COST = 15.0
 
-#: Cost in nats of every token of the text that comes after the end, or is left out. Without it, an alignment that may
-#: end anywhere stays behind in speech that fits badly: fewer tokens then fit better than all that were said.
+#: Cost in nats of every token of the text that comes after the end, while the reader speaks and keeps to the text.
+#: Without it, an alignment that may end anywhere stays behind in speech that fits badly: fewer tokens then fit better
+#: than all that were said.
 UNREAD_COST = 2.0
 
 
@@ -47,6 +48,7 @@ class Part:
         begun: The audio begins with the first word; otherwise pauses or other speech may come before.
         ends: The audio ends after a word. Otherwise it may end anywhere in one.
         strays: The reader may leave words out, and say others.
+        keen: Tokens of the text that come after the end cost :data:`UNREAD_COST`.
     """
 
     first: int
@@ -54,6 +56,7 @@ class Part:
     begun: bool
     ends: bool
     strays: bool
+    keen: bool = False
 
 
 class Words:
@@ -111,24 +114,24 @@ def _changed(given: Sequence[Ways], owners: Sequence[int | None], part: Part) ->
     ways = [list(some) for some in given[:-1]]
     count = part.last - part.first
     extra = {u for u, owner in enumerate(owners) if owner is not None and owner >= count}
-    read = _read(ways, {u for u, owner in enumerate(owners) if owner is not None} - extra)
     for u, some in enumerate(ways):
         came = {p for p, _ in some}
         if u not in extra and came & extra:  # what follows a star may follow an earlier one
-            here = max(read[p] for p in came & extra)
-            earlier = (p for p in extra - came if p < max(came & extra))
-            some += [(p, SKIP_COST + UNREAD_COST * (here - read[p])) for p in earlier]
+            some += [(p, SKIP_COST) for p in extra - came if p < max(came & extra)]
         if part.begun and owners[u] != 0:
             some[:] = [(p, cost) for p, cost in some if p >= 0]
     last = _exits(ways, owners) if part.ends else range(len(owners))
+    if not part.keen:
+        return [*ways, [(u, 0.0) for u in last]]
+    read = _read(ways, owners)
     return [*ways, [(u, UNREAD_COST * (max(read) - read[u])) for u in last]]
 
 
-def _read(ways: Sequence[Ways], spoken: set[int]) -> list[int]:
+def _read(ways: Sequence[Ways], owners: Sequence[int | None]) -> list[int]:
     """Count the tokens of words up to each token, and with it, along the longest way."""
     read: list[int] = []
     for u, some in enumerate(ways):
-        read.append(max((read[p] for p, _ in some if p >= 0), default=0) + (u in spoken))
+        read.append(max((read[p] for p, _ in some if p >= 0), default=0) + (owners[u] is not None))
     return read
 
 

@@ -60,7 +60,7 @@ class Looker:
     def __init__(self, words: Words) -> None:
         self.words = words
         self.strays = False
-        self._kept: dict[bool, tuple[Part, Ahead]] = {}
+        self._kept: dict[tuple[bool, bool], tuple[Part, Ahead]] = {}
 
     def __call__(
         self,
@@ -71,6 +71,7 @@ class Looker:
         *,
         begun: bool,
         ends: bool,
+        keen: bool,
     ) -> list[Heard]:
         """Align.
 
@@ -79,7 +80,7 @@ class Looker:
             samples: ``(N,)`` of the open part, at the model's rate.
             start_s: Time of its beginning in the stream.
             first: Number of the first word that may be in it.
-            begun, ends: See :class:`isotone.pipeline.live.ahead.Part`.
+            begun, ends, keen: See :class:`isotone.pipeline.live.ahead.Part`.
 
         Returns:
             The words in it, in order, without those that are left out.
@@ -94,13 +95,17 @@ class Looker:
         least = (STRAY_GAIN, STRAY_GUIDE_GAIN)
         self.strays = all(b > a + gain for a, b, gain in zip(plain, stray, least))
         part, placed = parts[self.strays], both[self.strays]
+        if keen and not self.strays:
+            part = self._ahead(Part(first, last, begun, ends, False, True))
+            placed = _placed(placer, starred, part)
         return _heard(pipeline, emissions[pipeline.times], samples, part, *placed, start_s)
 
     def _ahead(self, part: Part) -> Ahead:
         """Return the graph of a part, the last one if it is the same."""
-        kept = self._kept.get(part.strays)
+        kind = part.strays, part.keen
+        kept = self._kept.get(kind)
         if kept is None or kept[0] != part:
-            kept = self._kept[part.strays] = part, self.words.ahead(part)
+            kept = self._kept[kind] = part, self.words.ahead(part)
         return kept[1]
 
 
