@@ -141,6 +141,11 @@ def recordings(folder: Path, limit: int, join: int) -> list[Recording]:
     return list(spread(made, limit))
 
 
+def loaded(found: Sequence[Recording], rate: int) -> list[np.ndarray]:
+    """Load the samples ``(N,)`` of recordings, joined where there are several."""
+    return [np.concatenate([sound.load(path, rate) for path in one.paths]) for one in found]
+
+
 def measure(
     pipeline: Pipeline,
     name: str,
@@ -256,7 +261,7 @@ def main() -> None:
     rate = pipeline.model.encoder.sample_rate
     for folder in given.folders:
         found = recordings(folder, given.limit, given.join)
-        samples = [np.concatenate([sound.load(path, rate) for path in one.paths]) for one in found]
+        samples = loaded(found, rate)
         changes = conditions(samples, rate)
         if given.condition not in ("all", *changes):
             raise SystemExit(f"error: the conditions are {', '.join(changes)}, and all.")

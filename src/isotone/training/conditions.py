@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +25,9 @@ def conditions(others: Sequence[Samples], rate: int = 16_000) -> dict[str, Chang
     """
     changes: dict[str, Change] = {CLEAN: lambda samples, rng: samples}
     for ratio in (20, 10, 5):
-        changes[f"white, {ratio} dB"] = lambda samples, rng, r=ratio: _mixed(
-            samples, rng.standard_normal(len(samples)), r
-        )
+        changes[f"white, {ratio} dB"] = partial(_white, ratio_db=ratio)
     for ratio in (20, 10, 5):
-        changes[f"babble, {ratio} dB"] = lambda samples, rng, r=ratio: _mixed(
-            samples, _babble(others, len(samples), rng), r
-        )
+        changes[f"babble, {ratio} dB"] = partial(_among, others=others, ratio_db=ratio)
     changes["telephone"] = lambda samples, rng: telephone(samples, rate)
     changes["room"] = lambda samples, rng: room(samples, rate, rng)
     return changes
@@ -48,6 +45,14 @@ def room(samples: Samples, rate: int, rng: np.random.Generator) -> Samples:
     tail = rng.standard_normal(len(times)) * 10 ** (-3 * times / 0.5)
     response = np.concatenate([[1.0], tail / np.sqrt(np.sum(tail**2))])
     return fftconvolve(samples, response)[: len(samples)].astype(np.float32)
+
+
+def _white(samples: Samples, rng: np.random.Generator, ratio_db: float) -> Samples:
+    return _mixed(samples, rng.standard_normal(len(samples)), ratio_db)
+
+
+def _among(samples: Samples, rng: np.random.Generator, others: Sequence[Samples], ratio_db: float) -> Samples:
+    return _mixed(samples, _babble(others, len(samples), rng), ratio_db)
 
 
 def _mixed(samples: Samples, noise: NDArray[np.float64], ratio_db: float) -> Samples:
