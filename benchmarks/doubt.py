@@ -18,8 +18,9 @@ words
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from rich.console import Console
@@ -35,6 +36,8 @@ from isotone.model.check import usable
 from isotone.pipeline import Pipeline
 from isotone.pipeline.doubt import strangers
 from isotone.text.normalize import normalize
+
+Value = TypeVar("Value")
 
 
 def transcripts(folder: Path) -> Iterator[tuple[Path, str]]:
@@ -81,9 +84,7 @@ def wrong_texts(texts: dict[Path, str], seed: int = 0) -> dict[str, dict[Path, s
 def measure(model: str, folder: Path, limit: int) -> Iterator[tuple[str, ...]]:
     """Compute the rows of the table."""
     pipeline = Pipeline(Model.load(model))
-    found = dict(transcripts(folder))
-    if limit and len(found) > limit:
-        found = {path: found[path] for path in [*found][:: -(-len(found) // limit)]}
+    found = dict(spread(list(transcripts(folder)), limit))
     kinds = {"right": found, **wrong_texts(found)}
     scores: dict[str, list[tuple[float | None, float]]] = {kind: [] for kind in kinds}
     for path in track(found, folder.name, transient=True, console=Console(stderr=True)):
@@ -108,17 +109,25 @@ def measure(model: str, folder: Path, limit: int) -> Iterator[tuple[str, ...]]:
         )  # fmt: skip
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(
-        "python -m benchmarks.doubt", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument("model", help="model or run folder, or a hub id")
+def arguments(name: str, description: str, limit: int) -> argparse.ArgumentParser:
+    """Make the parser of a measurement of folders of recordings: model, folders and ``--limit``."""
+    parser = argparse.ArgumentParser(f"python -m benchmarks.{name}", description=description.splitlines()[0])
+    parser.add_argument("model", help="model or run folder, pack, or a hub id")
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument(
-        "--limit", type=int, default=200, help="recordings of a folder, spread over it; 0: all"
+        "--limit", type=int, default=limit, help="recordings of a folder, spread over it; 0: all"
     )
-    given = parser.parse_args()
+    return parser
+
+
+def spread(found: Sequence[Value], limit: int) -> Sequence[Value]:
+    """Choose that many of a folder's recordings, spread over it; 0: all."""
+    return found[:: max(1, -(-len(found) // limit))] if limit else found
+
+
+def main() -> None:
+    """Print the table."""
+    given = arguments("doubt", __doc__ or "", 200).parse_args()
     columns = (
         "folder",
         "transcripts",

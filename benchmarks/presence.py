@@ -1,6 +1,8 @@
 """Detection of words that were not said, and of speech that is not in the text.
 
-``python -m benchmarks.presence MODEL FOLDER...`` prints the tables. Folders are those of :mod:`benchmarks.doubt`.
+``python -m benchmarks.presence MODEL FOLDER...`` prints the tables. Folders are those of :mod:`benchmarks.doubt`. With
+``--condition all`` recordings are also made worse (:mod:`isotone.training.conditions`); ``--texts right`` takes some
+kinds of texts only.
 
 Every recording is aligned with its own transcript and with corrupted ones:
 
@@ -24,7 +26,6 @@ Parts are the halves of a recording; with ``--join N``, N recordings that were j
 
 from __future__ import annotations
 
-import argparse
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +37,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.doubt import transcripts
+from benchmarks.doubt import arguments, spread, transcripts
 from isotone import audio as sound
 from isotone.alignment import AlignmentError, Segment
 from isotone.evaluation import roc
@@ -46,6 +47,7 @@ from isotone.pipeline.presence import probabilities
 from isotone.pipeline.result import Result
 from isotone.text.normalize import TextError
 from isotone.text.tokenizer import Transcript
+from isotone.training.conditions import CLEAN, conditions
 from isotone.training.presence import Corrupted, corrupted, watching
 
 KINDS = (
@@ -136,33 +138,42 @@ def recordings(folder: Path, limit: int, join: int) -> list[Recording]:
         for i in range(0, len(found) - join + 1, join):
             paths, parts = zip(*found[i : i + join])
             made.append(Recording(paths[0].stem, list(paths), list(parts)))
-    return made[:: -(-len(made) // limit)] if limit else made
+    return list(spread(made, limit))
 
 
-def measure(pipeline: Pipeline, folder: Path, limit: int, join: int = 1) -> dict[str, Found]:
-    """Align the recordings of a folder with all texts."""
-    presence, rate = pipeline.presence, pipeline.model.encoder.sample_rate
-    if presence is None:
-        raise SystemExit("The model does not know which words were said.")
-    found = recordings(folder, limit, join)
+def loaded(found: Sequence[Recording], rate: int) -> list[np.ndarray]:
+    """Load the samples ``(N,)`` of recordings, joined where there are several."""
+    return [np.concatenate([sound.load(path, rate) for path in one.paths]) for one in found]
+
+
+def measure(
+    pipeline: Pipeline,
+    name: str,
+    found: Sequence[Recording],
+    heard: Sequence[np.ndarray],
+    kinds: Sequence[str] = KINDS,
+) -> dict[str, Found]:
+    """Align recordings ``(N,)``, as they are heard, with their texts of some kinds."""
+    rate = pipeline.model.encoder.sample_rate
     pool = [word for recording in found for word in recording.words]
     rng = np.random.default_rng(0)
     out: dict[str, Found] = defaultdict(Found)
-    for i, one in enumerate(track(found, folder.name, transient=True, console=Console(stderr=True))):
-        samples = np.concatenate([sound.load(path, rate) for path in one.paths])
+    for i, one in enumerate(track(found, name, transient=True, console=Console(stderr=True))):
         order = (found[(i + len(found) // 2 + step) % len(found)] for step in range(len(found)))
         other = next(two for two in order if two.words != one.words)
         clean: dict[int, Segment] = {}
         for kind, text in texts(one, other, pool, rng).items():
-            heard = samples
+            if kind not in kinds:
+                continue
+            samples = heard[i]
             if kind == "repeated":
                 first = clean.get(sum(map(len, one.parts[: len(one.parts) // 2])))
-                heard = np.concatenate([samples[: round(first.start * rate) if first else 0], samples])
+                samples = np.concatenate([samples[: round(first.start * rate) if first else 0], samples])
             try:
                 transcript = pipeline.encode(" ".join(text.words))
                 if len(transcript.words) != len(text.words):
                     continue  # words that are counted in another way
-                result = pipeline.align(one.name, heard, transcript)
+                result = pipeline.align(one.name, samples, transcript)
             except (AlignmentError, TextError):  # too long for the audio, which is an error of its own
                 continue
             if kind == "right":
@@ -171,7 +182,7 @@ def measure(pipeline: Pipeline, folder: Path, limit: int, join: int = 1) -> dict
             if text.source:
                 _words(out[kind], result, text, clean)
             if kind in ("removed", "tenth", "omitted"):
-                _gaps(out[kind], pipeline, heard, transcript, text)
+                _gaps(out[kind], pipeline, samples, transcript, text)
     return out
 
 
@@ -204,13 +215,14 @@ def _words(out: Found, result: Result, text: Corrupted, clean: dict[int, Segment
             out.shifts[far] += [abs(a.start - b.start), abs(a.end - b.end)]
 
 
-def rows(name: str, found: dict[str, Found]) -> Iterator[tuple[str, ...]]:
-    """Compute the rows of the table."""
+def rows(name: str, condition: str, found: dict[str, Found]) -> Iterator[tuple[str, ...]]:
+    """Compute the rows of the table for one folder and condition."""
     clean = found["right"]
     for kind in (k for k in KINDS if k in found):
         own = found[kind]
         yield (
             name,
+            condition,
             kind,
             str(len(own.verdicts)),
             _auc(own.said or clean.said, own.strange),
@@ -234,25 +246,31 @@ def _percent(flags: Sequence[bool]) -> str:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(
-        "python -m benchmarks.presence", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument("model", help="model or run folder, pack, or a hub id")
-    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
-    parser.add_argument(
-        "--limit", type=int, default=60, help="recordings of a folder, spread over it; 0: all"
-    )
+    parser = arguments("presence", __doc__ or "", 60)
     parser.add_argument("--join", type=int, default=1, help="recordings of a folder to join into one")
+    parser.add_argument("--condition", default=CLEAN, help="one condition by its name, or all")
+    parser.add_argument("--texts", nargs="+", default=KINDS, choices=KINDS, help="default: all")
     given = parser.parse_args()
     table = Table(
-        "folder", "text", "files", "AUC words", "recall %", "precision %", "right words lost %", "AUC gaps",
-        "called right %", "partly %", "wrong %", *(f"20 ms % at {n}" for n in DISTANCES), title=given.model,
+        "folder", "condition", "text", "files", "AUC words", "recall %", "precision %", "right words lost %",
+        "AUC gaps", "called right %", "partly %", "wrong %", *(f"20 ms % at {n}" for n in DISTANCES), title=given.model,
     )  # fmt: skip
     pipeline = Pipeline(Model.load(given.model))
+    if pipeline.presence is None:
+        raise SystemExit("error: the model does not know which words were said.")
+    rate = pipeline.model.encoder.sample_rate
     for folder in given.folders:
-        for row in rows(folder.name, measure(pipeline, folder, given.limit, given.join)):
-            table.add_row(*row)
-    Console(width=160).print(table)
+        found = recordings(folder, given.limit, given.join)
+        samples = loaded(found, rate)
+        changes = conditions(samples, rate)
+        if given.condition not in ("all", *changes):
+            raise SystemExit(f"error: the conditions are {', '.join(changes)}, and all.")
+        for name, change in changes.items():
+            if given.condition in ("all", name):
+                heard = [change(own, np.random.default_rng(i)) for i, own in enumerate(samples)]
+                for row in rows(folder.name, name, measure(pipeline, folder.name, found, heard, given.texts)):
+                    table.add_row(*row)
+    Console(width=180).print(table)
 
 
 if __name__ == "__main__":

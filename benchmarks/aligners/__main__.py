@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.aligners.conditions import conditions
 from benchmarks.aligners.errors import header, phone_errors, row, word_errors
 from benchmarks.aligners.recordings import Labelled, labelled
 from benchmarks.aligners.systems import PocketSphinx, System, isotone_system
 from isotone.alignment import AlignmentError
+from isotone.training.conditions import conditions
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.presence import Found, measure, rows
+from benchmarks.presence import Found, loaded, measure, recordings, rows
 from isotone import audio, formats
 from isotone.model import Model
 from isotone.pipeline import Pipeline
@@ -29,11 +29,12 @@ def model() -> Model:
 
 @pytest.mark.parametrize("folder", [LJSPEECH, TIMIT])
 def test_single_wrong_words_are_told_from_right_ones(model: Model, folder: Path) -> None:
-    found = measure(Pipeline(model), folder, 24)
+    heard = recordings(folder, 24, 1)
+    found = measure(Pipeline(model), folder.name, heard, loaded(heard, model.encoder.sample_rate))
     assert set(found) >= {"right", "added", "replaced", "removed", "wrong"}
     clean: Found = found["right"]
     assert np.mean([lost for _, lost in clean.dropped]) <= 0.01
-    table = {kind: row for _, kind, *row in rows(folder.name, found)}
+    table = {kind: row for _, _, kind, *row in rows(folder.name, "clean", found)}
     assert min(float(table[kind][1]) for kind in ("added", "replaced")) >= 90
     assert "right" not in found["wrong"].verdicts
     assert clean.verdicts.count("right") >= 0.85 * len(clean.verdicts)

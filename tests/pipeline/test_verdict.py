@@ -14,7 +14,7 @@ from isotone.pipeline.presence import Evidence
 from isotone.pipeline.result import Result
 from isotone.pipeline.stars import STAR, STAR_NUMBER
 from isotone.pipeline.texts import TextToAlign
-from isotone.pipeline.verdict import settled, without
+from isotone.pipeline.verdict import judge, settled, without
 from isotone.text.normalize import Word
 from isotone.text.tokenizer import Transcript
 from isotone.types import Grid
@@ -202,3 +202,14 @@ def test_edges_that_have_stars_get_no_others():
     first = result_of({0: -5.0, 1: 5.0, 2: 5.0}, [9.0, -9.0, -9.0, 9.0])
     settled(CHECK, PRESENCE, text_of(edges=True), first, again)
     assert again.seen[0] == [None, 0, 3, 1, 2, None]
+
+
+def test_a_word_is_absent_where_it_fits_much_worse_than_the_others():
+    noisy = {0: -3.0, 1: -3.0, 2: -5.0}
+    steady = replace(PRESENCE, slope=1.0)
+    judged = judge(steady, result_of(noisy).evidence)  # type: ignore[arg-type]
+    assert not judged.absent
+    judged = judge(steady, result_of({**noisy, 2: -6.0}).evidence)  # type: ignore[arg-type]
+    assert judged.absent == {2}
+    judged = judge(PRESENCE, result_of(noisy).evidence)  # type: ignore[arg-type]
+    assert judged.absent == {0, 1, 2}

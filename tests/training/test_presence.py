@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from isotone.model.check import Check, Presence, known_presence
-from isotone.training.presence import _logistic, corrupted
+from isotone.training.presence import _logistic, corrupted, line
 
 RATES = st.floats(0, 0.5)
 
@@ -58,3 +58,14 @@ def test_presence_survives_json_and_counts_only_with_its_heads():
     assert known_presence(check, {"ctc", "ottc"}) == presence
     assert known_presence(check, {"ottc"}) is None
     assert known_presence(None, {"ctc"}) is None
+
+
+def test_the_threshold_follows_the_texts_and_loses_its_share_of_the_words():
+    rng = np.random.default_rng(0)
+    texts = [
+        [middle + rng.standard_normal(50) for middle in rng.uniform(low, low + 2, 200)] for low in (0, 4)
+    ]
+    constant, slope = line(texts, 0.01)
+    assert 0.8 < slope < 1.2
+    below = [np.concatenate([x < constant + slope * np.median(x) for x in some]).mean() for some in texts]
+    assert 0.005 < np.mean(below) < 0.02

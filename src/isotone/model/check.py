@@ -18,12 +18,15 @@ class Presence:
         heads: Names of the heads whose evidence counts, in order.
         said: Weights of the evidence of a word (:mod:`isotone.pipeline.presence`), after a constant.
         extra: Weights of the evidence of a gap between two words, after a constant.
-        least: Words with a lower probability are not there.
+        least: Words with a lower probability are not there, in a text whose typical word has a probability of one half.
         most: Gaps with a higher probability hold speech that is not in the text.
         split: Split that all this was fitted to.
         words: Number of its words.
         right_flagged: Share of the words of correct transcripts that are not there by the threshold, 0 to 1.
         wrong_flagged: Share of the words that were never said which are found, 0 to 1.
+        slope: By how much the log-odds of ``least`` grow with those of the typical word, the median of the text's.
+            In noise all words fit badly, and only one that fits much worse than the others is not there. 0: one
+            threshold for all texts.
     """
 
     heads: tuple[str, ...]
@@ -35,6 +38,7 @@ class Presence:
     words: int
     right_flagged: float
     wrong_flagged: float
+    slope: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from torch import Tensor
 from isotone.alignment import AlignmentError
 from isotone.kernels.viterbi import ctc_score
 from isotone.model.check import Check
+from isotone.pipeline.rows import each_row
 from isotone.pipeline.stars import STAR_NUMBER, starred
 from isotone.pipeline.texts import TextToAlign
 from isotone.types import Coupling, Emissions, Grid, Targets
@@ -56,21 +57,10 @@ def agreements(
 ) -> list[float | None]:
     """Compute the agreement of every text of a batch with its audio, see :func:`agreement`.
 
-    Args:
-        emissions: Emissions of the heads to compare by, all of the same utterances.
-        timing: Grid of the coupling's frames.
-        texts: Texts as they were aligned.
-        coupling: Coupling of frames and tokens, which long recordings are cut by.
+    Arguments as of :func:`isotone.pipeline.rows.each_row`, with emissions of the heads to compare by.
     """
-    starts = coupling.spans()[:, :, 0].tolist()
-    return [
-        agreement(
-            [e.rows([i]) for e in emissions],
-            text,
-            [timing.seconds(start) for start in starts[i][: len(text.optional)]],
-        )
-        for i, text in enumerate(texts)
-    ]
+    rows = each_row(emissions, timing, texts, coupling)
+    return [agreement(heads, text, [start for start, _ in times]) for heads, text, times in rows]
 
 
 def agreement(emissions: Sequence[Emissions], text: TextToAlign, starts: Sequence[float]) -> float | None:

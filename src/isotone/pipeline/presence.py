@@ -8,6 +8,7 @@ A few such differences make the probabilities, by logistic regressions that are 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -18,7 +19,9 @@ from numpy.typing import NDArray
 
 from isotone.alignment import AlignmentError
 from isotone.kernels.viterbi import ctc_score
+from isotone.model.check import Presence
 from isotone.pipeline.doubt import PRIOR
+from isotone.pipeline.rows import each_row
 from isotone.pipeline.stars import STAR_NUMBER, star_scores
 from isotone.pipeline.texts import TextToAlign
 from isotone.types import Coupling, Emissions, Grid
@@ -76,9 +79,26 @@ class _Word(NamedTuple):
     end: float
 
 
+def log_odds(weights: Sequence[float], features: Array) -> Array:
+    """Compute log-odds ``(n,)`` of features ``(n, F)`` by F + 1 weights, of which the first is a constant."""
+    return np.asarray(weights[0] + features @ np.array(weights[1:]))
+
+
 def probabilities(weights: Sequence[float], features: Array) -> Array:
-    """Compute probabilities ``(n,)`` of features ``(n, F)`` by F + 1 weights, of which the first is a constant."""
-    return np.asarray(1 / (1 + np.exp(-(weights[0] + features @ np.array(weights[1:])))))
+    """Compute probabilities ``(n,)``, see :func:`log_odds`."""
+    return np.asarray(1 / (1 + np.exp(-log_odds(weights, features))))
+
+
+def least_odds(presence: Presence, odds: Array) -> float:
+    """Compute the log-odds below which words of one text are not there.
+
+    Args:
+        presence: How words are judged.
+        odds: ``(n,)`` log-odds of all words of the text.
+    """
+    if presence.least <= 0 or not len(odds):
+        return -math.inf
+    return math.log(presence.least / (1 - presence.least)) + presence.slope * float(np.median(odds))
 
 
 def evidence(
@@ -118,21 +138,9 @@ def evidences(
 ) -> list[Evidence | None]:
     """Collect the evidence on the words of every text of a batch, see :func:`evidence`.
 
-    Args:
-        emissions: Emissions of the heads to judge by, all of the same utterances.
-        timing: Grid of the coupling's frames.
-        texts: Texts as they were aligned.
-        coupling: Coupling of frames and tokens.
+    Arguments as of :func:`isotone.pipeline.rows.each_row`, with emissions of the heads to judge by.
     """
-    spans = coupling.spans().tolist()
-    return [
-        evidence(
-            [head.rows([i]) for head in emissions],
-            text,
-            [(timing.seconds(start), timing.seconds(end)) for start, end in spans[i][: len(text.optional)]],
-        )
-        for i, text in enumerate(texts)
-    ]
+    return [evidence(*row) for row in each_row(emissions, timing, texts, coupling)]
 
 
 def _words(text: TextToAlign, times: Sequence[tuple[float, float]]) -> list[_Word]:

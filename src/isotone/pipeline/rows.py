@@ -1,13 +1,48 @@
-"""Batches in which some rows cannot be aligned."""
+"""Rows of a batch: those that can be aligned, and each one by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 from isotone.alignment import AlignmentError
+from isotone.pipeline.texts import TextToAlign
+from isotone.types import Coupling, Emissions, Grid
 
 Value = TypeVar("Value")
+
+
+class Row(NamedTuple):
+    """One aligned utterance of a batch.
+
+    Attributes:
+        emissions: Emissions of some heads, each of one row.
+        text: The text as it was aligned.
+        times: Start and end of every token, seconds.
+    """
+
+    emissions: list[Emissions]
+    text: TextToAlign
+    times: list[tuple[float, float]]
+
+
+def each_row(
+    emissions: Sequence[Emissions], timing: Grid, texts: Sequence[TextToAlign], coupling: Coupling
+) -> Iterator[Row]:
+    """Iterate over the rows of an aligned batch.
+
+    Args:
+        emissions: Emissions of some heads, all of the same utterances.
+        timing: Grid of the coupling's frames.
+        texts: Texts as they were aligned.
+        coupling: Coupling of frames and tokens.
+    """
+    spans = coupling.spans().tolist()
+    for i, text in enumerate(texts):
+        times = [
+            (timing.seconds(start), timing.seconds(end)) for start, end in spans[i][: len(text.optional)]
+        ]
+        yield Row([head.rows([i]) for head in emissions], text, times)
 
 
 def alignable(

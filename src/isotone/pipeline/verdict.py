@@ -21,7 +21,7 @@ from typing import NamedTuple
 from isotone.alignment import Absent, AlignmentError, Segment
 from isotone.model.check import Check, Presence, usable
 from isotone.pipeline.doubt import doubtful
-from isotone.pipeline.presence import Evidence, probabilities
+from isotone.pipeline.presence import Evidence, least_odds, log_odds, probabilities
 from isotone.pipeline.result import Result, origin_of
 from isotone.pipeline.stars import STAR, STAR_NUMBER, with_extra_speech
 from isotone.pipeline.texts import TextToAlign
@@ -66,12 +66,14 @@ class Judged(NamedTuple):
 
 def judge(presence: Presence, evidence: Evidence) -> Judged:
     """Judge the words of a text by their evidence."""
+    odds = log_odds(presence.said, evidence.said)
     said = probabilities(presence.said, evidence.said).tolist()
+    low = odds < least_odds(presence, odds)
     extra = probabilities(presence.extra, evidence.gaps)
     words = dict(zip(evidence.words, said))
     return Judged(
         words,
-        frozenset(number for number, p in words.items() if p < presence.least),
+        frozenset(number for number, absent in zip(words, low.tolist()) if absent),
         frozenset(place for place, p in zip(evidence.places, extra) if p > presence.most),
         dict(zip(evidence.words, evidence.places)),
     )

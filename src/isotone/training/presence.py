@@ -1,14 +1,15 @@
 """Probabilities that single words were said, fitted to real speech with corrupted transcripts.
 
 Words are taken out of the transcripts, put in or exchanged. The evidence (:mod:`isotone.pipeline.presence`) on all
-words and gaps of the corrupted texts fits two logistic regressions. Thresholds come from the true transcripts. The
-model must not have been trained with these speakers: it is too sure of what it has learnt.
+words and gaps of the corrupted texts fits two logistic regressions. Thresholds come from the true transcripts, that of
+words also from their recordings made worse (:mod:`isotone.training.conditions`). The model must not have been trained
+with these speakers: it is too sure of what it has learnt.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -21,8 +22,9 @@ from isotone.alignment import AlignmentError
 from isotone.model import Model
 from isotone.model.check import Presence
 from isotone.pipeline import Pipeline
-from isotone.pipeline.presence import Evidence, probabilities
+from isotone.pipeline.presence import Evidence, least_odds, log_odds, probabilities
 from isotone.text.normalize import TextError
+from isotone.training.conditions import CLEAN, Change, conditions
 from isotone.training.data import Utterances
 
 log = logging.getLogger(__name__)
@@ -38,8 +40,14 @@ TIMES = 3
 #: Share of the words that are taken out, and exchanged, and of the gaps that get another word.
 RATE = 0.04
 
-#: Share of the words, and of the gaps, of true transcripts beyond the thresholds.
+#: Share of the gaps of true transcripts beyond the threshold.
 FALSE_ALARMS = 0.001
+
+#: Share of the words of true transcripts below the threshold, about, under every condition.
+LOST = 0.003
+
+#: Recordings that babble is mixed from, at most.
+_VOICES = 30
 
 # Weight of the squares of weights of features of unit variance, beside the sum over all examples.
 _RIDGE = 1.0
@@ -129,19 +137,50 @@ def fit(model: Model, data: Utterances, split: str, seed: int = 0) -> Presence |
         log.info("Nothing says which words were said: the transcripts are too short to be corrupted.")
         return None
     of_words, of_gaps = _logistic(words, said), _logistic(gaps, missing)
-    clean = probabilities(of_words, _rows(right, True)[0])
-    least = float(np.quantile(clean, FALSE_ALARMS))
-    return replace(
+    worse = (_examples(pipeline, data, rng, 0.0, change) for change in _worse(model, data))
+    least, slope = line([_odds(of_words, examples) for examples in (right, *worse)], LOST)
+    found = replace(
         pipeline.presence,
         said=of_words,
         extra=of_gaps,
-        least=least,
+        least=float(expit(least)),
+        slope=slope,
         most=float(np.quantile(probabilities(of_gaps, _rows(right, False)[0]), 1 - FALSE_ALARMS)),
         split=split,
-        words=len(clean),
-        right_flagged=float(np.mean(clean < least)),
-        wrong_flagged=float(np.mean(probabilities(of_words, words[~said]) < least)),
+        words=len(_rows(right, True)[1]),
     )
+    below = np.concatenate([odds < least_odds(found, odds) for odds in _odds(of_words, wrong)])
+    missed = np.concatenate([odds < least_odds(found, odds) for odds in _odds(of_words, right)])
+    return replace(found, right_flagged=float(missed.mean()), wrong_flagged=float(below[~said].mean()))
+
+
+def line(texts: Sequence[Sequence[Array]], share: float) -> tuple[float, float]:
+    """Fit thresholds of log-odds: a constant, and a slope over the median of a text's words.
+
+    It is a quantile regression: about ``share`` of the words lie below.
+
+    Args:
+        texts: Per condition the log-odds of the words of every text. Conditions weigh the same.
+        share: 0 to 1.
+    """
+    odds = [np.concatenate(some) for some in texts if some]
+    middles = [np.concatenate([np.full(len(own), np.median(own)) for own in some]) for some in texts if some]
+
+    def loss(at: Array) -> float:
+        above = (words - at[0] - at[1] * middle for words, middle in zip(odds, middles))
+        return sum(float(np.maximum(share * x, (share - 1) * x).mean()) for x in above) / share
+
+    tried = [minimize(loss, start, method="Nelder-Mead") for start in ([0.0, 0.0], [-3.0, 1.0])]
+    constant, slope = min(tried, key=lambda found: found.fun).x
+    return float(constant), float(slope)
+
+
+def _worse(model: Model, data: Utterances) -> list[Change]:
+    """Return what makes recordings worse, with babble of some of them."""
+    step = -(-len(data) // _VOICES)
+    voices = [np.asarray(data[i].audio) for i in range(0, len(data), step)]
+    changes = conditions(voices, model.encoder.sample_rate)
+    return [change for name, change in changes.items() if name != CLEAN]
 
 
 class _Example(NamedTuple):
@@ -150,27 +189,36 @@ class _Example(NamedTuple):
 
 
 def _examples(
-    pipeline: Pipeline, data: Utterances, rng: np.random.Generator, rate: float
+    pipeline: Pipeline,
+    data: Utterances,
+    rng: np.random.Generator,
+    rate: float,
+    change: Change = lambda samples, rng: samples,
 ) -> Iterator[_Example]:
-    """Align corrupted texts; those that cannot be aligned are left out."""
+    """Align corrupted texts with changed recordings; those that cannot be aligned are left out."""
     count = min(MOST, len(data))
     chosen = [i * len(data) // count for i in range(count)]
     texts = {i: data.row(i)["text"].split() for i in chosen}
     others = [word for words in texts.values() for word in words]
     for i, words in texts.items():
         text = corrupted(words, others, rng, rate)
-        if text.words and (found := _evidence(pipeline, data, i, text.words)) is not None:
+        samples = change(np.asarray(data[i].audio), rng)
+        if text.words and (found := _evidence(pipeline, samples, text.words)) is not None:
             yield _Example(text, found)
 
 
-def _evidence(pipeline: Pipeline, data: Utterances, i: int, words: Sequence[str]) -> Evidence | None:
-    example = data[i]
+def _evidence(pipeline: Pipeline, samples: NDArray[np.float32], words: Sequence[str]) -> Evidence | None:
     try:
-        found = pipeline.align(example.id, example.audio, pipeline.encode(" ".join(words))).evidence
+        found = pipeline.align("", samples, pipeline.encode(" ".join(words))).evidence
     except (AlignmentError, TextError):
         return None
     # a text whose words are counted in another way has no truth for each
     return found if found is not None and found.words == list(range(len(words))) else None
+
+
+def _odds(weights: Sequence[float], examples: Iterable[_Example]) -> list[Array]:
+    """Return the log-odds of the words of every text."""
+    return [log_odds(weights, e.evidence.said) for e in examples]
 
 
 def _rows(examples: Sequence[_Example], of_words: bool) -> tuple[Array, NDArray[np.bool_]]:
