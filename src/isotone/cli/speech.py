@@ -91,14 +91,18 @@ def align(
             guided=guide, edges=edges, extra_speech=extra_speech, star_cost=star_cost, closures=closures, slack_s=slack,
             channels=channels, presence=presence, text=opt.texts(language, dictionary, keep_markup, rules))  # fmt: skip
         target = Target(out_dir, tuple(format), overwrite, redo, prune, analysis, speaker_characters, page)
-        options = _adapted(audio, options, out_dir, text_dir) if adapt else options
-        outcome = align_files(audio, options, target, text=text, text_dir=text_dir, book=book,
-            min_score=min_score, check=check, beside=beside or (), workers=Workers(jobs, cluster))  # fmt: skip
+        outcome = align_files(audio, _adapted(audio, options, out_dir, text_dir, adapt), target, text=text,
+            text_dir=text_dir, book=book, min_score=min_score, check=check, beside=beside or (),
+            workers=Workers(jobs, cluster))  # fmt: skip
     finish(outcome, out_dir, strict=strict, pages=page, as_json=as_json)
 
 
-def _adapted(audio: list[Path], options: Options, out_dir: Path, text_dir: Path | None) -> Options:
-    """Adapt the model to the recordings, and say what came of it."""
+def _adapted(
+    audio: list[Path], options: Options, out_dir: Path, text_dir: Path | None, adapt: bool
+) -> Options:
+    """Adapt the model to the recordings, if that is wanted, and say what came of it."""
+    if not adapt:
+        return options
     from isotone.batch.adapting import adapted_for
     from isotone.batch.pairs import paired
 

@@ -90,7 +90,7 @@ def probabilities(weights: Sequence[float], features: Array) -> Array:
 
 
 def least_odds(presence: Presence, odds: Array) -> float:
-    """Compute the log-odds below which words of one text are not there.
+    """Compute the log-odds below which words of one text are not there; at most 0, where they are as likely there.
 
     Args:
         presence: How words are judged.
@@ -98,7 +98,7 @@ def least_odds(presence: Presence, odds: Array) -> float:
     """
     if presence.least <= 0 or not len(odds):
         return -math.inf
-    return math.log(presence.least / (1 - presence.least)) + presence.slope * float(np.median(odds))
+    return min(0.0, math.log(presence.least / (1 - presence.least)) + presence.slope * float(np.median(odds)))
 
 
 def evidence(
