@@ -91,9 +91,8 @@ def align(
             guided=guide, edges=edges, extra_speech=extra_speech, star_cost=star_cost, closures=closures, slack_s=slack,
             channels=channels, presence=presence, text=opt.texts(language, dictionary, keep_markup, rules))  # fmt: skip
         target = Target(out_dir, tuple(format), overwrite, redo, prune, analysis, speaker_characters, page)
-        outcome = align_files(audio, _adapted(audio, options, out_dir, text_dir, adapt), target, text=text,
-            text_dir=text_dir, book=book, min_score=min_score, check=check, beside=beside or (),
-            workers=Workers(jobs, cluster))  # fmt: skip
+        outcome = align_files(audio, _adapted(audio, options, out_dir, text_dir, adapt), target, text=text, book=book,
+            text_dir=text_dir, min_score=min_score, check=check, beside=beside or (), workers=Workers(jobs, cluster))  # fmt: skip
     finish(outcome, out_dir, strict=strict, pages=page, as_json=as_json)
 
 
