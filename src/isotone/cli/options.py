@@ -101,7 +101,7 @@ Page = Annotated[
     ),
 ]
 Beside = Annotated[
-    list[Path] | None,
+    list[Path],
     typer.Option(
         help="Further alignments of the same recordings, in their pages: a file or a folder, of another system or a "
         "reference. Repeat for several."

@@ -23,7 +23,7 @@ _Paths = Annotated[
 
 def page(
     paths: _Paths,
-    beside: opt.Beside = None,
+    beside: opt.Beside = [],  # noqa: B006
     out_dir: OutOption = Path("pages"),
     overwrite: opt.Overwrite = False,
     redo: opt.Redo = False,
@@ -45,5 +45,5 @@ def page(
 
     with explained(), interrupted(out_dir):
         target = Target(out_dir, (), overwrite, redo, prune, page=True)
-        outcome = page_files(paths, target, beside=beside or (), workers=Workers(jobs))
+        outcome = page_files(paths, target, beside=beside, workers=Workers(jobs))
     finish(outcome, out_dir, pages=True, as_json=as_json)

@@ -57,7 +57,7 @@ def align(
     analysis: opt.Analysis = False,
     speaker_characters: opt.SpeakerCharacters = 0,
     page: opt.Page = False,
-    beside: opt.Beside = None,
+    beside: opt.Beside = [],  # noqa: B006
     jobs: opt.Jobs = 0,
     cluster: opt.Cluster = "",
     as_json: AsJson = False,
@@ -91,9 +91,9 @@ def align(
             guided=guide, edges=edges, extra_speech=extra_speech, star_cost=star_cost, closures=closures, slack_s=slack,
             channels=channels, presence=presence, text=opt.texts(language, dictionary, keep_markup, rules))  # fmt: skip
         target = Target(out_dir, tuple(format), overwrite, redo, prune, analysis, speaker_characters, page)
-        outcome = align_files(audio, _adapted(audio, options, out_dir, text_dir, adapt), target, text=text, book=book,
-            text_dir=text_dir, min_score=min_score, check=check, beside=beside or (), workers=Workers(jobs, cluster))  # fmt: skip
-    finish(outcome, out_dir, strict=strict, pages=page, as_json=as_json)
+        done = align_files(audio, _adapted(audio, options, out_dir, text_dir, adapt), target, beside=beside, book=book,
+            text=text, text_dir=text_dir, min_score=min_score, check=check, workers=Workers(jobs, cluster))  # fmt: skip
+    finish(done, out_dir, strict=strict, pages=page, as_json=as_json)
 
 
 def _adapted(
