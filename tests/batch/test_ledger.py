@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -37,11 +39,11 @@ def test_what_was_written_is_known_when_opened_again(tmp_path: Path) -> None:
         ledger.write(ENTRY, {"dr1/sa1.TextGrid": b"grid", "dr1/sa1.json": b"{}"})
         ledger.note(replace(ENTRY, id="b", error="no"))
     with Ledger(tmp_path / "new/out") as ledger:
-        assert ledger.entry("dr1/sa1") == ENTRY
-        assert ledger.entry("dr1") is None
+        assert ledger.entry("dr1/sa1", "align") == ENTRY
+        assert ledger.entry("dr1", "align") is None
         assert [e.id for e in ledger.entries()] == ["b", "dr1/sa1"]
-        assert ledger.names("dr1/sa1") == ["dr1/sa1.TextGrid", "dr1/sa1.json"]
-        assert ledger.owner("dr1/sa1.json") == "dr1/sa1"
+        assert ledger.names(ENTRY) == ["dr1/sa1.TextGrid", "dr1/sa1.json"]
+        assert ledger.owner("dr1/sa1.json") == ("dr1/sa1", "align")
         assert ledger.owner("sa1.json") is None
     assert (tmp_path / "new/out/dr1/sa1.TextGrid").read_bytes() == b"grid"
     assert sorted(p.name for p in (tmp_path / "new/out").iterdir()) == [NAME, "dr1"], "the ledger is one file"
@@ -75,7 +77,7 @@ def test_others_files_are_replaced_only_when_it_is_said(tmp_path: Path, name: st
             ledger.write(replace(ENTRY, key="new"), {"z": b"1", name: b"2"})
         assert (tmp_path / name).read_bytes() == b"by hand"
         assert not (tmp_path / "z").exists(), "all or nothing of a recording is begun"
-        assert ledger.entry(ENTRY.id) == ENTRY
+        assert ledger.entry(ENTRY.id, "align") == ENTRY
         ledger.write(ENTRY, {name: b"2"}, overwrite=True)
         assert (tmp_path / name).read_bytes() == b"2"
         assert ledger.state(name) is State.WRITTEN
@@ -141,7 +143,7 @@ def test_dropping_removes_what_nobody_changed(tmp_path: Path) -> None:
         ledger.write(ENTRY, {"x/y/a": b"1", "x/b": b"1", "kept/c": b"1"})
         (tmp_path / "x/b").write_bytes(b"edited")
         (tmp_path / "kept/hand").touch()
-        assert ledger.drop(ENTRY.id) == ["x/b"]
+        assert ledger.drop(ENTRY) == ["x/b"]
         assert ledger.entries() == []
         assert ledger.state("x/b") is State.FOREIGN
     left = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.name != NAME)
@@ -195,5 +197,52 @@ def test_what_is_no_ledger_is_said(tmp_path: Path) -> None:
     database = sqlite3.connect(tmp_path / NAME)
     database.execute("PRAGMA user_version = 7")
     database.close()
-    with pytest.raises(LedgerError, match=r"another version of isotone \(ledger 7; this one reads 1\)"):
+    with pytest.raises(LedgerError, match=r"another version of isotone \(ledger 7; this one reads up to 2\)"):
         Ledger(tmp_path)
+
+
+def test_commands_have_entries_and_files_of_their_own(tmp_path: Path) -> None:
+    other = replace(ENTRY, command="match", error="no match")
+    with Ledger(tmp_path) as ledger:
+        ledger.write(ENTRY, {"a": b"1", "b": b"1"})
+        ledger.note(other)
+        assert ledger.entry(ENTRY.id, "align") == ENTRY
+        assert ledger.entry(ENTRY.id, "match") == other
+        with pytest.raises(FileExistsError, match="a would be overwritten: isotone align wrote it"):
+            ledger.write(other, {"c": b"2", "a": b"2"})
+        assert (tmp_path / "a").read_bytes() == b"1"
+        assert not (tmp_path / "c").exists()
+        ledger.write(other, {"a": b"2"}, overwrite=True)
+        assert (ledger.names(ENTRY), ledger.names(other)) == (["b"], ["a"])
+        assert ledger.drop(ENTRY) == []
+        assert (tmp_path / "a").read_bytes() == b"2", "the other command's file stays"
+        (tmp_path / "a").unlink()
+        ledger.write(ENTRY, {"a": b"3"})
+        assert ledger.owner("a") == (ENTRY.id, "align"), "what is gone belongs to nobody"
+
+
+def test_a_ledger_of_the_first_version_is_read(tmp_path: Path) -> None:
+    tables = """
+        CREATE TABLE entries(id TEXT PRIMARY KEY, entry TEXT);
+        CREATE TABLE outputs(name TEXT PRIMARY KEY, id TEXT, digest TEXT, previous TEXT);
+        CREATE TABLE digests(path TEXT PRIMARY KEY, stat TEXT, digest TEXT);
+        CREATE TABLE claims(id TEXT PRIMARY KEY, host TEXT, pid INTEGER, born REAL);
+        PRAGMA user_version = 1;
+    """
+    digest = hashlib.sha256(b"1").hexdigest()
+    old = sqlite3.connect(tmp_path / NAME)
+    old.executescript(tables)
+    old.execute("INSERT INTO entries VALUES (?, ?)", (ENTRY.id, json.dumps(asdict(ENTRY))))
+    for name, id in (("dr1/sa1.TextGrid", ENTRY.id), ("errors.jsonl", "")):
+        old.execute("INSERT INTO outputs VALUES (?, ?, ?, NULL)", (name, id, digest))
+    old.commit()
+    old.close()
+    (tmp_path / "dr1").mkdir()
+    for name in ("dr1/sa1.TextGrid", "errors.jsonl"):
+        (tmp_path / name).write_bytes(b"1")
+    for _ in range(2):
+        with Ledger(tmp_path) as ledger:
+            assert ledger.entries() == [ENTRY]
+            assert ledger.names(ENTRY) == ["dr1/sa1.TextGrid"]
+            assert states(ledger, "dr1/sa1.TextGrid", "errors.jsonl") == [State.WRITTEN, State.WRITTEN]
+            assert ledger.owner("errors.jsonl") == ("", "")

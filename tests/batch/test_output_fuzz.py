@@ -181,7 +181,9 @@ class Folders(RuleBasedStateMachine):
             for recording in find_recordings([audio]):
                 if str(recording.path) in failed:
                     continue
-                names = book.names(recording.id)
+                entry = book.entry(recording.id, "align")
+                assert entry is not None
+                names = book.names(entry)
                 assert len(names) >= len(formats), (recording, names)
                 for name in names:
                     target = (self.out / name).resolve()

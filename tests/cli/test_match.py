@@ -82,6 +82,43 @@ def test_hand_made_labels_are_not_replaced(piece: Path, tmp_path: Path) -> None:
     assert starts(tmp_path / "late.TextGrid")
 
 
+def test_match_and_align_do_not_take_each_others_files(piece: Path, tmp_path: Path) -> None:
+    model = save_character_model(tmp_path / "model")
+    other, out = late(tmp_path / "in/late.wav"), tmp_path / "out"
+    (tmp_path / "in/late.txt").write_text("one two three")
+    align = "align", other, "-m", model, "-o", out
+    match = "match", piece, other, "-o", out
+    isotone(*align)
+    aligned = (out / "late.TextGrid").read_bytes()
+    refused = "late.TextGrid: it was written by isotone align"
+    assert refused in isotone(*match, code=2).stderr
+    isotone(*match, "-f", "json")
+    assert set(names_in(out)) >= {"late.TextGrid", "late.json", "late.map.csv"}
+    # what match wrote under the same name does not make align's file its own, nor its recording undone
+    assert refused in isotone(*match, code=2).stderr
+    assert "late.json: it was written by isotone match" in isotone(*align, "-f", "json", code=2).stderr
+    for command in (align, (*match, "-f", "json")):
+        assert "(1 of them there before)" in isotone(*command).stdout
+    assert (out / "late.TextGrid").read_bytes() == aligned
+    # said so, match takes the file, and then it is no longer align's
+    isotone(*match, "--overwrite")
+    np.testing.assert_allclose(starts(out / "late.TextGrid"), [1.5, 2.5, 5.0], atol=0.03)
+    assert "late.TextGrid: it was written by isotone match" in isotone(*align, code=2).stderr
+
+
+def test_pruning_leaves_the_files_of_the_other_command(piece: Path, tmp_path: Path) -> None:
+    model = save_character_model(tmp_path / "model")
+    for name in ("a", "b"):
+        late(tmp_path / f"in/{name}.wav")
+        (tmp_path / f"in/{name}.txt").write_text("one two three")
+    out = tmp_path / "out"
+    isotone("align", tmp_path / "in", "-m", model, "-o", out)
+    isotone("match", piece, tmp_path / "in", "-o", out, "-f", "json", "--only", "a.*", "--prune")
+    assert [n for n in names_in(out) if not n.endswith(".jsonl")] == [
+        "a.TextGrid", "a.json", "a.map.csv", "b.TextGrid",
+    ]  # fmt: skip
+
+
 def test_clips_get_the_labels_that_they_hold(piece: Path, tmp_path: Path) -> None:
     clip = save_melody(tmp_path / "clip.wav", PIECE[round(1.2 * RATE) : round(3.4 * RATE)])
     out = tmp_path / "out"

@@ -99,7 +99,8 @@ def tables(entries: Iterable[Entry], speaker_characters: int = 0) -> dict[str, b
     Returns:
         Contents by name; empty for a table without rows.
     """
-    rows = [(entry, entry.analysis) for entry in entries if entry.analysis and not entry.error]
+    known = ((entry, entry.analysis or {}) for entry in entries if not entry.error)
+    rows = [(entry, analysis) for entry, analysis in known if "speech" in analysis]
     deviations = _deviations({entry.id: analysis for entry, analysis in rows})
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")

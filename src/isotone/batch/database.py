@@ -18,12 +18,22 @@ from isotone.files import digest_of
 NAME = ".isotone.sqlite"
 
 # Version of the schema (SQLite's user_version).
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = """
-CREATE TABLE entries(id TEXT PRIMARY KEY, entry TEXT);
-CREATE TABLE outputs(name TEXT PRIMARY KEY, id TEXT, digest TEXT, previous TEXT);
+CREATE TABLE entries(id TEXT, command TEXT, entry TEXT, PRIMARY KEY(id, command));
+CREATE TABLE outputs(name TEXT PRIMARY KEY, id TEXT, digest TEXT, previous TEXT, command TEXT);
 CREATE TABLE digests(path TEXT PRIMARY KEY, stat TEXT, digest TEXT);
 CREATE TABLE claims(id TEXT PRIMARY KEY, host TEXT, pid INTEGER, born REAL);
+"""
+# Version 1 had one entry per recording: the file of another command counted as the last one's.
+_FROM_1 = """
+ALTER TABLE outputs ADD COLUMN command TEXT;
+UPDATE outputs SET command = COALESCE(
+    (SELECT json_extract(entry, '$.command') FROM entries WHERE entries.id = outputs.id), '');
+ALTER TABLE entries RENAME TO entries_1;
+CREATE TABLE entries(id TEXT, command TEXT, entry TEXT, PRIMARY KEY(id, command));
+INSERT INTO entries SELECT id, json_extract(entry, '$.command'), entry FROM entries_1;
+DROP TABLE entries_1;
 """
 # Seconds to wait for another process's transaction; each takes milliseconds.
 _PATIENCE_S = 600.0
@@ -50,15 +60,15 @@ class Database:
         self._db = sqlite3.connect(folder / NAME, timeout=_PATIENCE_S, isolation_level=None)
         with self._writing():
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            if version == 0:
-                for statement in _SCHEMA.split(";"):
-                    self._db.execute(statement)
-                self._db.execute(f"PRAGMA user_version = {_VERSION}")
-            elif version != _VERSION:
+            if version > _VERSION:
                 raise LedgerError(
                     f"{folder / NAME} was written by another version of isotone (ledger {version}; this one reads "
-                    f"{_VERSION}). Use that version, or another folder."
+                    f"up to {_VERSION}). Use that version, or another folder."
                 )
+            if version < _VERSION:
+                for statement in (_FROM_1 if version else _SCHEMA).split(";"):
+                    self._db.execute(statement)
+                self._db.execute(f"PRAGMA user_version = {_VERSION}")
         # a process that is killed loses nothing; a machine that loses power may lose the last rows
         self._db.execute("PRAGMA synchronous = NORMAL")
 

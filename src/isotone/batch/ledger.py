@@ -33,13 +33,13 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Entry:
-    """A recording in the ledger.
+    """A recording in the ledger, as one command did it.
 
     Attributes:
         id: Name: path below the output folder, without ending.
         file: Path of the recording as the command named it.
         source: Path of the recording from the root.
-        command: ``align`` or ``transcribe``.
+        command: The command that did it, such as ``align``.
         audio: Digest of the recording.
         key: Digest of everything that the outputs depend on.
         error: The reason why there are no outputs of this key; empty if there are outputs.
@@ -79,13 +79,13 @@ class Ledger(Database):
 
     # Recordings
 
-    def entry(self, id: str) -> Entry | None:
-        """Return the entry of a recording; None if there is none."""
-        return next(self._entries("WHERE id = ?", id), None)
+    def entry(self, id: str, command: str) -> Entry | None:
+        """Return a command's entry of a recording; None if there is none."""
+        return next(self._entries("WHERE id = ? AND command = ?", id, command), None)
 
     def entries(self, *, analysis: bool = False) -> list[Entry]:
         """Return all entries, in order of their names; their ``analysis``, the largest part, only if it is wanted."""
-        found = self._entries("ORDER BY id")
+        found = self._entries("ORDER BY id, command")
         return list(found) if analysis else [replace(entry, analysis=None) for entry in found]
 
     def _entries(self, clause: str, *values: str) -> Iterator[Entry]:
@@ -100,8 +100,8 @@ class Ledger(Database):
                 self._note(entry)
 
     def _note(self, entry: Entry) -> None:
-        row = (entry.id, json.dumps(asdict(entry), ensure_ascii=False))
-        self._db.execute("INSERT OR REPLACE INTO entries VALUES (?, ?)", row)
+        row = (entry.id, entry.command, json.dumps(asdict(entry), ensure_ascii=False))
+        self._db.execute("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", row)
 
     # Files
 
@@ -119,19 +119,25 @@ class Ledger(Database):
             return State.WRITTEN
         return State.OLD if digest == row["previous"] else State.CHANGED
 
-    def owner(self, name: str) -> str | None:
-        """Return the recording that a file was written for; None if isotone did not write it."""
+    def owner(self, name: str) -> tuple[str, str] | None:
+        """Return the recording that a file was written for, and the command; None if isotone did not write it."""
         row = self._row(name)
-        return None if row is None else row["id"]
+        return None if row is None else (row["id"], row["command"])
 
-    def names(self, id: str) -> list[str]:
-        """Return the files that were written for a recording."""
-        rows = self._db.execute("SELECT name FROM outputs WHERE id = ? ORDER BY name", (id,))
-        return [name for (name,) in rows]
+    def other_command(self, name: str, command: str) -> str:
+        """Return the command that wrote a file of a recording, if it is another than ``command``; else nothing."""
+        _, writer = self.owner(name) or ("", "")
+        return writer if command and writer != command else ""
+
+    def names(self, entry: Entry) -> list[str]:
+        """Return the files that the entry's command wrote for its recording."""
+        query = "SELECT name FROM outputs WHERE id = ? AND command = ? ORDER BY name"
+        return [name for (name,) in self._db.execute(query, (entry.id, entry.command))]
 
     def _row(self, name: str) -> dict[str, Any] | None:
-        row = self._db.execute("SELECT id, digest, previous FROM outputs WHERE name = ?", (name,)).fetchone()
-        return None if row is None else dict(zip(("id", "digest", "previous"), row))
+        query = "SELECT id, command, digest, previous FROM outputs WHERE name = ?"
+        row = self._db.execute(query, (name,)).fetchone()
+        return None if row is None else dict(zip(("id", "command", "digest", "previous"), row))
 
     def write(self, entry: Entry, contents: Mapping[str, bytes], *, overwrite: bool = False) -> None:
         """Write the files of a recording, and its entry.
@@ -139,14 +145,14 @@ class Ledger(Database):
         Args:
             entry: The recording.
             contents: Contents by path below the folder.
-            overwrite: Replace files that isotone did not write, or that were changed since.
+            overwrite: Replace files that isotone did not write, that another command wrote, or that were changed since.
 
         Raises:
             FileExistsError: there is such a file, and ``overwrite`` is False.
             OSError: a file cannot be written.
         """
         with self._writing():
-            self._intend(entry.id, contents, overwrite)
+            self._intend(entry.id, entry.command, contents, overwrite)
             self._note(entry)
         self._put_recorded(contents, overwrite)
 
@@ -159,22 +165,25 @@ class Ledger(Database):
         state = self.state(name)
         if content:
             with self._writing():
-                self._intend("", {name: content}, overwrite or state is State.CHANGED)
+                self._intend("", "", {name: content}, overwrite or state is State.CHANGED)
             self._put_recorded({name: content}, overwrite or state is State.CHANGED)
         elif state in (State.WRITTEN, State.OLD, State.CHANGED):
             self.forget([name])
 
-    def _intend(self, id: str, contents: Mapping[str, bytes], overwrite: bool) -> None:
-        """Record files that are about to be written: from now on they are isotone's."""
+    def _intend(self, id: str, command: str, contents: Mapping[str, bytes], overwrite: bool) -> None:
+        """Record files that are about to be written: from now on they are isotone's, by this command."""
         for name, content in contents.items():
             state = self.state(name)
             if state in (State.FOREIGN, State.CHANGED) and not overwrite:
                 raise FileExistsError(f"{self.folder / name} would be overwritten: it is {state.value}.")
+            other = "" if state is State.ABSENT else self.other_command(name, command)
+            if other and not overwrite:
+                raise FileExistsError(f"{self.folder / name} would be overwritten: isotone {other} wrote it.")
             # a previous file of somebody else is not recorded: if the write fails, it is still theirs
             ours = state in (State.WRITTEN, State.OLD)
             previous = digest_of(self.folder / name) if ours else None
-            row = (name, id, _digest(content), previous)
-            self._db.execute("INSERT OR REPLACE INTO outputs VALUES (?, ?, ?, ?)", row)
+            row = (name, id, _digest(content), previous, command)
+            self._db.execute("INSERT OR REPLACE INTO outputs VALUES (?, ?, ?, ?, ?)", row)
 
     def _put_recorded(self, contents: Mapping[str, bytes], overwrite: bool) -> None:
         """Write the recorded files; one process at a time, so that none finds another's unfinished file."""
@@ -196,7 +205,7 @@ class Ledger(Database):
         with self._writing():
             for name in names:
                 path = self.folder / name
-                if self.state(name) in (State.WRITTEN, State.OLD) or self.owner(name) == "":
+                if self.state(name) in (State.WRITTEN, State.OLD) or self.owner(name) == ("", ""):
                     path.unlink(missing_ok=True)
                     _remove_empty(path.parent, self.folder)
                 elif path.exists():
@@ -204,11 +213,11 @@ class Ledger(Database):
                 self._db.execute("DELETE FROM outputs WHERE name = ?", (name,))
         return kept
 
-    def drop(self, id: str) -> list[str]:
-        """Remove a recording with its files; see :meth:`forget`."""
-        kept = self.forget(self.names(id))
+    def drop(self, entry: Entry) -> list[str]:
+        """Remove an entry with its files; see :meth:`forget`."""
+        kept = self.forget(self.names(entry))
         with self._writing():
-            self._db.execute("DELETE FROM entries WHERE id = ?", (id,))
+            self._db.execute("DELETE FROM entries WHERE id = ? AND command = ?", (entry.id, entry.command))
         return kept
 
 

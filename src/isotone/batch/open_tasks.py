@@ -87,7 +87,8 @@ class OpenTasks:
 
     def _begin(self, task: Task) -> Job | None:
         """Make the job of a claimed task; None if another process has done it meanwhile."""
-        before, names = self._planner.ledger.entry(task.entry.id), self._planner.missing(task)
+        before = self._planner.ledger.entry(task.entry.id, task.entry.command)
+        names = self._planner.missing(task)
         if before is not None and not names:
             self._entries.append(before)
             self._close(task.entry.id)

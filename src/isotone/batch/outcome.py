@@ -65,7 +65,7 @@ def outcome_of(entries: Sequence[Entry], plan: Plan, gone: int, pruned: int, led
         plan.kept,
         gone - pruned,
         pruned,
-        {e.file: ledger.names(e.id) for e in done},
+        {e.file: ledger.names(e) for e in done},
     )
 
 

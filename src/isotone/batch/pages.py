@@ -58,7 +58,7 @@ def index(entries: Iterable[Entry], ledger: Ledger) -> bytes:
         if entry.error:
             rows.append(Listed(entry.file, error=entry.error))
             continue
-        file = next((name for name in ledger.names(entry.id) if name.endswith(PAGE_SUFFIX)), "")
+        file = next((name for name in ledger.names(entry) if name.endswith(PAGE_SUFFIX)), "")
         if file and entry.analysis and _ABOUT in entry.analysis:
             known, seconds = entry.analysis[_ABOUT], entry.analysis["seconds"]
             worst = [(label, time, reason) for label, time, reason in known["worst"]]

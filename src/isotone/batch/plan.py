@@ -100,11 +100,13 @@ class Planner:
 
     def missing(self, task: Task) -> dict[str, str]:
         """Return the files of a task that are missing or out of date; files changed by hand do not count."""
-        entry = self.ledger.entry(task.entry.id)
+        own = task.entry.id, self.work.command
+        entry = self.ledger.entry(*own)
         if entry is None or entry.error or entry.key != task.entry.key or self.target.redo:
             return dict(task.names)
         done = (State.WRITTEN, State.CHANGED)
-        return {f: n for f, n in task.names.items() if self.ledger.state(n) not in done}
+        ledger = self.ledger
+        return {f: n for f, n in task.names.items() if ledger.state(n) not in done or ledger.owner(n) != own}
 
     def _add(self, plan: Plan, task: Task, inputs: set[Path]) -> None:
         missing = self.missing(task)
@@ -118,7 +120,7 @@ class Planner:
         if missing:
             plan.tasks.append(replace(task, names=missing))
         else:
-            before = self.ledger.entry(task.entry.id)
+            before = self.ledger.entry(task.entry.id, self.work.command)
             assert before is not None
             plan.there.append(replace(before, file=task.entry.file, source=task.entry.source))
 
@@ -133,13 +135,13 @@ class Planner:
             return ""
         if state in (State.FOREIGN, State.CHANGED):
             return state.value
-        before = self.ledger.entry(self.ledger.owner(name) or "")
+        if other := self.ledger.other_command(name, self.work.command):
+            return f"it was written by isotone {other}"
+        before = self.ledger.entry(*(self.ledger.owner(name) or ("", "")))
         if before is None or (before.id == task.entry.id and before.error):
             return ""
         if before.source != task.entry.source and before.audio != task.entry.audio:
             return f"it belongs to {before.source}"
-        if before.command != self.work.command:
-            return f"it was written by isotone {before.command}"
         return ""
 
     def _clashes(self, recordings: Sequence[Recording]) -> dict[Recording, list[Path]]:
@@ -187,14 +189,16 @@ def check_conflicts(plan: Plan, folder: Path) -> None:
     raise OutputConflict("\n  ".join([f"{what}; nothing was done. {advice}", *lines]))
 
 
-def stale(ledger: Ledger, folders: Iterable[Path], plan: Plan) -> list[Entry]:
-    """Find the entries of recordings that were in these folders and no longer are, or have another name now."""
+def stale(ledger: Ledger, folders: Iterable[Path], plan: Plan, command: str) -> list[Entry]:
+    """Find a command's entries of recordings that were in these folders and no longer are, or have another name now."""
     roots = [folder.resolve() for folder in folders if folder.is_dir()]
     now = {e.id for e in (*plan.there, *plan.failed)} | {task.entry.id for task in plan.tasks}
     return [
         entry
         for entry in ledger.entries()
-        if entry.id not in now and any(root in Path(entry.source).parents for root in roots)
+        if entry.command == command
+        and entry.id not in now
+        and any(root in Path(entry.source).parents for root in roots)
     ]
 
 

@@ -57,7 +57,7 @@ def run(
             if ledger.state(name) is State.FOREIGN and not target.overwrite:
                 plan.conflicts[name] = State.FOREIGN.value
         check_conflicts(plan, target.out)
-        gone = stale(ledger, audio, plan)
+        gone = stale(ledger, audio, plan, work.command)
         try:
             there = [replace(e, doubt=work.doubt(e.score, e.agreement)) for e in plan.there]
             entries = [*there, *plan.failed]
@@ -73,7 +73,7 @@ def run(
             entries.sort(key=lambda entry: places.get(entry.id, -1))  # workers end in any order
         finally:
             pruned = _prune(ledger, gone) if target.prune else 0
-            _forget_mended(ledger, entries)
+            _forget_mended(ledger, entries, work.command)
             report = write_lists(ledger, target, work)
         return replace(outcome_of(entries, plan, len(gone), pruned, ledger), report=report)
 
@@ -104,18 +104,17 @@ def _prune(ledger: Ledger, gone: Iterable[Entry]) -> int:
     """Remove entries with their files, and count them."""
     count = 0
     for entry in gone:
-        ledger.drop(entry.id)
+        ledger.drop(entry)
         count += 1
     return count
 
 
-def _forget_mended(ledger: Ledger, entries: Sequence[Entry]) -> None:
+def _forget_mended(ledger: Ledger, entries: Sequence[Entry], command: str) -> None:
     """Drop errors of files that are gone, or that this command processed under another name."""
     own, sources = {entry.id for entry in entries}, {entry.source for entry in entries}
     for entry in ledger.entries():
-        if (
-            entry.error
-            and entry.id not in own
-            and (entry.source in sources or not Path(entry.source).exists())
-        ):
-            ledger.drop(entry.id)
+        mine = entry.command == command
+        if not entry.error or (mine and entry.id in own):
+            continue
+        if (mine and entry.source in sources) or not Path(entry.source).exists():
+            ledger.drop(entry)

@@ -18,8 +18,8 @@ from isotone.search.query import Match
 
 #: File of all matches.
 RESULTS = "results.json"
-# Owner of a search's files in the ledger; no recording has such a name.
-_ID = "//search"
+# Owner of a search's files in the ledger: no recording has such a name.
+_ID, _COMMAND = "//search", "search query"
 
 
 def write_matches(
@@ -54,8 +54,8 @@ def write_matches(
                 f"{out} has files that no search wrote, or that were changed since: {', '.join(taken)}. Choose "
                 "another --out, or replace them with --overwrite."
             )
-        before = set(ledger.names(_ID))
-        entry = Entry(_ID, readable(clip), readable(absolute(clip)), "search query")
+        entry = Entry(_ID, readable(clip), readable(absolute(clip)), _COMMAND)
+        before = set(ledger.names(entry))
         ledger.write(entry, contents, overwrite=overwrite)
         ledger.forget(before - contents.keys())
     return [out / name for name in contents]
@@ -69,7 +69,7 @@ def about_matches(matches: Sequence[Match], clip: Path, threshold: float | None 
 
 def _replaceable(ledger: Ledger, name: str) -> bool:
     state = ledger.state(name)
-    ours = state in (State.WRITTEN, State.OLD) and ledger.owner(name) == _ID
+    ours = state in (State.WRITTEN, State.OLD) and ledger.owner(name) == (_ID, _COMMAND)
     return state is State.ABSENT or ours
 
 
