@@ -3,14 +3,47 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from isotone.batch.inputs import readable
+
+#: Tells if a file is a result of the same command, which nobody changed since.
+Own = Callable[[Path], bool]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The files besides the recording that a result depends on.
+
+    Attributes:
+        files: The files by their roles.
+        notes: Warnings about their choice, for people.
+    """
+
+    files: Mapping[str, Path] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Job:
+    """A recording for a worker.
+
+    Attributes:
+        id: Its name, which no other job has.
+        path: The recording.
+        formats: Formats to write.
+        inputs: Its inputs. A worker does not look for them again: meanwhile results may lie beside them.
+    """
+
+    id: str
+    path: Path
+    formats: tuple[str, ...]
+    inputs: Inputs = field(default_factory=Inputs)
 
 
 @dataclass(frozen=True)
@@ -53,8 +86,12 @@ class Work(ABC):
     suffixes: Mapping[str, str]
 
     @abstractmethod
-    def inputs(self, recording: Path) -> Mapping[str, Path]:
-        """Return the files besides the recording that the result depends on, by their roles.
+    def inputs(self, recording: Path, own: Own) -> Inputs:
+        """Find the files besides the recording that the result depends on.
+
+        Args:
+            recording: The recording.
+            own: Tells of results of this command, which are none of its inputs.
 
         Raises:
             OSError: one of them is missing.
@@ -69,8 +106,8 @@ class Work(ABC):
         """
 
     @abstractmethod
-    def run(self, path: Path, id: str, samples: np.ndarray, formats: Collection[str]) -> Done:
-        """Compute the contents of a recording's files in the given formats."""
+    def run(self, job: Job, samples: np.ndarray) -> Done:
+        """Compute the contents of a recording's files, in the job's formats, from its samples ``(N,)``."""
 
     def doubt(self, score: float | None, agreement: float | None) -> str:
         """Return the reason to doubt the text of a result; empty if there is none."""
