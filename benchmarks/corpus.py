@@ -28,11 +28,11 @@ import numpy as np
 import soundfile
 
 from isotone.batch import Target
-from isotone.batch.crew import Crew, Event, Finished, Job, Ready
+from isotone.batch.crew import Crew, Event, Finished, Ready
 from isotone.batch.inputs import find_audio, find_transcript, read_text
 from isotone.batch.runs import run
 from isotone.batch.schedule import Schedule
-from isotone.batch.work import Done, Work
+from isotone.batch.work import Done, Inputs, Job, Work
 
 
 def main() -> None:
@@ -158,14 +158,14 @@ class Nothing(Work):
 
     command, sample_rate, suffixes = "align", 16_000, {"text": ".out"}
 
-    def inputs(self, recording: Path) -> dict[str, Path]:
-        return {}
+    def inputs(self, recording: Path, own: object) -> Inputs:
+        return Inputs()
 
     def key(self, digests: object) -> str:
         return str(digests)
 
-    def run(self, path: Path, *_: object) -> Done:
-        return Done({"text": path.name.encode()})
+    def run(self, job: Job, *_: object) -> Done:
+        return Done({"text": job.path.name.encode()})
 
 
 def simulate(folder: Path, count: int) -> None:

@@ -18,9 +18,9 @@ from benchmarks.timing import gpu_extra_mib, interleaved, moved
 OURS = "isotone"
 # Modules of this package that declare no benchmarks.
 _HARNESS = {
-    "__main__", "aligners", "busy", "corpus", "numbers", "doubt", "edges", "endtoend", "endtoend_peers", "harness",
-    "light", "long_audio", "match", "memory", "output", "presence", "processes", "profile", "search_threshold",
-    "softdtw_blocks", "start", "streaming", "timing",
+    "__main__", "aligners", "books", "busy", "corpus", "numbers", "doubt", "edges", "endtoend", "endtoend_peers",
+    "harness", "light", "long_audio", "match", "memory", "output", "pauses", "presence", "processes", "profile",
+    "search_threshold", "softdtw_blocks", "start", "streaming", "timing",
 }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from isotone.batch.inputs import find_transcript
 from isotone.batch.keys import result_key
 from isotone.batch.outcome import Outcome
 from isotone.batch.runs import run
-from isotone.batch.work import Done, Work
+from isotone.batch.work import Done, Inputs, Job, Own, Work
 from isotone.batch.writers import writers_for
 from tests.tiny_models import lines_of, names_in
 
@@ -40,20 +40,22 @@ class Echo(Work):
         self.suffixes = {name: writer.suffix for name, writer in self.writers.items()}
         return self
 
-    def inputs(self, recording: Path) -> Mapping[str, Path]:
-        return {"text": find_transcript(recording, None).path}
+    def inputs(self, recording: Path, own: Own) -> Inputs:
+        return Inputs({"text": find_transcript(recording, None, own).path})
 
     def key(self, digests: Mapping[str, str]) -> str:
         return result_key(self.model, digests, {})
 
-    def run(self, path: Path, id: str, samples: np.ndarray, formats: Collection[str]) -> Done:
-        self.done.append(id)
-        text = self.inputs(path)["text"].read_text()
+    def run(self, job: Job, samples: np.ndarray) -> Done:
+        self.done.append(job.id)
+        text = job.inputs.files["text"].read_text()
         if text == "bad":
             raise ValueError("a bad text")
         seconds = len(samples) / 16_000
-        alignment = Alignment(id, seconds, (Tier("words", (Segment(text, 0.0, seconds),)),), -1.0, path)
-        contents = {name: self.writers[name].dumps(alignment).encode() for name in formats}
+        alignment = Alignment(
+            job.id, seconds, (Tier("words", (Segment(text, 0.0, seconds),)),), -1.0, job.path
+        )
+        contents = {name: self.writers[name].dumps(alignment).encode() for name in job.formats}
         return Done(contents, score=-1.0, text=text)
 
 

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import pytest
 
 from isotone.batch import Target, Workers
 from isotone.batch.runs import run
-from isotone.batch.work import Done
+from isotone.batch.work import Done, Job
 from tests.batch.parts import Echo, say, tree
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
@@ -30,16 +30,16 @@ class Noted(Echo):
         super().__init__()
         self.log, self.both = log, both
 
-    def run(self, path: Path, id: str, samples: np.ndarray, formats: Collection[str]) -> Done:
+    def run(self, job: Job, samples: np.ndarray) -> Done:
         with self.log.open("a") as file:
-            file.write(f"{os.getpid()} {id}\n")
+            file.write(f"{os.getpid()} {job.id}\n")
         # both begin before one can end, however long a machine takes to start them
         end = time.monotonic() + 60
         while self.both and len({line.split()[0] for line in self.log.read_text().splitlines()}) < 2:
             assert time.monotonic() < end, "only one worker"
             time.sleep(0.02)
         time.sleep(0.02)
-        return super().run(path, id, samples, formats)
+        return super().run(job, samples)
 
 
 def noted(log: Path, both: bool = True) -> Noted:

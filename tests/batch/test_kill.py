@@ -28,9 +28,9 @@ def note(what, id):
         file.write(f"{what} {id}\\n")
 
 run, write = Aligning.run, ledger.Ledger.write
-def noted_run(self, path, id, samples, formats):
-    note("begin", id)
-    return run(self, path, id, samples, formats)
+def noted_run(self, job, samples):
+    note("begin", job.id)
+    return run(self, job, samples)
 def noted_write(self, entry, contents, **options):
     write(self, entry, contents, **options)
     note("end", entry.id)

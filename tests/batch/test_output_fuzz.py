@@ -15,10 +15,11 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from isotone.batch import OutputConflict, database, ledger
-from isotone.batch.inputs import find_recordings, find_transcript
+from isotone.batch import OutputConflict, Target, database, ledger
+from isotone.batch.inputs import find_recordings
 from isotone.batch.ledger import Ledger, State
-from tests.batch.parts import echo, say, tree
+from isotone.batch.plan import Planner
+from tests.batch.parts import Echo, echo, say, tree
 
 NAMES = st.sampled_from(["a", "A", "b", "ß", "e\u0301", "é", "a.b", "errors", "-x", "..b", "x y", "a:b", "_"])
 FOLDERS = st.lists(st.sampled_from(["s1", "s2", "S1", "link", "d:1"]), max_size=2).map(tuple)
@@ -143,14 +144,23 @@ class Folders(RuleBasedStateMachine):
         except OutputConflict:
             assert kill or tree(self.root) == before, "refused, and yet something was done"
             return
+        assert self._texts(audio) == texts
         self._all_is_there(audio, formats, {e["file"] for e in outcome.errors}, texts)
+        after = tree(self.root)
+        again = echo(audio, self.out, formats=formats)
+        assert (again.there, again.errors) == (outcome.done, outcome.errors)
+        assert tree(self.root) == after
 
     def _texts(self, audio: Path) -> dict[Path, str]:
-        """The texts that a run will find: before it, for what it writes beside a recording may be read as well."""
+        """The texts that a run will find, also after it: what it writes beside a recording is not read."""
         found = {}
-        for recording in find_recordings([audio]):
-            with suppress(FileNotFoundError):
-                found[recording.path] = find_transcript(recording.path, None).path.read_text()
+        work = Echo().open(("textgrid",))
+        with Ledger(self.out) as book:
+            planner = Planner(book, Target(self.out), work)
+            for recording in find_recordings([audio]):
+                with suppress(FileNotFoundError):
+                    text = work.inputs(recording.path, planner.own).files["text"]
+                    found[recording.path] = text.read_text()
         return found
 
     def _killed(self, kill: int, audio: Path, redo: bool, prune: bool, formats: tuple[str, ...]) -> None:

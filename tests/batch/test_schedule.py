@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone.batch import Target, Workers, schedule
-from isotone.batch.crew import Crew, Event, Finished, Job, Lost, Ready, WorkerError
+from isotone.batch.crew import Crew, Event, Finished, Lost, Ready, WorkerError
 from isotone.batch.processes import Processes
 from isotone.batch.runs import run
 from isotone.batch.schedule import ATTEMPTS, Schedule
-from isotone.batch.work import Done
+from isotone.batch.work import Done, Job
 from tests.batch.parts import Echo, say, tree
 
 
@@ -112,12 +112,12 @@ def test_workers_that_cannot_begin_or_have_another_model_end_the_run() -> None:
 class Deadly(Echo):
     """Ends its process at a recording with the text ``once``, the first time."""
 
-    def run(self, path: Path, id: str, samples: np.ndarray, formats: Collection[str]) -> Done:
-        seen = path.with_suffix(".seen")
-        if path.with_suffix(".txt").read_text() == "once" and not seen.exists():
+    def run(self, job: Job, samples: np.ndarray) -> Done:
+        seen = job.path.with_suffix(".seen")
+        if job.path.with_suffix(".txt").read_text() == "once" and not seen.exists():
             seen.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().run(path, id, samples, formats)
+        return super().run(job, samples)
 
 
 def deadly(reason: str = "") -> Deadly:

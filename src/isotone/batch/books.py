@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from isotone.batch.options import Options, Target
 from isotone.batch.pairs import is_transcript
 from isotone.batch.speech import Aligning
 from isotone.batch.systems import Further
-from isotone.batch.work import Done, Report
+from isotone.batch.work import Done, Inputs, Job, Own, Report
 from isotone.files import digest_of
 from isotone.pipeline.books import Book, Finding, find
 from isotone.pipeline.books.chapters import chapters
@@ -98,32 +98,30 @@ class AligningBook(Aligning):
         """The book, pronounced when the first recording needs it."""
         return Book.of(_text(self.path)[0], self.pipeline)
 
-    def inputs(self, recording: Path) -> Mapping[str, Path]:
+    def inputs(self, recording: Path, own: Own) -> Inputs:
         """Return the book, and the alignments that stand beside in the page."""
-        return {"text": self.path, **self.further.inputs(recording)}
+        return Inputs({"text": self.path, **self.further.inputs(recording)})
 
     def load(self, recording: Path) -> Stored:
         """Read the samples of a recording to disk."""
         return sound.store(recording, self.sample_rate)
 
-    def run(self, path: Path, id: str, samples: Samples, formats: Any) -> Done:
+    def run(self, job: Job, samples: Samples) -> Done:
         """Find and align a recording."""
         self._found: Finding | None = None
-        done = super().run(path, id, samples, formats)
+        done = super().run(job, samples)
         assert self._found is not None
         reading = Reading.of(self._found, self.book)
         return replace(done, analysis={**(done.analysis or {}), _READING: [digest_of(self.path), *reading]})
 
-    def aligned(
-        self, path: Path, id: str, samples: Any
-    ) -> tuple[Result | Passages, Transcript, Sequence[str]]:
+    def aligned(self, job: Job, samples: Any) -> tuple[Result | Passages, Transcript, Sequence[str]]:
         """Return the alignment of a recording, its part of the book in labels, and warnings."""
-        self._found = found = find(self.pipeline, self.book, id, samples)
+        self._found = found = find(self.pipeline, self.book, job.id, samples)
         if not found.parts:
             raise AlignmentError(
                 f"none of its speech is in {self.path.name}: it is no recording of this book."
             )
-        result = align_passages(self.pipeline, id, samples, found.passages, self.slack_s)
+        result = align_passages(self.pipeline, job.id, samples, found.passages, self.slack_s)
         _give_back()
         warning = _text(self.path)[1]
         return result, self.pipeline.encode(result.text), (warning,) if warning else ()

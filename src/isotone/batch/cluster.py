@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from isotone.batch.crew import Begin, Crew, Event, Finished, Job, Lost, Ready, key_of, perform
-from isotone.batch.work import Done, explain
+from isotone.batch.crew import Begin, Crew, Event, Finished, Lost, Ready, key_of, perform
+from isotone.batch.work import Done, Job, explain
 
 log = logging.getLogger(__name__)
 

@@ -7,10 +7,9 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Self
 
-from isotone.batch.work import Done, Work, explain
+from isotone.batch.work import Done, Job, Work, explain
 
 log = logging.getLogger(__name__)
 
@@ -21,21 +20,6 @@ Begin = Callable[[], Work]
 
 class WorkerError(OSError):
     """No worker can be started; the message says why."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """A recording for a worker.
-
-    Attributes:
-        id: Its name, which no other job has.
-        path: The recording.
-        formats: Formats to write.
-    """
-
-    id: str
-    path: Path
-    formats: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -98,7 +82,7 @@ class Crew(ABC):
 def perform(work: Work, job: Job) -> Done:
     """Do a job; an error of any kind becomes that of the recording."""
     try:
-        return work.run(job.path, job.id, work.load(job.path), job.formats)
+        return work.run(job, work.load(job.path))
     except Exception as error:
         log.debug("%s", job.path, exc_info=True)
         return Done({}, error=explain(error, job.path))

@@ -138,10 +138,17 @@ class TranscriptFile:
         return (f"its transcript is {self.path.name}, not {others} beside it",) if others else ()
 
 
-def find_transcript(audio: Path, folder: Path | None) -> TranscriptFile:
+def find_transcript(
+    audio: Path, folder: Path | None, own: Callable[[Path], bool] = lambda path: False
+) -> TranscriptFile:
     """Find the transcript of an audio file, in a folder or beside the audio.
 
     Plain text comes before transcripts with times. A data folder of Kaldi holds the transcripts itself.
+
+    Args:
+        audio: The audio file.
+        folder: The folder of transcripts; None: beside the audio.
+        own: Tells of files that are results themselves, and no transcripts.
 
     Raises:
         FileNotFoundError: there is no transcript of that name.
@@ -155,20 +162,15 @@ def find_transcript(audio: Path, folder: Path | None) -> TranscriptFile:
         parents = absolute(audio).parent.parts[1:]
         folders = [folder.joinpath(*parents[start:]) for start in range(len(parents) + 1)]
     for one in folders:
-        if path := sibling(one, audio.stem):
-            return TranscriptFile(path, tuple(p for p in _siblings(one, audio.stem) if not p.samefile(path)))
+        if texts := [path for path in _siblings(one, audio.stem) if not own(path)]:
+            return TranscriptFile(texts[0], tuple(p for p in texts if not p.samefile(texts[0])))
     for path in (one / f"{audio.stem}{suffix}" for one in folders for suffix in TIMED):
-        if path.is_file():
+        if path.is_file() and not own(path):
             return TranscriptFile(path)
     raise FileNotFoundError(
         f"no transcript: expected {audio.stem}.txt, .lab or one with times ({', '.join(TIMED[:4])} ...) in "
-        f"{folder or audio.parent}{_unread(folders, audio)}"
+        f"{folder or audio.parent}{_unread(folders, audio, own)}"
     )
-
-
-def sibling(folder: Path, stem: str) -> Path | None:
-    """Find the transcript of that name in a folder; None if there is none."""
-    return next(_siblings(folder, stem), None)
 
 
 def _siblings(folder: Path, stem: str) -> Iterator[Path]:
@@ -176,9 +178,12 @@ def _siblings(folder: Path, stem: str) -> Iterator[Path]:
     return (path for path in paths if path.is_file())
 
 
-def _unread(folders: Sequence[Path], audio: Path) -> str:
-    """Name a file that could be the transcript but is of a kind that is not read."""
-    for path in (one / f"{audio.stem}{suffix}" for one in folders for suffix in KINDS):
+def _unread(folders: Sequence[Path], audio: Path, own: Callable[[Path], bool]) -> str:
+    """Name a file that could be the transcript but is a result itself, or of a kind that is not read."""
+    suffixes = dict.fromkeys((*TEXT_SUFFIXES, *TIMED, *KINDS))
+    for path in (one / f"{audio.stem}{suffix}" for one in folders for suffix in suffixes):
+        if path.is_file() and own(path):
+            return f". isotone wrote {path.name}: it is no transcript unless you correct it"
         if path.is_file():
             return f". There is {path.name} ({KINDS[path.suffix]}): save its words as a .txt file in UTF-8."
     return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -21,7 +21,7 @@ from isotone.batch.keys import result_key
 from isotone.batch.options import Target
 from isotone.batch.outcome import Outcome
 from isotone.batch.runs import run
-from isotone.batch.work import Done, Work
+from isotone.batch.work import Done, Inputs, Job, Own, Work
 from isotone.batch.writers import writers_for
 from isotone.format.folder import beside, read_beside, read_file
 from isotone.warping import Match, Matcher, refined
@@ -119,27 +119,27 @@ class Matching(Work):
         self.suffixes |= {f"map {name}": MAPS[name] for name in maps}
         self._vectors = matcher.vectors(sound.load(reference.audio, self.sample_rate))
 
-    def inputs(self, recording: Path) -> Mapping[str, Path]:
+    def inputs(self, recording: Path, own: Own) -> Inputs:
         """Return the reference and its labels."""
         labels = {f"labels {file.suffix}": file for file in self.reference.files}
-        return {"reference": self.reference.audio, **labels}
+        return Inputs({"reference": self.reference.audio, **labels})
 
     def key(self, digests: Mapping[str, str]) -> str:
         """See :meth:`Work.key`."""
         return result_key(self.matcher.features.model, digests, self.matcher.values())
 
-    def run(self, path: Path, id: str, samples: np.ndarray, formats: Collection[str]) -> Done:
+    def run(self, job: Job, samples: np.ndarray) -> Done:
         """Match a recording."""
         found = self.matcher.match(self._vectors, self.matcher.vectors(samples))
         seconds = len(samples) / self.sample_rate
         contents = {}
         if self.writers and self.reference.labels is not None:
             times = refined(found.map, self.reference.labels, samples, self.sample_rate, self.matcher.refine)
-            carried = replace(times.carry(self.reference.labels, id, seconds), audio=path)
+            carried = replace(times.carry(self.reference.labels, job.id, seconds), audio=job.path)
             contents = {name: writer.dumps(carried).encode() for name, writer in self.writers.items()}
         contents["map csv"] = _csv(found).encode()
-        contents["map json"] = self._json(found, path, seconds).encode()
-        return Done({name: contents[name] for name in formats}, tuple(_warnings(found)))
+        contents["map json"] = self._json(found, job.path, seconds).encode()
+        return Done({name: contents[name] for name in job.formats}, tuple(_warnings(found)))
 
     def _json(self, found: Match, path: Path, seconds: float) -> str:
         whole: dict[str, Any] = {

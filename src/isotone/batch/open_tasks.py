@@ -10,10 +10,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Self
 
-from isotone.batch.crew import Job
 from isotone.batch.ledger import Entry, Ledger
 from isotone.batch.plan import Planner, Task
-from isotone.batch.work import Done, explain
+from isotone.batch.work import Done, Job, explain
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +94,7 @@ class OpenTasks:
             return None
         self._open[task.entry.id] = replace(task, names=names)
         self._step(task.entry.id)
-        return Job(task.entry.id, task.recording.path, tuple(names))
+        return Job(task.entry.id, task.recording.path, tuple(names), task.inputs)
 
     def end(self, job: Job, done: Done) -> None:
         """Have the files of a job written with its entry, with the error if it failed, and its claim ended.

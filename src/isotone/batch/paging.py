@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from isotone.batch.outcome import Outcome
 from isotone.batch.pages import PAGE, PAGE_SUFFIX, about, page_of
 from isotone.batch.runs import run
 from isotone.batch.systems import Further, System, add, recordings_in
-from isotone.batch.work import Done, Work
+from isotone.batch.work import Done, Inputs, Job, Own, Work
 
 SAMPLE_RATE = 16_000
 
@@ -100,17 +100,17 @@ class Paging(Work):
         self.recordings = {absolute(recording.path): recording for recording in recordings}
         self.own, self.further = own, further
 
-    def inputs(self, recording: Path) -> Mapping[str, Path]:
+    def inputs(self, recording: Path, own: Own) -> Inputs:
         """Return the files of its alignments."""
         known = self.recordings[absolute(recording)]
-        own = self._own_of(known)
-        if own is None:
+        found = self._own_of(known)
+        if found is None:
             places = ", ".join(str(system.path) for system in self.own)
             raise FileNotFoundError(
                 f"no alignment: expected {recording.stem}.TextGrid, .json ... in {places}"
             )
-        roles = {f"alignment {path.suffix}": path for path in own.files(known)}
-        return roles | self.further.inputs(recording)
+        roles = {f"alignment {path.suffix}": path for path in found.files(known)}
+        return Inputs(roles | self.further.inputs(recording))
 
     def _own_of(self, recording: Recording) -> System | None:
         """Return the place of a recording's own alignment."""
@@ -121,14 +121,14 @@ class Paging(Work):
         names = [*(system.name for system in self.own), *self.further.names]
         return result_key("", digests, {"page": names})
 
-    def run(self, path: Path, id: str, samples: np.ndarray, formats: Collection[str]) -> Done:
+    def run(self, job: Job, samples: np.ndarray) -> Done:
         """Make the page of a recording."""
-        known = self.recordings[absolute(path)]
+        known = self.recordings[absolute(job.path)]
         alignments: dict[str, Alignment] = {}
         if own := self._own_of(known):
             add(alignments, own, known)
         if not alignments:
             raise ValueError("its alignment has no tiers for it.")
-        self.further.add_to(alignments, path)
-        content = page_of(path, id, samples, self.sample_rate, alignments, ())
+        self.further.add_to(alignments, job.path)
+        content = page_of(job.path, job.id, samples, self.sample_rate, alignments, ())
         return Done({PAGE: content}, analysis=about(next(iter(alignments.values()))))

@@ -11,7 +11,7 @@ from pathlib import Path
 from isotone.batch.inputs import Recording, absolute, readable
 from isotone.batch.ledger import Entry, Ledger, State
 from isotone.batch.options import Target
-from isotone.batch.work import Work, explain
+from isotone.batch.work import Inputs, Work, explain
 from isotone.format import file_name
 
 _INPUT = "it is an input"
@@ -25,11 +25,13 @@ class Task:
         recording: The recording.
         entry: Its entry in the ledger, without the result.
         names: The files to write, below the output folder, by the name of their format.
+        inputs: Its inputs.
     """
 
     recording: Recording
     entry: Entry
     names: Mapping[str, str]
+    inputs: Inputs
 
 
 @dataclass
@@ -72,7 +74,7 @@ class Planner:
     def plan(self, recordings: Sequence[Recording]) -> Plan:
         """Plan a command, and change nothing."""
         plan = Plan()
-        sources: dict[Recording, dict[str, Path]] = {}
+        inputs: dict[Recording, Inputs] = {}
         for recording, twins in self._clashes(recordings).items():
             try:
                 if twins:
@@ -80,18 +82,28 @@ class Planner:
                 if readable(recording.path) != str(recording.path):
                     raise ValueError("its name is not Unicode; rename it.")
                 # a missing recording is reported as such, even if its transcript is missing too
-                more = self.work.inputs(recording.path) if recording.path.is_file() else {}
-                sources[recording] = {"audio": recording.path, **more}
+                there = recording.path.is_file()
+                inputs[recording] = self.work.inputs(recording.path, self.own) if there else Inputs()
             except (OSError, ValueError) as error:
                 plan.failed.append(self._entry(recording, twins, explain(error, recording.path)))
+        sources = {recording: {"audio": recording.path, **one.files} for recording, one in inputs.items()}
         digests = dict(self.ledger.digests({p for files in sources.values() for p in files.values()}))
         # both a link's own path and its target are inputs
         own = {x for files in sources.values() for p in files.values() for x in (absolute(p), p.resolve())}
         for recording, files in sources.items():
             found = {role: digests[path] for role, path in files.items()}
             entry = replace(self._entry(recording), audio=found["audio"], key=self.work.key(found))
-            self._add(plan, Task(recording, entry, self.names(recording.id)), own)
+            self._add(plan, Task(recording, entry, self.names(recording.id), inputs[recording]), own)
         return plan
+
+    def own(self, path: Path) -> bool:
+        """Tell if a file is a result of this command, which nobody changed since."""
+        folder = self.ledger.folder.resolve()
+        if folder not in (file := absolute(path)).parents:
+            return False
+        name = readable(file.relative_to(folder).as_posix())
+        _, writer = self.ledger.owner(name) or ("", "")
+        return writer == self.work.command and self.ledger.state(name) in (State.WRITTEN, State.OLD)
 
     def names(self, id: str) -> dict[str, str]:
         """Return the files of a recording, below the output folder, by format; they depend only on its name."""

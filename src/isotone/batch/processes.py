@@ -10,9 +10,9 @@ from multiprocessing import connection, get_context, parent_process
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 
-from isotone.batch.crew import Begin, Crew, Event, Finished, Job, Lost, Ready, key_of, perform
+from isotone.batch.crew import Begin, Crew, Event, Finished, Lost, Ready, key_of, perform
 from isotone.batch.environment import ONE_THREAD, environment
-from isotone.batch.work import explain
+from isotone.batch.work import Job, explain
 
 
 class Processes(Crew):

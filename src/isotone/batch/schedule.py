@@ -7,8 +7,8 @@ import time
 from collections import deque
 from collections.abc import Iterator
 
-from isotone.batch.crew import Crew, Event, Finished, Job, Lost, Ready, WorkerError
-from isotone.batch.work import Done
+from isotone.batch.crew import Crew, Event, Finished, Lost, Ready, WorkerError
+from isotone.batch.work import Done, Job
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from isotone.batch.keys import model_key, result_key
 from isotone.batch.options import Options, Target
 from isotone.batch.pages import PAGE, PAGE_SUFFIX, about, page_of
 from isotone.batch.systems import Further
-from isotone.batch.work import Done, Work
+from isotone.batch.work import Done, Inputs, Job, Own, Work
 from isotone.batch.writers import writers_for
 from isotone.model.check import usable
 from isotone.pipeline.doubt import doubtful
@@ -26,6 +26,7 @@ from isotone.pipeline.passages import Passages
 from isotone.pipeline.plausible import silence
 from isotone.pipeline.result import Result
 from isotone.text.tokenizer import Transcript
+from isotone.transcripts import source_in
 
 
 class _Speech(Work):
@@ -57,11 +58,9 @@ class _Speech(Work):
         """See :meth:`Work.watch`: it is told of every window."""
         self.pipeline.watch(on_part)
 
-    def _done(
-        self, path: Path, result: Result | Passages, formats: Collection[str], warnings: Sequence[str]
-    ) -> Done:
-        alignment = replace(result.alignment, audio=path)
-        contents = {n: self.writers[n].dumps(alignment).encode() for n in formats if n != PAGE}
+    def _done(self, job: Job, result: Result | Passages, warnings: Sequence[str]) -> Done:
+        alignment = replace(result.alignment, audio=job.path)
+        contents = {n: self.writers[n].dumps(alignment).encode() for n in job.formats if n != PAGE}
         notes = (*warnings, *result.warnings)
         return Done(contents, notes, result.score, result.agreement, result.text, verdict=alignment.verdict)
 
@@ -90,48 +89,45 @@ class Aligning(_Speech):
         self.min_score = min_score
         self.check = check
 
-    def inputs(self, recording: Path) -> Mapping[str, Path]:
-        """Return the transcript, and the alignments that stand beside in the page."""
-        return {**self._transcript(recording).files, **self.further.inputs(recording)}
+    def inputs(self, recording: Path, own: Own) -> Inputs:
+        """Find the transcript, and the alignments that stand beside in the page."""
+        given = self.texts.get(absolute(recording)) if self.texts else None
+        source = TranscriptFile(given) if given else find_transcript(recording, self.text_dir, own)
+        return Inputs({**source.files, **self.further.inputs(recording)}, source.notes)
 
     def key(self, digests: Mapping[str, str]) -> str:
         """See :meth:`Work.key`."""
         beside = {"beside": self.further.names} if self.further.names else {}
         return result_key(self._model, digests, {**self._options, **beside})
 
-    def run(self, path: Path, id: str, samples: Samples, formats: Collection[str]) -> Done:
+    def run(self, job: Job, samples: Samples) -> Done:
         """Align a recording."""
-        result, transcript, noted = self.aligned(path, id, samples)
+        path = job.path
+        result, transcript, noted = self.aligned(job, samples)
         notes = [*silence(samples), *noted]
         oovs = oovs_of(self.pipeline.tokenizer, transcript)
         analysis = measured(result.alignment, samples, self.sample_rate, oovs)
-        done = self._done(path, result, formats, notes)
-        if PAGE in formats:
+        done = self._done(job, result, notes)
+        if PAGE in job.formats:
             warned = [text for text in (self.doubt(done.score, done.agreement), *done.warnings) if text]
             alignments = {"isotone": result.alignment}
             self.further.add_to(alignments, path)
-            shown = page_of(path, id, samples[:], self.sample_rate, alignments, warned)
+            shown = page_of(path, job.id, samples[:], self.sample_rate, alignments, warned)
             done = replace(done, contents={**done.contents, PAGE: shown})
             analysis |= about(result.alignment)
         return replace(done, analysis=analysis)
 
-    def aligned(
-        self, path: Path, id: str, samples: Any
-    ) -> tuple[Result | Passages, Transcript, Sequence[str]]:
+    def aligned(self, job: Job, samples: Any) -> tuple[Result | Passages, Transcript, Sequence[str]]:
         """Return the alignment of a recording, the text in labels, and warnings."""
-        source = self._transcript(path)
+        path, source = job.path, source_in(job.inputs.files)
         noted: list[str] = []
-        shared = source.path.is_dir() or self._owners[source.path] > 1
-        passages = read_passages(source.path, len(samples) / self.sample_rate, path, not shared, noted.append)
+        shared = source.is_dir() or self._owners[source] > 1
+        passages = read_passages(source, len(samples) / self.sample_rate, path, not shared, noted.append)
         result, transcript = align_text(
-            self.pipeline, id, samples, passages, self.slack_s, path, self.channels
+            self.pipeline, job.id, samples, passages, self.slack_s, path, self.channels
         )
         notes = transcript.notes if isinstance(result, Result) else ()
-        return result, transcript, (*source.notes, *noted, *notes)
-
-    def _transcript(self, recording: Path) -> TranscriptFile:
-        given = self.texts.get(absolute(recording)) if self.texts else None
-        return TranscriptFile(given) if given else find_transcript(recording, self.text_dir)
+        return result, transcript, (*job.inputs.notes, *noted, *notes)
 
     def doubt(self, score: float | None, agreement: float | None) -> str:
         """See :meth:`Work.doubt`."""
@@ -154,10 +150,10 @@ class Transcribing(_Speech):
     def __init__(self, options: Options, target: Target) -> None:
         super().__init__(options, target, given_text=False)
 
-    def inputs(self, recording: Path) -> Mapping[str, Path]:
+    def inputs(self, recording: Path, own: Own) -> Inputs:
         """Return no inputs besides the audio."""
-        return {}
+        return Inputs()
 
-    def run(self, path: Path, id: str, samples: np.ndarray, formats: Collection[str]) -> Done:
+    def run(self, job: Job, samples: np.ndarray) -> Done:
         """Recognise a recording."""
-        return self._done(path, self.pipeline.transcribe(id, samples), formats, ())
+        return self._done(job, self.pipeline.transcribe(job.id, samples), ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -27,6 +27,40 @@ class Report:
 
     contents: Mapping[str, bytes] = field(default_factory=dict)
     lines: tuple[str, ...] = ()
+
+
+#: Tells if a file is a result of the same command, which nobody changed since.
+Own = Callable[[Path], bool]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The files besides the recording that a result depends on.
+
+    Attributes:
+        files: The files by their roles.
+        notes: Warnings about their choice, for people.
+    """
+
+    files: Mapping[str, Path] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Job:
+    """A recording for a worker.
+
+    Attributes:
+        id: Its name, which no other job has.
+        path: The recording.
+        formats: Formats to write.
+        inputs: Its inputs. A worker does not look for them again: meanwhile results may lie beside them.
+    """
+
+    id: str
+    path: Path
+    formats: tuple[str, ...]
+    inputs: Inputs = field(default_factory=Inputs)
 
 
 @dataclass(frozen=True)
@@ -71,8 +105,12 @@ class Work(ABC):
     suffixes: Mapping[str, str]
 
     @abstractmethod
-    def inputs(self, recording: Path) -> Mapping[str, Path]:
-        """Return the files besides the recording that the result depends on, by their roles.
+    def inputs(self, recording: Path, own: Own) -> Inputs:
+        """Find the files besides the recording that the result depends on.
+
+        Args:
+            recording: The recording.
+            own: Tells of results of this command, which are none of its inputs.
 
         Raises:
             OSError: one of them is missing.
@@ -95,8 +133,8 @@ class Work(ABC):
         return sound.load(recording, self.sample_rate)
 
     @abstractmethod
-    def run(self, path: Path, id: str, samples: Any, formats: Collection[str]) -> Done:
-        """Compute the contents of a recording's files in the given formats, from samples of :meth:`load`."""
+    def run(self, job: Job, samples: Any) -> Done:
+        """Compute the contents of a recording's files, in the job's formats, from samples of :meth:`load`."""
 
     def report(self, entries: Sequence[Entry]) -> Report:
         """Report on all recordings of the output folder, from their entries with analysis."""

@@ -1,6 +1,6 @@
 """Transcripts of any kind: files of text, subtitles, annotations and manifests, as lists of passages."""
 
 from isotone.transcripts.passages import Passage
-from isotone.transcripts.reading import Source, TranscriptError, open_source, sources_of
+from isotone.transcripts.reading import Source, TranscriptError, open_source, source_in, sources_of
 
-__all__ = ["Passage", "Source", "TranscriptError", "open_source", "sources_of"]
+__all__ = ["Passage", "Source", "TranscriptError", "open_source", "source_in", "sources_of"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path, PurePath
@@ -157,6 +157,11 @@ def sources_of(path: Path) -> dict[str, Path]:
     if not path.is_dir():
         return {"text": path}
     return {name: path / name for name in kaldi.FILES if (path / name).is_file()}
+
+
+def source_in(files: Mapping[str, Path]) -> Path:
+    """Return the transcript whose files, by their roles, :func:`sources_of` gives; there may be other files."""
+    return files["text"].parent if files.keys() & {"wav.scp", "segments"} else files["text"]
 
 
 @lru_cache(maxsize=2)
