@@ -122,6 +122,13 @@ def test_alignments_beside_transcripts_of_whisper(model: Path, tmp_path: Path) -
     command = "align", tmp_path / "in", "-m", model, "-o", tmp_path / "in"
     isotone(*command)
     assert "(1 of them there before)" in isotone(*command).stdout
+    # a pattern names the results as well
+    assert (tmp_path / "in/warnings.jsonl").is_file()
+    named = sorted(p for p in (tmp_path / "in").iterdir() if not p.name.startswith("."))
+    assert "(1 of them there before)" in isotone("align", *named, *command[2:]).stdout
     grid = (tmp_path / "in/talk.TextGrid").read_bytes()
     assert "there before" not in isotone(*command, "--redo", "--jobs", "2").stdout
     assert (tmp_path / "in/talk.TextGrid").read_bytes() == grid
+    (tmp_path / "in/talk.TextGrid").write_text("corrected in Praat")
+    assert "talk.TextGrid" in isotone("align", *named, *command[2:], code=2).stderr
+    assert (tmp_path / "in/talk.TextGrid").read_text() == "corrected in Praat"

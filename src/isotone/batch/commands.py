@@ -10,9 +10,11 @@ from pathlib import Path
 from isotone.batch.books import AligningBook, check_book
 from isotone.batch.crew import Begin
 from isotone.batch.inputs import find_recordings
+from isotone.batch.ledger import NAME, Ledger
 from isotone.batch.options import Options, Target, Workers
 from isotone.batch.outcome import Outcome
 from isotone.batch.pairs import paired
+from isotone.batch.plan import is_result
 from isotone.batch.runs import run
 from isotone.batch.speech import Aligning, Transcribing
 from isotone.batch.systems import Further
@@ -34,7 +36,8 @@ def align_files(
     """Align audio files with their transcripts, and write each alignment in each format.
 
     Args:
-        audio: Recordings, folders, and transcripts of recordings, see :func:`isotone.batch.pairs.paired`.
+        audio: Recordings, folders, and transcripts of recordings, see :func:`isotone.batch.pairs.paired`. Results of an
+            earlier run, which a pattern such as ``speech/*`` names as well, are left out.
         options: The model and its options.
         target: Folder and formats of the files. The folder also gets the ledger and, if there are errors or warnings,
             ``errors.jsonl`` and ``warnings.jsonl``.
@@ -63,9 +66,13 @@ def align_files(
         raise FileNotFoundError(f"No folder {text_dir}: --text-dir names a folder of transcripts.")
     if text is not None and text_dir is not None:
         raise ValueError("--text and --text-dir are two places for the transcript: give one.")
+<<<<<<< HEAD
     if book is not None:
         check_book(book, audio, [text, text_dir])
     given = paired(audio, text)
+=======
+    given = paired(_without_results(audio, target.out), text)
+>>>>>>> h-ledger
     if min_score is not None and not min_score <= 0:
         raise ValueError(
             f"--min-score expects a score to fall below, 0 or less (0 is perfect); got {min_score}."
@@ -93,6 +100,14 @@ def transcribe_files(
     options.check()
     workers = _checked(workers, options)
     return run(audio, target, partial(Transcribing, options, target), workers=workers)
+
+
+def _without_results(paths: Sequence[Path], out: Path) -> Sequence[Path]:
+    """Leave out the files that an earlier run wrote to the output folder, and nobody changed since."""
+    if not (out / NAME).is_file() or all(path.is_dir() for path in paths):
+        return paths
+    with Ledger(out) as ledger:
+        return [path for path in paths if not is_result(ledger, Aligning.command, path)] or paths
 
 
 def _checked(workers: Workers, options: Options) -> Workers:

@@ -98,12 +98,7 @@ class Planner:
 
     def own(self, path: Path) -> bool:
         """Tell if a file is a result of this command, which nobody changed since."""
-        folder = self.ledger.folder.resolve()
-        if folder not in (file := absolute(path)).parents:
-            return False
-        name = readable(file.relative_to(folder).as_posix())
-        _, writer = self.ledger.owner(name) or ("", "")
-        return writer == self.work.command and self.ledger.state(name) in (State.WRITTEN, State.OLD)
+        return is_result(self.ledger, self.work.command, path)
 
     def names(self, id: str) -> dict[str, str]:
         """Return the files of a recording, below the output folder, by format; they depend only on its name."""
@@ -177,6 +172,18 @@ class Planner:
         return Entry(readable(id), file, source, self.work.command, error=error)
 
 
+def is_result(ledger: Ledger, command: str, path: Path) -> bool:
+    """Tell if a file of a ledger's folder is a command's result, or a list, which nobody changed since."""
+    folder = ledger.folder.resolve()
+    if folder not in (file := absolute(path)).parents:
+        return False
+    name = readable(file.relative_to(folder).as_posix())
+    owner = ledger.owner(name)
+    return (
+        owner is not None and owner[1] in ("", command) and ledger.state(name) in (State.WRITTEN, State.OLD)
+    )
+
+
 def stem_of(id: str) -> str:
     """Return the path below an output folder, without ending, that a recording's name gives its files."""
     return "/".join(file_name(part) for part in id.split("/"))
@@ -226,4 +233,4 @@ def _clash(recording: Recording, twins: Sequence[Path]) -> str:
     return f"its outputs would have the names of those of {others}: {where}."
 
 
-__all__ = ["OutputConflict", "Plan", "Planner", "Task", "check_conflicts", "stale", "stem_of"]
+__all__ = ["OutputConflict", "Plan", "Planner", "Task", "check_conflicts", "is_result", "stale", "stem_of"]
