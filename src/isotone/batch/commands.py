@@ -66,13 +66,9 @@ def align_files(
         raise FileNotFoundError(f"No folder {text_dir}: --text-dir names a folder of transcripts.")
     if text is not None and text_dir is not None:
         raise ValueError("--text and --text-dir are two places for the transcript: give one.")
-<<<<<<< HEAD
     if book is not None:
         check_book(book, audio, [text, text_dir])
-    given = paired(audio, text)
-=======
     given = paired(_without_results(audio, target.out), text)
->>>>>>> h-ledger
     if min_score is not None and not min_score <= 0:
         raise ValueError(
             f"--min-score expects a score to fall below, 0 or less (0 is perfect); got {min_score}."
