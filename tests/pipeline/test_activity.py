@@ -104,6 +104,13 @@ def test_where_little_is_lively_everything_counts() -> None:
     assert Activity(np.zeros(0, np.float32), 16_000).near(0, 0, 10.0) == []
 
 
+def test_what_is_far_below_the_loudest_does_not_sound() -> None:
+    quiet = noise([(30, 0.1), (50, 1e-5), (20, 1e-3)], 0)
+    np.testing.assert_array_equal(
+        without_silence(quiet, RATE), np.append(quiet[: 30 * SIZE], quiet[80 * SIZE :])
+    )
+
+
 def test_digital_silence_does_not_sound() -> None:
     samples = noise([(3, 0.0), (2, 0.1), (4, 0.0), (1, 0.2)], 0, rest=5)
     np.testing.assert_array_equal(without_silence(samples, RATE), samples[samples != 0])

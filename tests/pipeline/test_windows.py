@@ -132,6 +132,25 @@ def test_statistics_of_a_recording_are_those_of_one_utterance(
     )
 
 
+@pytest.mark.parametrize("name", ["log-mel", "wave"])
+@pytest.mark.parametrize("level", [0.0, 1e-6])
+def test_silence_has_no_part_in_the_normalisation(name: str, level: float) -> None:
+    """A muted start changes nothing in the speech after it, alone or in a batch."""
+    model, speech = MODELS[name], speechlike(48_000)
+    muted = np.random.default_rng(1).normal(0, level, 32_000).astype(np.float32)
+    pipeline = Pipeline(model)
+    alone = pipeline.emitter(["a"], [speech], {"ottc"})["ottc"].logits[0, 10:]
+    after = pipeline.emitter(["a"], [np.concatenate([muted, speech])], {"ottc"})["ottc"].logits[0, 110:]
+    torch.testing.assert_close(after[: len(alone)], alone, rtol=0.02, atol=0.02)
+    one_way = one_pass(model, np.concatenate([muted, speech]))["ottc"].logits[0, 110:]
+    assert (one_way[: len(alone)] - alone).abs().max() > 0.05
+    text = pipeline.encode("so it is")
+    both = [np.concatenate([muted, speech]), speech]
+    batch = pipeline.align_batch(["a", "b"], both, [text, text])
+    for found, samples in zip(batch, both):
+        assert found.alignment == pipeline.align(found.alignment.id, samples, text).alignment
+
+
 def test_no_frame_has_no_statistics() -> None:
     assert MODELS["log-mel"].encoder.statistics(torch.zeros(300)) is None
 

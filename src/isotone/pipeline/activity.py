@@ -16,6 +16,8 @@ _DEPTH_DB = 60.0
 _BELOW_DB, _AROUND_S = 20.0, 8
 # Frames this near to one as loud as that are loud as well.
 _NEAR = 20
+# Farther than this below the loudest frame is silence: muted, gated, or not recorded at all.
+_SILENT_DB = 65.0
 # Less activity than this, in seconds, may be a click or a cough. Then everything counts as active.
 _LEAST_S = 2.0
 
@@ -65,9 +67,11 @@ class Activity:
 
 
 def without_silence(samples: NDArray[np.float32], sample_rate: int) -> NDArray[np.float32]:
-    """Drop frames of digital silence; a recording of digital silence alone is returned as it is."""
+    """Drop frames of silence, 65 dB or more below the loudest; digital silence alone is returned as it is."""
     size = sample_rate // _RATE
-    kept = samples[np.repeat(_powers(samples, size) > 0, size)[: len(samples)]]
+    power = _powers(samples, size)
+    sounds = power > power.max(initial=0.0) * 10 ** (-_SILENT_DB / 10)
+    kept = samples[np.repeat(sounds, size)[: len(samples)]]
     return kept if len(kept) else samples
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from isotone.alignment import AlignmentError
+from isotone.pipeline.activity import without_silence
 from isotone.pipeline.windows import Windows, emit
 from isotone.registry import nearest
 from isotone.types import Emissions
@@ -17,6 +18,10 @@ from isotone.types import Emissions
 if TYPE_CHECKING:
     from isotone.interfaces import Statistics
     from isotone.model import Model
+
+
+# Less silence than this share of a recording stays in its statistics.
+_SILENT_SHARE = 0.05
 
 
 class Mixture(NamedTuple):
@@ -67,6 +72,10 @@ class Emitter:
         """Tell if any of the audio is so long that it is encoded in windows, and so by itself."""
         return any(self.windows.cut(self.seconds(samples)) for samples in audio)
 
+    def alone(self, audio: Sequence[np.ndarray]) -> bool:
+        """Tell if any of the audio has to be encoded by itself: it is long, or in part silent."""
+        return self.cuts(audio) or any(self._sounding(samples) is not None for samples in audio)
+
     def seconds(self, samples: np.ndarray) -> float:
         """Return the duration of samples ``(N,)`` in seconds."""
         return len(samples) / self.model.encoder.sample_rate
@@ -82,7 +91,9 @@ class Emitter:
         heads: set[str],
         on_window: Callable[[float], None] = lambda share: None,
     ) -> dict[str, Emissions]:
-        """Compute emissions by head, on the device of the model. Audio that :meth:`cuts` must be the only one.
+        """Compute emissions by head, on the device of the model. Audio that has to be :meth:`alone` is so.
+
+        Silence has no part in the normalisation: it is far below all that a model has learnt from.
 
         Args:
             ids: Utterance ids, for errors.
@@ -100,6 +111,10 @@ class Emitter:
         if self.cuts(audio):
             found = emit(self.model, audio[0], self._needed(heads), self.windows, on_window)
             return self._mixed(found, heads)
+        if len(audio) == 1 and (rest := self._sounding(audio[0])) is not None:
+            device = next(self.model.parameters()).device
+            statistics = self.model.encoder.statistics(torch.from_numpy(rest).to(device))
+            return self.part(audio[0], heads, statistics)
         lengths = torch.tensor([len(a) for a in audio])
         batch = torch.zeros(len(audio), int(lengths.max()))
         for row, samples in zip(batch, audio):
@@ -117,6 +132,11 @@ class Emitter:
         batch, lengths = torch.from_numpy(samples)[None].to(device), torch.tensor([len(samples)]).to(device)
         with torch.inference_mode():
             return self._mixed(self.model(batch, lengths, self._needed(heads), statistics), heads)
+
+    def _sounding(self, samples: np.ndarray) -> np.ndarray | None:
+        """Return samples without their silence; None where there is hardly any."""
+        rest = without_silence(samples, self.model.encoder.sample_rate)
+        return rest if len(rest) < (1 - _SILENT_SHARE) * len(samples) else None
 
     def _needed(self, heads: set[str]) -> set[str]:
         """Return the heads that have to be computed for some."""

@@ -173,7 +173,7 @@ class ForcedPipeline:
         judged: bool = True,
     ) -> list[Result]:
         """Align several utterances at once; see :meth:`align`."""
-        if len(ids) > 1 and self.emitter.cuts(audio):
+        if len(ids) > 1 and self.emitter.alone(audio):
             rows = zip(ids, audio, transcripts)
             return [self.align(*one, star_cost=star_cost, judged=judged) for one in rows]
         texts = [self._with_pauses(t) for t in transcripts]

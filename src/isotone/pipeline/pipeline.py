@@ -62,7 +62,7 @@ class Pipeline(ForcedPipeline):
 
     def transcribe_batch(self, ids: Sequence[str], audio: Sequence[np.ndarray]) -> list[Result]:
         """Recognise several utterances at once; see :meth:`transcribe`."""
-        if len(ids) > 1 and self.emitter.cuts(audio):
+        if len(ids) > 1 and self.emitter.alone(audio):
             return [self.transcribe(*one) for one in zip(ids, audio)]
         emissions = self.emitter(ids, audio, self.recogniser.heads, self.on_window)
         seconds = [self.emitter.seconds(samples) for samples in audio]
