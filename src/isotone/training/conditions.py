@@ -1,4 +1,4 @@
-"""Recordings made worse: noise, babble, a telephone's band, a room. Times stay as they are."""
+"""Recordings made worse: noise, babble, a telephone's band, a room, a muted end. Times stay as they are."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import butter, fftconvolve, sosfiltfilt
+
+# Seconds of digital silence after a recording.
+_MUTED_S = 3
 
 #: Name of the condition that changes nothing.
 CLEAN = "clean"
@@ -30,6 +33,7 @@ def conditions(others: Sequence[Samples], rate: int = 16_000) -> dict[str, Chang
         changes[f"babble, {ratio} dB"] = partial(_among, others=others, ratio_db=ratio)
     changes["telephone"] = lambda samples, rng: telephone(samples, rate)
     changes["room"] = lambda samples, rng: room(samples, rate, rng)
+    changes["muted"] = lambda samples, rng: np.append(samples, np.zeros(_MUTED_S * rate, samples.dtype))
     return changes
 
 
