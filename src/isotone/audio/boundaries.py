@@ -108,7 +108,7 @@ def moved_edges(
     windows = (
         np.full(len(leaders), WINDOW_S) if slow is None else np.where(slow[leads], SLOW_WINDOW_S, WINDOW_S)
     )
-    return edges + (_moved_apart(leaders, windows, samples, sample_rate, weight) - leaders)[own]
+    return _moved_apart(leaders, windows, samples, sample_rate, weight)[own] + (edges - leaders[own])
 
 
 def _moved_apart(edges: Array, windows: Array, samples: Samples, sample_rate: int, weight: float) -> Array:
@@ -129,7 +129,8 @@ def _moved_apart(edges: Array, windows: Array, samples: Samples, sample_rate: in
         levels = _levels(samples, first, int(high[own].max()), hop, sample_rate)
         best, fits = _best(places[own], low[own] - first, high[own] - first, levels, first, step, weight)
         inside = fits & (places[own] > 0) & (places[own] < frames)
-        found[own] = np.where(inside, best * step, edges[own])
+        # 91.978, not 91.97800000000001
+        found[own] = np.where(inside, np.round(best * step, 9), edges[own])
     return found
 
 
