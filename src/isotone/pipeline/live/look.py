@@ -22,9 +22,9 @@ from isotone.types import Coupling, Emissions, Targets
 #: text are not put into other speech; :data:`STRAY_GAIN` keeps it out of speech that follows the text.
 STRAY_COST = 1.5
 
-#: Least gain in nats of leaving words out, or of other speech, before it is believed. In speech that follows its text
-#: some words fit so badly that a star gains 50 nats; where a sentence is left out it gains hundreds.
-STRAY_GAIN = 60.0
+#: Least gains in nats of leaving words out, or of other speech, before it is believed: of the timing head, and of its
+#: guide where there is one. Both have to gain as much.
+STRAY_GAIN, STRAY_GUIDE_GAIN = 60.0, 30.0
 
 #: Words that are looked at, and where the reader strays.
 _AHEAD, _AHEAD_ASTRAY = 20, 40
@@ -60,7 +60,7 @@ class Looker:
     def __init__(self, words: Words) -> None:
         self.words = words
         self.strays = False
-        self._kept: dict[bool, tuple[Part, Ahead]] = {}
+        self._kept: dict[tuple[bool, bool], tuple[Part, Ahead]] = {}
 
     def __call__(
         self,
@@ -71,6 +71,7 @@ class Looker:
         *,
         begun: bool,
         ends: bool,
+        keen: bool,
     ) -> list[Heard]:
         """Align.
 
@@ -79,7 +80,7 @@ class Looker:
             samples: ``(N,)`` of the open part, at the model's rate.
             start_s: Time of its beginning in the stream.
             first: Number of the first word that may be in it.
-            begun, ends: See :class:`isotone.pipeline.live.ahead.Part`.
+            begun, ends, keen: See :class:`isotone.pipeline.live.ahead.Part`.
 
         Returns:
             The words in it, in order, without those that are left out.
@@ -90,16 +91,21 @@ class Looker:
         last = min(len(self.words), first + (_AHEAD_ASTRAY if self.strays else _AHEAD))
         parts = [self._ahead(Part(first, last, begun, ends, strays)) for strays in (False, True)]
         both = [_placed(placer, starred, part) for part in parts]
-        plain, stray = (float(coupling.score[0]) for _, coupling in both if coupling.score is not None)
-        self.strays = stray > plain + STRAY_GAIN
+        plain, stray = (_reached(*placed) for placed in both)
+        least = (STRAY_GAIN, STRAY_GUIDE_GAIN)
+        self.strays = all(b > a + gain for a, b, gain in zip(plain, stray, least))
         part, placed = parts[self.strays], both[self.strays]
+        if keen and not self.strays:
+            part = self._ahead(Part(first, last, begun, ends, False, True))
+            placed = _placed(placer, starred, part)
         return _heard(pipeline, emissions[pipeline.times], samples, part, *placed, start_s)
 
     def _ahead(self, part: Part) -> Ahead:
         """Return the graph of a part, the last one if it is the same."""
-        kept = self._kept.get(part.strays)
+        kind = part.strays, part.keen
+        kept = self._kept.get(kind)
         if kept is None or kept[0] != part:
-            kept = self._kept[part.strays] = part, self.words.ahead(part)
+            kept = self._kept[kind] = part, self.words.ahead(part)
         return kept[1]
 
 
@@ -107,6 +113,12 @@ def _placed(placer: Placer, starred: Mapping[str, Emissions], part: Ahead) -> tu
     """Align a part with emissions that have a star, whether it has stars or not: so that scores can be compared."""
     size = next(iter(starred.values())).logits.shape[2] - 1
     return placer([""], starred, part.targets.numbered(size), 0.0)
+
+
+def _reached(targets: Targets, coupling: Coupling) -> list[float]:
+    """List the scores in nats of an alignment by the timing head, and by its guide if there is one."""
+    scores = [coupling.score, getattr(targets.guide, "score", None)]
+    return [float(score[0]) for score in scores if score is not None]
 
 
 def _heard(
