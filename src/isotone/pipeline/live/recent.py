@@ -21,6 +21,8 @@ SEEN_S = 6.0
 WIDE_S = 17.0
 #: Statistics are renewed when the audio has grown by this share, and by a second at most.
 _RENEWED = 0.1
+#: Seconds of changing level below which the kept samples give no new statistics.
+_LEAST_SPOKEN_S = 1.0
 #: Seconds at the end of the stream whose level tells if somebody speaks, and of them that have to change.
 _LATELY_S, _LEAST_CHANGING_S = 1.0, 0.3
 
@@ -104,12 +106,16 @@ class Recent:
         return Activity(lately, self.rate).changing_s >= _LEAST_CHANGING_S
 
     def _normalisation(self) -> Statistics | None:
-        if self._statistics is None or self.heard >= self._renew_at:
-            near = Activity(self.samples, self.rate).near(0, len(self.samples), 0.0)
+        if self._statistics is not None and self.heard < self._renew_at:
+            return self._statistics
+        activity = Activity(self.samples, self.rate)
+        # in a long silence those of the last speech stay, or noise would be made as loud as speech
+        if self._statistics is None or activity.changing_s >= _LEAST_SPOKEN_S:
+            near = activity.near(0, len(self.samples), 0.0)
             active = np.concatenate([self.samples[part] for part in near])
             device = next(self.emitter.model.parameters()).device
             self._statistics = self.emitter.model.encoder.statistics(torch.from_numpy(active).to(device))
-            self._renew_at = self.heard + min(self.rate, round(_RENEWED * self.heard))
+        self._renew_at = self.heard + min(self.rate, round(_RENEWED * self.heard))
         return self._statistics
 
     def _hops(self) -> dict[str, int]:

@@ -164,7 +164,7 @@ class Stream:
         samples, first = self.recent.samples_from(self._start), self.settled - self._begun
         heard = self.look(
             emissions, samples, self._start * hop_s, first,
-            begun=self._begun, ends=ends, keen=ends or self.recent.speaks(),
+            begun=self._begun, ends=ends, keen=ends or self.recent.speaks(), decides=wide,
         )  # fmt: skip
         now_s = self.recent.heard / self.recent.rate
         places = self._ended(heard, now_s, ends)
