@@ -78,8 +78,9 @@ def test_a_stream_ends_once(model: Path) -> None:
 
 
 def test_bad_samples_and_rates_are_refused(model: Path) -> None:
-    with pytest.raises(ValueError, match="A sample rate is a positive number"):
-        isotone.StreamingAligner(TEXT, model, rate=0)
+    for rate in (0, -16_000, 16, 1e9, np.nan, np.inf):
+        with pytest.raises(ValueError, match="A sample rate is between 1,000 and 1,000,000"):
+            isotone.StreamingAligner(TEXT, model, rate=rate)
     with pytest.raises(AudioError, match="1 samples are not finite"):
         isotone.StreamingAligner(TEXT, model).feed([0.0, np.nan])
     with pytest.raises(AudioError, match="Audio has the shape"):

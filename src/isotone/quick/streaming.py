@@ -14,6 +14,9 @@ from isotone.batch.options import Part
 from isotone.pipeline.live.stream import Spoken, Stream, Timing
 from isotone.quick.calls import kept, options_of
 
+#: Rates that are taken, in Hz: 16 is a mistake for 16,000.
+LEAST_RATE, MOST_RATE = 1_000, 1_000_000
+
 __all__ = ["Spoken", "StreamingAligner", "Timing"]
 
 
@@ -42,7 +45,7 @@ class StreamingAligner:
 
     Raises:
         LookupError, OSError, TextError: As :func:`isotone.align`.
-        ValueError: an aligner that takes no graphs, a text or model without words, or a rate that is not positive.
+        ValueError: an aligner that takes no graphs, a text or model without words, or a rate out of range.
 
     Example:
         >>> aligner = isotone.StreamingAligner("She washed the dog.")  # doctest: +SKIP
@@ -80,8 +83,10 @@ class StreamingAligner:
         )
         own = pipeline.model.encoder.sample_rate
         rate = own if rate is None else rate
-        if not 0 < rate < np.inf:
-            raise ValueError(f"A sample rate is a positive number of samples per second; got {rate!r}.")
+        if not LEAST_RATE <= rate <= MOST_RATE:
+            raise ValueError(
+                f"A sample rate is between {LEAST_RATE:,} and {MOST_RATE:,} samples per second; got {rate!r}."
+            )
         transcript = pipeline.encode(text)
         self.notes = transcript.notes
         self._rate = rate
