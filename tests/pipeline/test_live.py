@@ -59,6 +59,10 @@ def last(given: list[tuple[Spoken, float]]) -> dict[int, Spoken]:
     return {word.number: word for word, _ in given}
 
 
+def ordered(given: list[tuple[Spoken, float]]) -> list[Spoken]:
+    return [word for _, word in sorted(last(given).items())]
+
+
 def unheard(text: str, samples: Samples) -> list[str]:
     return [word.text for word in last(fed(stream(text), samples)).values() if word.segment is None]
 
@@ -82,7 +86,7 @@ def test_words_come_in_order_soon_and_where_they_are_in_the_whole() -> None:
 
 
 def test_words_follow_each_other_with_their_phones() -> None:
-    found = [*last(fed(stream(FIRST), say(FIRST))).values()]
+    found = ordered(fed(stream(FIRST), say(FIRST)))
     segments = [word.segment for word in found if word.segment is not None]
     assert len(segments) == 9
     assert all(a.end <= b.start + 1e-9 for a, b in pairwise(segments))
@@ -133,6 +137,32 @@ def test_other_speech_takes_no_words() -> None:
 
 def test_a_reader_who_stops_leaves_the_rest_without_times() -> None:
     assert unheard(f"{FIRST} {SECOND}", say(FIRST)) == SECOND.split()
+
+
+def test_a_stream_that_is_cut_off_has_the_words_that_were_said() -> None:
+    text, samples = f"{FIRST} {SECOND}", np.concatenate([say(FIRST), say(SECOND)])
+    whole = last(fed(stream(text), samples))
+    cut_s = whole[13].start
+    assert cut_s is not None
+    cut = last(fed(stream(text), samples[: round((cut_s + 0.05) * RATE)]))
+    assert [word.number for word in cut.values()] == list(range(17))
+    assert all(word.segment is None for word in cut.values() if word.number > 13)
+    ends = [(word.end, whole[number].end) for number, word in cut.items() if number < 12]
+    assert all(a is not None and b is not None and abs(a - b) < 0.05 for a, b in ends)
+    assert all(word.end is None or word.end <= cut_s + 0.05 for word in cut.values())
+
+
+def test_samples_of_another_rate_than_was_said_fit_badly_and_their_words_are_in_order() -> None:
+    import soxr
+
+    text, samples = f"{FIRST} {SECOND}", np.concatenate([say(FIRST), say(SECOND)])
+    slow = soxr.resample(samples, RATE, 3 * RATE)
+    means = []
+    for heard in (samples, slow):
+        segments = [word.segment for word in ordered(fed(stream(text), heard, RATE)) if word.segment]
+        assert all(a.end <= b.start + 1e-9 for a, b in pairwise(segments))
+        means.append(np.mean([segment.score or 0.0 for segment in segments]))
+    assert means[1] < -2 < means[0]
 
 
 def test_nothing_is_heard_in_silence() -> None:

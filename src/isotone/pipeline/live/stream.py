@@ -205,17 +205,21 @@ class Stream:
         return places
 
     def _give(self, places: Mapping[int, Heard], unsaid: Set[int], now_s: float) -> list[Spoken]:
-        """Give words for the first time, and those again that have moved; take back words that were not said yet."""
+        """Give words for the first time, and those again that have moved.
+
+        Words that were not said yet are taken back, and those whose time earlier words have taken.
+        """
         found = []
         before_s, top = self._end_s, max([-1, *places])
         for number in range(self.settled, max([top, *self._given]) + 1):
             old, when = self._given.get(number, (None, now_s))
-            new = self._spoken(number, places.get(number), before_s)
-            if number > top and number in unsaid:
-                when = now_s
-            elif number > top and old is not None:
-                new = old
-            if old is not None and not _moved(old, new):
+            if old is None or number <= top:
+                new = self._spoken(number, places.get(number), before_s)
+            elif number in unsaid or old.end is None or old.end < before_s:
+                new, when = self._spoken(number, None), now_s
+            else:
+                new = _after(old, before_s)
+            if old is not None and not _moved(old, new) and (old.start is None or old.start >= before_s):
                 new = old
             if old is None or new is not old:
                 new = replace(new, corrects=old is not None)
@@ -242,6 +246,13 @@ class Stream:
             return Spoken(*own, None)
         start = max(heard.word.start, before_s)
         return Spoken(*own, replace(heard.word, start=start, end=max(start, heard.word.end)), heard.units)
+
+
+def _after(word: Spoken, before_s: float) -> Spoken:
+    """Return a word as it was given; it begins where the one before it ends, at the earliest."""
+    if word.segment is None or word.segment.start >= before_s:
+        return word
+    return replace(word, segment=replace(word.segment, start=before_s))
 
 
 def _moved(old: Spoken, new: Spoken) -> bool:
