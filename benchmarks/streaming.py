@@ -146,7 +146,7 @@ def fed(stream: Stream, samples: Samples) -> Iterator[tuple[list[Spoken], float]
 
 
 def _floats(samples: Samples) -> NDArray[np.float32]:
-    return samples.astype(np.float32) / 32768
+    return np.divide(samples, 32768, dtype=np.float32)
 
 
 def aligned_by(model: str, samples: Samples, text: str) -> dict[int, tuple[float, float]]:

@@ -67,7 +67,7 @@ def test_one_long_recording(
 
 def test_words_are_followed_from_when_they_are_given() -> None:
     def given(*times: float) -> Spoken:
-        return Spoken(0, "well", 0, 4, Segment("well", *times) if times else None)
+        return Spoken(0, "well", 0, 4, Segment("well", times[0], times[1]) if times else None)
 
     word = streaming.Followed((1.0, 1.5), (1.25, 1.5), 2.0)
     for now_s, times in ((2.0, (1.25, 1.5)), (3.0, (1.25, 2.0)), (4.0, ()), (5.0, (1.0, 1.5))):

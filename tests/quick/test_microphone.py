@@ -77,5 +77,6 @@ def test_the_microphone_of_the_tutorial(monkeypatch: pytest.MonkeyPatch) -> None
     late = [read_s - end for end, read_s in first.values() if end > 1.0]
     assert len(late) > 6
     assert min(late) >= 0.2 - 1e-6
-    assert np.median(late) <= 0.3
+    # a piece has 20 ms, and the resampler holds 12 ms back
+    assert np.median(late) <= 0.3 + 0.02
     assert opened[-1].read_s < len(opened[-1].samples) / RATE

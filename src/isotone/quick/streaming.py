@@ -25,9 +25,9 @@ class StreamingAligner:
 
     A word is given when 0.2 s of audio follow its end: with steps of 0.1 s that is a quarter of a second after it, in
     the median. It may be corrected within 2.6 s after that, where better times are found; what was given before then
-    comes again with ``corrects``. Later it never changes. A word that was taken for one in other speech is taken back:
-    it comes again without times, and once more when it is said. What is given does not depend on the lengths of the
-    pieces that are fed. Memory does not grow with the recording.
+    comes again with ``corrects``. Later it never changes. A word that was given before it was said is taken back: it
+    comes again without times, and once more when it is said. What is given does not depend on the lengths of the pieces
+    that are fed. Memory does not grow with the recording.
 
     The reader may pause anywhere, leave words out, and say what is not in the text. Words that were left out are given
     without times, when a second of what follows them was heard. Between them and in other speech no word has times.
