@@ -24,7 +24,7 @@ class StreamingAligner:
     """A text and a stream of samples: words come as they end.
 
     A word is given when 0.2 s of audio follow its end: with steps of 0.1 s that is a quarter of a second after it, in
-    the median. It may be corrected within 2.6 s after that, where better times are found; what was given before then
+    the median. It may be corrected within 2.7 s after that, where better times are found; what was given before then
     comes again with ``corrects``. Later it never changes. A word that was given before it was said is taken back: it
     comes again without times, and once more when it is said. What is given does not depend on the lengths of the pieces
     that are fed. Memory does not grow with the recording.
