@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 import soundfile
 
 from benchmarks import streaming
+from isotone.alignment import Segment
+from isotone.pipeline.live.stream import Spoken
 from tests.quick.test_streaming import TEXT, noise
 from tests.tiny_models import save_character_model
 
@@ -46,14 +47,32 @@ def test_the_table(
     cells = dict(zip((c.strip() for c in head.split("|")[2:-1]), (c.strip() for c in row.split("|")[2:-1])))
     assert (cells["recordings"], cells["min"], cells["words"]) == ("3", "0.1", "12")
     assert 0 < float(cells["s per s"]) < 10
-    (line,) = measured(monkeypatch, capsys, folder, "--model", model, "--hours", 5 / 3600)
-    assert line.startswith("5 s: ")
+    assert cells["moved ms"].isdigit()
 
 
-def test_errors_are_against_the_whole() -> None:
-    from isotone.alignment import Segment
-    from isotone.pipeline.live.stream import Spoken
+def test_one_long_recording(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = save_character_model(tmp_path / "model")
+    options = ("--model", model, "--hours", 5 / 3600, "--every", 2)
+    head, _, *rows = measured(monkeypatch, capsys, folder, *options)
+    names = [cell.strip() for cell in head.split("|")]
+    states = [dict(zip(names, (cell.strip() for cell in row.split("|")))) for row in rows]
+    # folders are joined as well; after 2, 4 and 6 s, and when it is over
+    assert [state["recordings"] for state in states] == ["1"] * 4
+    assert [state["min"] for state in states] == ["0.0", "0.1", "0.1", "0.1"]
+    assert states[-1]["words"] == "12"
+    assert all(float(state["MiB"]) > 50 for state in states)
 
-    word = Spoken(0, "well", 0, 4, Segment("well", 1.0, 1.5))
-    assert streaming._errors(word, 1.25, 1.25) == (-0.25, 0.25)
-    assert streaming._errors(Spoken(0, "well", 0, 4, None), 1.0, 1.5) == (np.inf, np.inf)
+
+def test_words_are_followed_from_when_they_are_given() -> None:
+    def given(*times: float) -> Spoken:
+        return Spoken(0, "well", 0, 4, Segment("well", times[0], times[1]) if times else None)
+
+    word = streaming.Followed((1.0, 1.5), (1.25, 1.5), 2.0)
+    for now_s, times in ((2.0, (1.25, 1.5)), (3.0, (1.25, 2.0)), (4.0, ()), (5.0, (1.0, 1.5))):
+        word.take(given(*times), now_s)
+    assert (word.last, word.last_s, word.moved_s) == ((1.0, 1.5), 5.0, 0.5)
+    found = streaming.Found(1, 60.0, 6.0, [word, streaming.Followed((2.0, 2.5), None, 3.0, None, 3.0)])
+    expected = "1 1.0 2 0.0 50.0 50.0 50.0 50.0 500 3.0 1 500 500 0.10"
+    assert found.row() == expected.split()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import signal
 import subprocess
 import sys
 import wave
@@ -84,14 +85,31 @@ def test_files_of_audio_and_wrong_options_are_refused(text: Path, model: Path, t
     assert "header of an audio file; expected raw ones" in done.stderr
     for wrong in (("--sample", "s24"), ("--channels", 0), ("--rate", 0)):
         assert "--sample is one of s16, f32" in stream(text, b"", "-m", model, *wrong).stderr
+    assert "A sample rate is between" in stream(text, b"", "-m", model, "--rate", 16).stderr
     assert stream(tmp_path / "nowhere.txt", b"", "-m", model).exit_code == 2
 
 
-def test_a_word_is_printed_before_the_stream_is_over(text: Path, model: Path) -> None:
+def running(text: Path, model: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "isotone", "stream", str(text), "--model", str(model)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as process:
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
+
+
+def test_an_interrupted_stream_gives_the_rest(text: Path, model: Path) -> None:
+    with running(text, model) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(pcm(noise(3)))
+        process.stdin.flush()
+        first = json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        rest = [json.loads(line) for line in process.stdout.read().decode().splitlines()]
+    assert process.returncode == 0
+    assert [row["word"] for row in (first, *rest) if not row["corrects"]] == TEXT.split()
+
+
+def test_a_word_is_printed_before_the_stream_is_over(text: Path, model: Path) -> None:
+    with running(text, model) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(pcm(noise(6)))

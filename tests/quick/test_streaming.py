@@ -77,9 +77,29 @@ def test_a_stream_ends_once(model: Path) -> None:
         aligner.feed(noise(1))
 
 
+def test_pieces_without_samples_change_nothing(model: Path) -> None:
+    samples = noise(3)
+    aligner = isotone.StreamingAligner(TEXT, model)
+    found = []
+    for start in range(0, len(samples), 999):
+        found += [*aligner.feed([]), *aligner.feed(samples[start : start + 999])]
+        assert aligner.feed(np.zeros((0, 2), np.int16)) == []
+    assert [*found, *aligner.finish()] == given(model, samples)
+
+
+def test_a_piece_that_is_refused_is_not_taken(model: Path) -> None:
+    samples = noise(3)
+    aligner = isotone.StreamingAligner(TEXT, model)
+    found = aligner.feed(samples[:20_000])
+    with pytest.raises(AudioError, match="not finite"):
+        aligner.feed([np.inf])
+    assert [*found, *aligner.feed(samples[20_000:]), *aligner.finish()] == given(model, samples)
+
+
 def test_bad_samples_and_rates_are_refused(model: Path) -> None:
-    with pytest.raises(ValueError, match="A sample rate is a positive number"):
-        isotone.StreamingAligner(TEXT, model, rate=0)
+    for rate in (0, -16_000, 16, 1e9, np.nan, np.inf):
+        with pytest.raises(ValueError, match="A sample rate is between 1,000 and 1,000,000"):
+            isotone.StreamingAligner(TEXT, model, rate=rate)
     with pytest.raises(AudioError, match="1 samples are not finite"):
         isotone.StreamingAligner(TEXT, model).feed([0.0, np.nan])
     with pytest.raises(AudioError, match="Audio has the shape"):

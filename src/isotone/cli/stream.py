@@ -45,7 +45,7 @@ def stream(
 
     A line has the word's number, its text, its times in seconds, its score, and its place in the text. A word that was
     not heard has null times. A line with "corrects": true takes the place of an earlier one with the same number,
-    within a second of it.
+    within 2.7 s of it.
 
     It ends with the samples, with the last word, or by Ctrl-C.
 

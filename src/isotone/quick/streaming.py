@@ -14,6 +14,9 @@ from isotone.batch.options import Part
 from isotone.pipeline.live.stream import Spoken, Stream, Timing
 from isotone.quick.calls import kept, options_of
 
+#: Rates that are taken, in Hz: 16 is a mistake for 16,000.
+LEAST_RATE, MOST_RATE = 1_000, 1_000_000
+
 __all__ = ["Spoken", "StreamingAligner", "Timing"]
 
 
@@ -21,8 +24,9 @@ class StreamingAligner:
     """A text and a stream of samples: words come as they end.
 
     A word is given when 0.2 s of audio follow its end: with steps of 0.1 s that is a quarter of a second after it, in
-    the median. It may be corrected within a second after that, where better times are found; what was given before then
-    comes again with ``corrects``. Later it never changes. What is given does not depend on the lengths of the pieces
+    the median. It may be corrected within 2.7 s after that, where better times are found; what was given before then
+    comes again with ``corrects``. Later it never changes. A word that was given before it was said is taken back: it
+    comes again without times, and once more when it is said. What is given does not depend on the lengths of the pieces
     that are fed. Memory does not grow with the recording.
 
     The reader may pause anywhere, leave words out, and say what is not in the text. Words that were left out are given
@@ -41,7 +45,7 @@ class StreamingAligner:
 
     Raises:
         LookupError, OSError, TextError: As :func:`isotone.align`.
-        ValueError: an aligner that takes no graphs, a text or model without words, or a rate that is not positive.
+        ValueError: an aligner that takes no graphs, a text or model without words, or a rate out of range.
 
     Example:
         >>> aligner = isotone.StreamingAligner("She washed the dog.")  # doctest: +SKIP
@@ -79,8 +83,10 @@ class StreamingAligner:
         )
         own = pipeline.model.encoder.sample_rate
         rate = own if rate is None else rate
-        if not 0 < rate < np.inf:
-            raise ValueError(f"A sample rate is a positive number of samples per second; got {rate!r}.")
+        if not LEAST_RATE <= rate <= MOST_RATE:
+            raise ValueError(
+                f"A sample rate is between {LEAST_RATE:,} and {MOST_RATE:,} samples per second; got {rate!r}."
+            )
         transcript = pipeline.encode(text)
         self.notes = transcript.notes
         self._rate = rate

@@ -16,6 +16,11 @@ from isotone.types.graph import Ways
 #: Cost in nats of going on at a later word, besides that of the star before it.
 SKIP_COST = 15.0
 
+#: Cost in nats of every token of the text that comes after the end, while the reader speaks and keeps to the text.
+#: Without it, an alignment that may end anywhere stays behind in speech that fits badly: fewer tokens then fit better
+#: than all that were said.
+UNREAD_COST = 2.0
+
 
 @dataclass(frozen=True)
 class Ahead:
@@ -43,6 +48,7 @@ class Part:
         begun: The audio begins with the first word; otherwise pauses or other speech may come before.
         ends: The audio ends after a word. Otherwise it may end anywhere in one.
         strays: The reader may leave words out, and say others.
+        keen: Tokens of the text that come after the end cost :data:`UNREAD_COST`.
     """
 
     first: int
@@ -50,6 +56,7 @@ class Part:
     begun: bool
     ends: bool
     strays: bool
+    keen: bool = False
 
 
 class Words:
@@ -114,7 +121,18 @@ def _changed(given: Sequence[Ways], owners: Sequence[int | None], part: Part) ->
         if part.begun and owners[u] != 0:
             some[:] = [(p, cost) for p, cost in some if p >= 0]
     last = _exits(ways, owners) if part.ends else range(len(owners))
-    return [*ways, [(u, 0.0) for u in last]]
+    if not part.keen:
+        return [*ways, [(u, 0.0) for u in last]]
+    read = _read(ways, owners)
+    return [*ways, [(u, UNREAD_COST * (max(read) - read[u])) for u in last]]
+
+
+def _read(ways: Sequence[Ways], owners: Sequence[int | None]) -> list[int]:
+    """Count the tokens of words up to each token, and with it, along the longest way."""
+    read: list[int] = []
+    for u, some in enumerate(ways):
+        read.append(max((read[p] for p, _ in some if p >= 0), default=0) + (owners[u] is not None))
+    return read
 
 
 def _exits(ways: Sequence[Ways], owners: Sequence[int | None]) -> list[int]:

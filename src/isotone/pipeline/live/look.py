@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +23,12 @@ from isotone.types import Coupling, Emissions, Targets
 #: text are not put into other speech; :data:`STRAY_GAIN` keeps it out of speech that follows the text.
 STRAY_COST = 1.5
 
-#: Least gain in nats of leaving words out, or of other speech, before it is believed. In speech that follows its text
-#: some words fit so badly that a star gains 50 nats; where a sentence is left out it gains hundreds.
-STRAY_GAIN = 60.0
+#: Least gains in nats of leaving words out, or of other speech, before it is believed: of the timing head, and of its
+#: guide where there is one. Both have to gain as much.
+STRAY_GAIN, STRAY_GUIDE_GAIN = 60.0, 30.0
+
+#: The targets of a part, with their guide, and the frames of its tokens.
+Aligned = tuple[Targets, Coupling]
 
 #: Words that are looked at, and where the reader strays.
 _AHEAD, _AHEAD_ASTRAY = 20, 40
@@ -54,13 +58,13 @@ class Looker:
         words: The text.
 
     Attributes:
-        strays: True where the reader was heard to stray from the text in the last look.
+        strays: True where the reader was heard to stray from the text in the last look that decided.
     """
 
     def __init__(self, words: Words) -> None:
         self.words = words
         self.strays = False
-        self._kept: dict[bool, tuple[Part, Ahead]] = {}
+        self._kept: dict[tuple[bool, bool], tuple[Part, Ahead]] = {}
 
     def __call__(
         self,
@@ -71,6 +75,8 @@ class Looker:
         *,
         begun: bool,
         ends: bool,
+        keen: bool,
+        decides: bool,
     ) -> list[Heard]:
         """Align.
 
@@ -79,7 +85,8 @@ class Looker:
             samples: ``(N,)`` of the open part, at the model's rate.
             start_s: Time of its beginning in the stream.
             first: Number of the first word that may be in it.
-            begun, ends: See :class:`isotone.pipeline.live.ahead.Part`.
+            begun, ends, keen: See :class:`isotone.pipeline.live.ahead.Part`.
+            decides: Decide anew if the reader strays.
 
         Returns:
             The words in it, in order, without those that are left out.
@@ -88,25 +95,53 @@ class Looker:
         starred = {head: with_star(e, STRAY_COST) for head, e in emissions.items()}
         placer = pipeline.placer_of(emissions)
         last = min(len(self.words), first + (_AHEAD_ASTRAY if self.strays else _AHEAD))
-        parts = [self._ahead(Part(first, last, begun, ends, strays)) for strays in (False, True)]
-        both = [_placed(placer, starred, part) for part in parts]
-        plain, stray = (float(coupling.score[0]) for _, coupling in both if coupling.score is not None)
-        self.strays = stray > plain + STRAY_GAIN
-        part, placed = parts[self.strays], both[self.strays]
-        return _heard(pipeline, emissions[pipeline.times], samples, part, *placed, start_s)
+        aligned = partial(self._aligned, placer, starred)
+        kept_to = Part(first, last, begun, ends, False, keen)
+        if decides:
+            self.strays = _strays(aligned, kept_to)
+        # unread tokens cost nothing to a reader who strays
+        part = replace(kept_to, strays=True, keen=False) if self.strays else kept_to
+        return _heard(
+            pipeline, emissions[pipeline.times], samples, self._ahead(part), *aligned(part), start_s
+        )
+
+    def _aligned(self, placer: Placer, starred: Mapping[str, Emissions], part: Part) -> Aligned:
+        """Align a part with emissions that have a star, though it may have none: so that scores can be compared."""
+        size = next(iter(starred.values())).logits.shape[2] - 1
+        return placer([""], starred, self._ahead(part).targets.numbered(size), 0.0)
 
     def _ahead(self, part: Part) -> Ahead:
         """Return the graph of a part, the last one if it is the same."""
-        kept = self._kept.get(part.strays)
+        kind = part.strays, part.keen
+        kept = self._kept.get(kind)
         if kept is None or kept[0] != part:
-            kept = self._kept[part.strays] = part, self.words.ahead(part)
+            kept = self._kept[kind] = part, self.words.ahead(part)
         return kept[1]
 
 
-def _placed(placer: Placer, starred: Mapping[str, Emissions], part: Ahead) -> tuple[Targets, Coupling]:
-    """Align a part with emissions that have a star, whether it has stars or not: so that scores can be compared."""
-    size = next(iter(starred.values())).logits.shape[2] - 1
-    return placer([""], starred, part.targets.numbered(size), 0.0)
+def _strays(aligned: Callable[[Part], Aligned], kept_to: Part) -> bool:
+    """Decide if the reader strays from the text.
+
+    It is believed if leaving words out, or other speech, gains enough without the cost of unread tokens, and with it if
+    there is one. Without it, a text that fits badly stays behind, and then a star gains much. With it, words are left
+    out only to come nearer to the end of the text.
+
+    Args:
+        aligned: Alignment of a part.
+        kept_to: The part for a reader who keeps to the text.
+    """
+    for keen in sorted({False, kept_to.keen}):
+        part = replace(kept_to, keen=keen)
+        plain, stray = (_reached(*aligned(one)) for one in (part, replace(part, strays=True)))
+        if not all(b > a + gain for a, b, gain in zip(plain, stray, (STRAY_GAIN, STRAY_GUIDE_GAIN))):
+            return False
+    return True
+
+
+def _reached(targets: Targets, coupling: Coupling) -> list[float]:
+    """List the scores in nats of an alignment by the timing head, and by its guide if there is one."""
+    scores = [coupling.score, getattr(targets.guide, "score", None)]
+    return [float(score[0]) for score in scores if score is not None]
 
 
 def _heard(

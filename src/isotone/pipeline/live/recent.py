@@ -14,11 +14,17 @@ from isotone.pipeline.emitter import Emitter
 from isotone.types import Emissions
 
 #: Seconds of samples that are kept, for the statistics by which the input is normalised.
-HEARD_S = 30.0
+HEARD_S = 19.0
 #: Seconds that are encoded in each step. Frames see what lies in them, as in a window of long audio.
 SEEN_S = 6.0
+#: Seconds that are encoded in a wide look, as many as of long audio (:class:`isotone.pipeline.windows.Windows`).
+WIDE_S = 17.0
 #: Statistics are renewed when the audio has grown by this share, and by a second at most.
 _RENEWED = 0.1
+#: Seconds of changing level below which the kept samples give no new statistics.
+_LEAST_SPOKEN_S = 1.0
+#: Seconds at the end of the stream whose level tells if somebody speaks, and of them that have to change.
+_LATELY_S, _LEAST_CHANGING_S = 1.0, 0.3
 
 
 class Recent:
@@ -60,12 +66,15 @@ class Recent:
         old = max(0, len(kept) - round(HEARD_S * self.rate)) // self.hop * self.hop
         self.samples, self.first = kept[old:], self.first + old
 
-    def emissions(self, first: int) -> Mapping[str, Emissions]:
+    def emissions(self, first: int, wide: bool = False) -> Mapping[str, Emissions]:
         """Compute emissions by head, on the CPU: from those of unit ``first`` to the end of the stream.
 
-        What is older than :data:`SEEN_S` is not there: see :attr:`oldest`.
+        What is older than :data:`SEEN_S` is not there: see :attr:`oldest`. A wide look renews the statistics, and sees
+        :data:`WIDE_S`.
         """
-        start = self.oldest
+        start = self._since(WIDE_S) if wide else self.oldest
+        if wide:
+            self._renew_at = 0
         found = self.emitter.part(self.samples_from(start), self.heads, self._normalisation())
         return {
             name: e.frames(
@@ -81,19 +90,32 @@ class Recent:
     @property
     def oldest(self) -> int:
         """The first unit that is still encoded."""
-        return max(0, -(-(self.heard - round(SEEN_S * self.rate)) // self.hop))
+        return self._since(SEEN_S)
+
+    def _since(self, seconds: float) -> int:
+        """Return the first unit of the last seconds."""
+        return max(0, -(-(self.heard - round(seconds * self.rate)) // self.hop))
 
     def active_s(self) -> float:
         """Seconds of the kept samples whose level changes, as that of speech does."""
         return Activity(self.samples, self.rate).changing_s
 
+    def speaks(self) -> bool:
+        """Tell if the level changes at the end of the stream, as that of speech does."""
+        lately = self.samples[-round(_LATELY_S * self.rate) :]
+        return Activity(lately, self.rate).changing_s >= _LEAST_CHANGING_S
+
     def _normalisation(self) -> Statistics | None:
-        if self._statistics is None or self.heard >= self._renew_at:
-            near = Activity(self.samples, self.rate).near(0, len(self.samples), 0.0)
+        if self._statistics is not None and self.heard < self._renew_at:
+            return self._statistics
+        activity = Activity(self.samples, self.rate)
+        # in a long silence those of the last speech stay, or noise would be made as loud as speech
+        if self._statistics is None or activity.changing_s >= _LEAST_SPOKEN_S:
+            near = activity.near(0, len(self.samples), 0.0)
             active = np.concatenate([self.samples[part] for part in near])
             device = next(self.emitter.model.parameters()).device
             self._statistics = self.emitter.model.encoder.statistics(torch.from_numpy(active).to(device))
-            self._renew_at = self.heard + min(self.rate, round(_RENEWED * self.heard))
+        self._renew_at = self.heard + min(self.rate, round(_RENEWED * self.heard))
         return self._statistics
 
     def _hops(self) -> dict[str, int]:

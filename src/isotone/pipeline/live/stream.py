@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -30,7 +30,8 @@ class Timing:
     Attributes:
         step_s: Audio between two looks at the stream.
         lag_s: Audio after a word's end before it is given.
-        settle_s: Audio after a word was given in which it may be corrected.
+        settle_s: Audio after a word was given in which it may be corrected. It becomes final in the next wide look.
+        wide_s: Audio between wide looks, which see as much of the stream as an alignment of the whole recording.
         sure_s: Audio after words that were left out before they are given up.
         first_s: Active audio before the first look, for the normalisation of the input.
         open_s: Audio that is aligned again in every look, at most.
@@ -41,7 +42,8 @@ class Timing:
 
     step_s: float = 0.1
     lag_s: float = 0.2
-    settle_s: float = 1.0
+    settle_s: float = 2.0
+    wide_s: float = 0.5
     sure_s: float = 1.0
     first_s: float = 1.0
     open_s: float = 4.5
@@ -116,6 +118,7 @@ class Stream:
         self._start = 0  # unit at which the open part begins
         self._begun = False  # it begins with the last final word
         self._ready = False
+        self._wide_at = 0  # sample
         self._waiting = np.zeros(0, np.float32)
         hop = self.recent.hop
         self._step = max(1, round(timing.step_s * self.recent.rate / hop)) * hop
@@ -152,15 +155,24 @@ class Stream:
         least_s = min(self.timing.first_s, _LEAST_ACTIVE_S) if ends else self.timing.first_s
         self._ready = self._ready or self.recent.active_s() >= least_s
         self._drop()
-        if not self._ready or not (emissions := self._emissions()):
+        wide = ends or self.recent.heard >= self._wide_at
+        if not self._ready or not (emissions := self._emissions(wide)):
             return []
+        if wide:
+            self._wide_at = self.recent.heard + round(self.timing.wide_s * self.recent.rate)
         hop_s = self.recent.hop / self.recent.rate
         samples, first = self.recent.samples_from(self._start), self.settled - self._begun
-        heard = self.look(emissions, samples, self._start * hop_s, first, begun=self._begun, ends=ends)
+        heard = self.look(
+            emissions, samples, self._start * hop_s, first,
+            begun=self._begun, ends=ends, keen=ends or self.recent.speaks(), decides=wide,
+        )  # fmt: skip
         now_s = self.recent.heard / self.recent.rate
         places = self._ended(heard, now_s, ends)
-        found = self._give(places, now_s)
-        self._settle(places, now_s, hop_s)
+        # where the reader strays, words may have been given that were not said yet
+        unsaid = self._given.keys() - {one.number for one in heard} if self.look.strays else set()
+        found = self._give(places, unsaid, now_s)
+        if wide or not self.timing.settle_s:
+            self._settle(places, now_s, hop_s)
         return found
 
     def _drop(self) -> None:
@@ -170,11 +182,11 @@ class Stream:
         if self._start < oldest:
             self._start, self._begun = oldest, False
 
-    def _emissions(self) -> Mapping[str, Emissions]:
-        """Return emissions of the open part; none where it is too short."""
+    def _emissions(self, wide: bool) -> Mapping[str, Emissions]:
+        """Return emissions of the open part, by a wide look or not; none where it is too short."""
         if (self.recent.heard // self.recent.hop - self._start) < 3:
             return {}
-        found = self.recent.emissions(self._start)
+        found = self.recent.emissions(self._start, wide)
         return found if all(int(e.lengths[0]) > 1 for e in found.values()) else {}
 
     def _ended(self, heard: list[Heard], now_s: float, ends: bool) -> dict[int, Heard]:
@@ -192,14 +204,22 @@ class Stream:
             expected = one.number + 1
         return places
 
-    def _give(self, places: Mapping[int, Heard], now_s: float) -> list[Spoken]:
-        """Give words for the first time, and those again that have moved."""
+    def _give(self, places: Mapping[int, Heard], unsaid: Set[int], now_s: float) -> list[Spoken]:
+        """Give words for the first time, and those again that have moved.
+
+        Words that were not said yet are taken back, and those whose time earlier words have taken.
+        """
         found = []
         before_s, top = self._end_s, max([-1, *places])
         for number in range(self.settled, max([top, *self._given]) + 1):
             old, when = self._given.get(number, (None, now_s))
-            new = self._spoken(number, places.get(number), before_s)
-            if old is not None and (number > top or not _moved(old, new)):
+            if old is None or number <= top:
+                new = self._spoken(number, places.get(number), before_s)
+            elif number in unsaid or old.end is None or old.end < before_s:
+                new, when = self._spoken(number, None), now_s
+            else:
+                new = _after(old, before_s)
+            if old is not None and not _moved(old, new) and (old.start is None or old.start >= before_s):
                 new = old
             if old is None or new is not old:
                 new = replace(new, corrects=old is not None)
@@ -226,6 +246,13 @@ class Stream:
             return Spoken(*own, None)
         start = max(heard.word.start, before_s)
         return Spoken(*own, replace(heard.word, start=start, end=max(start, heard.word.end)), heard.units)
+
+
+def _after(word: Spoken, before_s: float) -> Spoken:
+    """Return a word as it was given; it begins where the one before it ends, at the earliest."""
+    if word.segment is None or word.segment.start >= before_s:
+        return word
+    return replace(word, segment=replace(word.segment, start=before_s))
 
 
 def _moved(old: Spoken, new: Spoken) -> bool:
