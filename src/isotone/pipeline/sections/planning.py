@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from isotone.kernels.excerpts import excerpts
 from isotone.pipeline.books.book import Book
 from isotone.pipeline.books.hearing import PER_NAT, Heard
-from isotone.pipeline.books.tracks import UNMATCHED, Matched
+from isotone.pipeline.books.tracks import LEAST_GAIN, UNMATCHED, Matched
 
 #: Sounds per label from which on words that nothing matches may have been said; with fewer there is no room for them.
 ROOM = 0.5
@@ -147,10 +147,12 @@ def _divided(
         One past the last word of the first gap, and the first word of the second. Words between them were not said.
     """
 
-    def gain(begin: int, end: int, gap: slice) -> int:
+    def gain(begin: int, end: int, gap: slice) -> float:
+        """Compute what words gain above the least gain of what is said."""
         labels = book.labels[slice(*book.labels_of(begin, end))]
         cost = round(PER_NAT * UNMATCHED)
-        return sum(e.value for e in excerpts(heard.scores[gap], labels, gap=cost, skip=cost, entry=1))
+        found = excerpts(heard.scores[gap], labels, gap=cost, skip=cost, entry=1)
+        return sum(e.value for e in found) - PER_NAT * LEAST_GAIN * len(labels)
 
     def room(begin: int, end: int, gap: slice) -> bool:
         low, high = book.labels_of(begin, end)
