@@ -90,7 +90,9 @@ class Counts:
 def main() -> None:
     """Run the measurement."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.sections", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+        prog="python -m benchmarks.sections",
+        description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter,
     )
     parser.add_argument("folder", type=Path, help="a part of LibriSpeech in its own layout")
     parser.add_argument("--sentences", type=int, default=40, help="most sentences of a recording")

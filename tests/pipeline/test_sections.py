@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -88,7 +89,8 @@ def test_other_speech_divides_where_the_text_goes_on() -> None:
     reading = Reading([(0, 60), 40, (60, WORDS)])
     found = reading.runs()
     assert shown(found) == [(0, 60, False), (60, WORDS, False)]
-    assert gap_of(book(), reading.heard.times, *found).other == pytest.approx((reading.heard.times[240], reading.heard.times[279]))
+    times = reading.heard.times
+    assert gap_of(book(), times, *found).other == pytest.approx((times[240], times[279]))
     assert shown(Reading([(0, 60), 10, (60, WORDS)]).runs()) == [(0, WORDS, False)]  # too short to be speech
 
 
@@ -101,8 +103,8 @@ def test_an_excerpt_loses_what_it_shares_by_chance_with_the_right_one() -> None:
 
 
 def test_a_run_is_cut_in_its_longest_pauses() -> None:
-    bounds = list(range(0, WORDS, 15)) + [WORDS]
-    found = Reading(list(zip(bounds[:-1], bounds[1:]))).sections()
+    bounds = [*range(0, WORDS, 15), WORDS]
+    found = Reading(list(pairwise(bounds))).sections()
     assert len(found) > 1
     assert {s.first for s in found} <= set(bounds)
     assert max(s.end - s.start for s in found) <= LONG_S + PAUSE_S
@@ -113,7 +115,7 @@ def test_a_run_is_cut_in_its_longest_pauses() -> None:
 def test_what_was_read_is_found(data: st.DataObject) -> None:
     bounds = sorted(data.draw(st.sets(st.integers(1, WORDS // 12 - 1), max_size=6)))
     bounds = [0, *(12 * b for b in bounds), WORDS]
-    blocks = list(zip(bounds[:-1], bounds[1:]))
+    blocks = list(pairwise(bounds))
     order = data.draw(st.permutations(blocks))
     kept = order[: data.draw(st.integers(1, len(order)))]
     parts: list[tuple[int, int] | int] = []
@@ -124,11 +126,12 @@ def test_what_was_read_is_found(data: st.DataObject) -> None:
     # sections follow each other from the beginning to the end
     assert found[0].start == 0
     assert found[-1].end == pytest.approx(reading.seconds, abs=1e-3)
-    assert all(a.end == b.start and a.start < a.end for a, b in zip(found, found[1:]))
+    assert all(a.end == b.start and a.start < a.end for a, b in pairwise(found))
     # every word that was read is in one section, at the time at which it was read
     held = [(s, word) for s in found for word in range(s.first, s.last)]
     assert len(held) == len({word for _, word in held})
-    sounds = {label: time for pairs in reading.pairs for (row, label) in pairs for time in [reading.heard.times[row]]}
+    times = reading.heard.times
+    sounds = {label: times[row] for pairs in reading.pairs for row, label in pairs}
     for word in (word for first, last in kept for word in range(first, last)):
         section = next(s for s, other in held if other == word)
         assert section.start <= sounds[word * LABELS] < section.end

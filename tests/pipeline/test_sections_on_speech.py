@@ -68,7 +68,9 @@ def test_of_a_long_text_the_part_that_is_said_has_times(pipeline: Pipeline, sent
     samples, texts = zip(*sentences)
     other = Path(LJSPEECH / "metadata.csv").read_text("utf-8").splitlines()
     more = [row.split("|")[1] for row in other if row.split("|")[0] not in NAMES][:12]
-    found = aligned(pipeline, [samples[1], samples[2]], [texts[0], *more, texts[1], texts[2], *more[6:], texts[3]])
+    found = aligned(
+        pipeline, [samples[1], samples[2]], [texts[0], *more, texts[1], texts[2], *more[6:], texts[3]]
+    )
     assert found.alignment.verdict == "partly"
     assert found.alignment.tier("words").labels == f"{texts[1]} {texts[2]}".split()
     before = [word for word in found.alignment.absent if word.after == 0]

@@ -74,7 +74,7 @@ def align_sections(
             return None
         parts.append(part)
         pipeline.on_window((1 + number / len(plan.sections)) / 2)
-    seconds = pipeline.emitter.seconds(samples)
+    seconds = len(samples) / pipeline.model.encoder.sample_rate
     return join(id, seconds, transcript, parts, plan.absent, _order(plan, transcript))
 
 

@@ -61,14 +61,12 @@ def sections(book: Book, heard: Heard, runs: Sequence[Run], samples: Samples, ra
         ends = [quietest(samples, rate, *cut) for cut in cuts] or [len(samples) / rate]
         out += _short(book, run, start, ends[0], samples, rate)
         if ends[1:]:
-            out.append(Section(run.last, run.last, *ends))
+            out.append(Section(run.last, run.last, ends[0], ends[1]))
         start = ends[-1]
     return out
 
 
-def _short(
-    book: Book, run: Run, start: float, end: float, samples: Samples, rate: int
-) -> Iterator[Section]:
+def _short(book: Book, run: Run, start: float, end: float, samples: Samples, rate: int) -> Iterator[Section]:
     """Divide a run from one time to another at its pauses."""
     first = run.first
     for word, before, after in [] if run.again else _chosen(_pauses(book, run), start, end):
@@ -84,9 +82,7 @@ def _pauses(book: Book, run: Run) -> list[tuple[int, float, float]]:
     return [
         (int(book.owners[later]), *times)
         for (label, later), times in pairs
-        if later == label + 1
-        and book.owners[later] != book.owners[label]
-        and times[1] - times[0] >= PAUSE_S
+        if later == label + 1 and book.owners[later] != book.owners[label] and times[1] - times[0] >= PAUSE_S
     ]
 
 

@@ -75,7 +75,11 @@ def join(
     score = _mean([(result.score, len(result.words)) for result in results])
     alignment = Alignment(id, seconds, tiers, score, absent=tuple(rows.absent), verdict=one)
     agreed = [(r.agreement, len(r.words)) for r in results if r.agreement is not None]
-    warnings = (*_places(parts), *_timeless(results), *verdict.notes(tiers[0].segments, one, rows.absent, extra))
+    warnings = (
+        *_places(parts),
+        *_timeless(results),
+        *verdict.notes(tiers[0].segments, one, rows.absent, extra),
+    )
     return Result(
         alignment,
         " ".join(word.text for word in transcript.words),
@@ -97,7 +101,8 @@ def _rows(transcript: Transcript, parts: Sequence[Part], absent: Sequence[tuple[
         if result is None:
             star = Segment(STAR, start, min(section.end, end + _LASTS_S))
             rows.words.append((star, total))
-            missing += [] if section.again or section.first == section.last else [(section.first, section.last)]
+            if not section.again and section.first < section.last:
+                missing.append((section.first, section.last))
             continue
         alignment = result.alignment
         own = section.last - section.first

@@ -81,7 +81,9 @@ def _worse(book: Book, one: Matched, others: Sequence[Matched]) -> NDArray[np.bo
     for other in others:
         theirs = book.owners[other.labels]
         begin, end = max(owners[0], theirs[0]), min(owners[-1], theirs[-1]) + 1
-        if begin < end and not one.said(book, begin, end) and one.gain(book, begin, end) < other.gain(book, begin, end):
+        if begin >= end or one.said(book, begin, end):
+            continue
+        if one.gain(book, begin, end) < other.gain(book, begin, end):
             out |= (owners >= begin) & (owners < end)
     return out
 
@@ -138,9 +140,7 @@ def _gap(parts: Sequence[Run], k: int, sounds: NDArray[np.float64]) -> slice:
     return slice(int(np.searchsorted(sounds, start, "right")), int(np.searchsorted(sounds, end, "left")))
 
 
-def _divided(
-    book: Book, heard: Heard, first: int, last: int, after: slice, before: slice
-) -> tuple[int, int]:
+def _divided(book: Book, heard: Heard, first: int, last: int, after: slice, before: slice) -> tuple[int, int]:
     """Divide words between the gap after the run before them, and that before the run after them.
 
     Returns:
@@ -228,7 +228,7 @@ def gap_of(book: Book, sounds: NDArray[np.float64], before: Run, after: Run) -> 
 
 
 def moved(parts: Sequence[Run]) -> list[Run]:
-    """List the runs that are not in the order of the text: the fewest words whose removal leaves the others in order."""
+    """List the runs that are not in the order of the text: those of the fewest words."""
     new = [part for part in parts if not part.again]
     best: list[tuple[int, list[int]]] = []
     for k, part in enumerate(new):
