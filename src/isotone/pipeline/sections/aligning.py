@@ -28,7 +28,7 @@ LEAST_SHARE = 0.25
 
 @dataclass(frozen=True)
 class _Plan:
-    """What of a text a recording holds, in order of time, and where it is divided."""
+    """The parts of a text that a recording holds, in order of time, and its sections."""
 
     book: Book
     heard: Heard

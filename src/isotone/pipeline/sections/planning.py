@@ -195,7 +195,7 @@ def _joined(book: Book, parts: Sequence[Run], sounds: NDArray[np.float64]) -> li
 
 
 class Gap(NamedTuple):
-    """What lies between two runs.
+    """Pauses and other speech between two runs.
 
     Attributes:
         cuts: Pauses in which they end and begin, as the sounds before and after each in seconds: one, or two with
