@@ -20,7 +20,7 @@ OURS = "isotone"
 _HARNESS = {
     "__main__", "aligners", "books", "busy", "corpus", "numbers", "doubt", "edges", "endtoend", "endtoend_peers",
     "harness", "light", "long_audio", "match", "memory", "output", "pauses", "presence", "processes", "profile",
-    "search_threshold", "softdtw_blocks", "start", "streaming", "timing",
+    "search_threshold", "sections", "softdtw_blocks", "start", "streaming", "timing",
 }  # fmt: skip
 
 

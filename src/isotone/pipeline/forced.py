@@ -156,7 +156,8 @@ class ForcedPipeline:
             transcript: The text, by :meth:`encode` or by the model's tokenizer.
             star_cost: In place of the pipeline's own.
             judged: False: every word gets times, whatever the pipeline's ``presence``. So it is in recordings of more
-                than :data:`isotone.pipeline.verdict.LONGEST_S`.
+                than :data:`isotone.pipeline.verdict.LONGEST_S`, which are divided before
+                (:mod:`isotone.pipeline.sections`).
 
         Raises:
             AlignmentError: the text needs more frames than the audio has, or the audio is too short for a frame.

@@ -13,9 +13,14 @@ from isotone.pipeline.channels import Channels, channels_of
 from isotone.pipeline.forced import ForcedPipeline
 from isotone.pipeline.passages import Passages, align_passages, timed
 from isotone.pipeline.result import Result
+from isotone.pipeline.sections import align_sections
+from isotone.pipeline.verdict import LONGEST_S, PARTLY, WRONG
 from isotone.text.normalize import TextError
 from isotone.text.tokenizer import Transcript
 from isotone.transcripts import Passage
+
+#: Seconds of a recording from which on a suspicious text is looked for part by part.
+DIVIDED_S = 10.0
 
 
 def align_text(
@@ -44,7 +49,7 @@ def align_text(
     """
     transcript = pipeline.encode("\n".join(p.text for p in passages))
     if all(p.start is None and p.end is None for p in passages):
-        return pipeline.align(id, samples, transcript), transcript
+        return _whole(pipeline, id, samples, transcript), transcript
     rate = pipeline.model.encoder.sample_rate
     in_time = timed(passages, len(samples) / rate)
     speakers = list(dict.fromkeys(p.speaker for p in passages))  # in order of the source, not of time
@@ -53,6 +58,35 @@ def align_text(
         return align_passages(pipeline, id, samples, passages, slack_s), transcript
     parts, notes = _by_channel(pipeline, id, in_time, slack_s, found)
     return _joined(parts, "\n".join(p.text for p in passages), notes), transcript
+
+
+def suspicious(result: Result) -> bool:
+    """Tell if the text of a whole recording may be in it in another order, repeated, or in part.
+
+    So it is where the text is not right, and in long recordings, of which single words are not judged.
+    """
+    long = result.alignment.duration > LONGEST_S
+    return long or result.alignment.verdict in (PARTLY, WRONG)
+
+
+def _whole(pipeline: ForcedPipeline, id: str, samples: np.ndarray, transcript: Transcript) -> Result:
+    """Align a text with a whole recording, or section by section where that is long or not what the text says."""
+    seconds = pipeline.emitter.seconds(samples)
+    judges = pipeline.presence is not None and bool(transcript.words and transcript.source)
+    divides = judges and seconds >= DIVIDED_S
+    if divides and seconds > LONGEST_S:
+        found = align_sections(pipeline, id, samples, transcript)
+        return found or pipeline.align(id, samples, transcript)
+    try:
+        first = pipeline.align(id, samples, transcript)
+    except AlignmentError:  # of a long text perhaps a part is said
+        found = align_sections(pipeline, id, samples, transcript) if divides else None
+        if found is None:
+            raise
+        return found
+    if divides and suspicious(first):
+        return align_sections(pipeline, id, samples, transcript, deviating=True) or first
+    return first
 
 
 def _by_channel(

@@ -224,8 +224,8 @@ def _told(
     alignment = replace(
         result.alignment, tiers=(tier, *result.alignment.tiers[1:]), absent=missing, verdict=verdict
     )
-    notes = _notes(alignment.tiers[0].segments, verdict, missing, extra)
-    return replace(result, alignment=alignment, words=numbers, warnings=(*result.warnings, *notes))
+    told = notes(alignment.tiers[0].segments, verdict, missing, extra)
+    return replace(result, alignment=alignment, words=numbers, warnings=(*result.warnings, *told))
 
 
 def _absent(numbers: Sequence[int], text: TextToAlign, absent: Mapping[int, float]) -> tuple[Absent, ...]:
@@ -239,29 +239,42 @@ def _absent(numbers: Sequence[int], text: TextToAlign, absent: Mapping[int, floa
     return tuple(out)
 
 
-def _notes(
+def notes(
     segments: Sequence[Segment], verdict: str, missing: Sequence[Absent], extra: Sequence[Segment]
 ) -> Iterator[str]:
+    """Iterate over sentences for people: words without times, and speech that is not in the text.
+
+    Args:
+        segments: The tier of words.
+        verdict: The verdict on the text.
+        missing: Words that were not said.
+        extra: The segments that are not in the text.
+    """
     if verdict == NO_SPEECH:
         yield "the recording holds no speech: the times mean nothing"
     if missing:
         named = []
         for after, group in groupby(missing, lambda word: word.after):
-            labels = [word.label for word in group]
-            shown = labels if len(labels) <= 2 * _FIRST else [*labels[:_FIRST], "...", *labels[-_FIRST:]]
             where = f"after {segments[after - 1].end:.2f} s" if after else "at the beginning"
-            named.append(f"{' '.join(shown)!r} {where}")
+            named.append(f"{named_by([word.label for word in group])} {where}")
         count = (
             "1 word was not said and has"
             if len(missing) == 1
             else f"{len(missing)} words were not said and have"
         )
-        yield f"{count} no times: {_listed(named)}"
+        yield f"{count} no times: {listed(named)}"
     if extra:
         spans = [f"{s.start:.2f} to {s.end:.2f} s" for s in extra]
-        yield f"speech that is not in the text, marked {STAR}: {_listed(spans)}"
+        yield f"speech that is not in the text, marked {STAR}: {listed(spans)}"
 
 
-def _listed(named: Sequence[str]) -> str:
+def named_by(labels: Sequence[str]) -> str:
+    """Quote words, of many the first and the last."""
+    shown = labels if len(labels) <= 2 * _FIRST else [*labels[:_FIRST], "...", *labels[-_FIRST:]]
+    return repr(" ".join(shown))
+
+
+def listed(named: Sequence[str]) -> str:
+    """List some of many things."""
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     return ", ".join(named[:_NAMED]) + more

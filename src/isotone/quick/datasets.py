@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from isotone.batch.keys import model_key
 from isotone.format.tier_names import voices
 from isotone.pipeline import Pipeline
-from isotone.pipeline.given import align_text
+from isotone.pipeline.given import align_text, suspicious
 from isotone.pipeline.passages import Passages
 from isotone.pipeline.result import Result
 from isotone.quick import given
@@ -100,9 +100,10 @@ def _aligned(
         ) if len(plain) > 1 else []  # fmt: skip
     except ValueError:
         found = []
-    for i, result in zip(plain, found):
+    kept = {i: result for i, result in zip(plain, found) if not suspicious(result)}
+    for i, result in kept.items():
         out[i] = _rows(result)
-    for i in read.keys() - set(plain if found else ()):
+    for i in read.keys() - kept.keys():
         recording, passages = read[i]
         try:
             out[i] = _rows(align_text(pipeline, recording.id, recording.samples, passages, slack_s)[0])

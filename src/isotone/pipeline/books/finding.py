@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isotone.audio import Samples
 from isotone.kernels.excerpts import excerpts
@@ -71,15 +72,26 @@ def find(pipeline: ForcedPipeline, book: Book, id: str, samples: Samples) -> Fin
     Raises:
         AlignmentError: the recording is too short for a frame.
     """
-    counts = np.bincount(book.labels, minlength=len(pipeline.tokenizer.labels))
-    heard = hear(pipeline, id, samples, counts / counts.sum())
-    unmatched = round(PER_NAT * UNMATCHED)
-    found = excerpts(heard.scores, book.labels, gap=unmatched, skip=unmatched, entry=round(PER_NAT * ENTRY))
-    tracks = list(tracks_of(book, heard, [one.pairs for one in found]))
+    heard, found = excerpts_of(pipeline, book, id, samples)
+    tracks = list(tracks_of(book, heard, found))
     passages = [passage for track in tracks for passage in _passages(book, track)]
     seconds = len(samples) / pipeline.model.encoder.sample_rate
     parts = tuple(Part(t.first, t.last, *t.span(book, t.first, t.last)) for t in tracks)
     return Finding(parts, tuple(passages), tuple(_other(heard, parts, seconds)))
+
+
+def excerpts_of(
+    pipeline: ForcedPipeline, book: Book, id: str, samples: Samples
+) -> tuple[Heard, list[NDArray[np.int64]]]:
+    """Hear a recording, and find its excerpts of a book: pairs ``(k, 2)`` of sounds and labels, in order of time.
+
+    Arguments and errors as of :func:`find`.
+    """
+    counts = np.bincount(book.labels, minlength=len(pipeline.tokenizer.labels))
+    heard = hear(pipeline, id, samples, counts / counts.sum())
+    unmatched = round(PER_NAT * UNMATCHED)
+    found = excerpts(heard.scores, book.labels, gap=unmatched, skip=unmatched, entry=round(PER_NAT * ENTRY))
+    return heard, [one.pairs for one in found]
 
 
 def _passages(book: Book, track: Track) -> Iterator[Passage]:

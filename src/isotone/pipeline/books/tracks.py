@@ -55,8 +55,13 @@ class Track(NamedTuple):
         return self.seconds(low), self.seconds(max(low, high - 1)) + _SLOW_S
 
 
-class _Matched(NamedTuple):
-    """The pairs of an excerpt: rows and labels ``(k,)``, and the sums ``(k + 1,)`` of their gains in nats."""
+class Matched(NamedTuple):
+    """The pairs of an excerpt.
+
+    Attributes:
+        rows, labels: ``(k,)`` sounds of the recording, and positions in the book's labels.
+        sums: ``(k + 1,)`` sums of their gains in nats.
+    """
 
     rows: NDArray[np.int64]
     labels: NDArray[np.int64]
@@ -64,6 +69,7 @@ class _Matched(NamedTuple):
 
     @classmethod
     def of(cls, book: Book, heard: Heard, pairs: NDArray[np.int64]) -> Self:
+        """Compute the gains of pairs ``(k, 2)`` of sounds and labels."""
         rows, labels = pairs.T
         gains = heard.scores[rows, book.labels[labels]] / PER_NAT
         gains[1:] -= UNMATCHED * (np.diff(rows) + np.diff(labels) - 2)
@@ -98,7 +104,7 @@ def tracks_of(book: Book, heard: Heard, found: Sequence[NDArray[np.int64]]) -> I
     """
     before = (-1, -1)  # the last row and label of the excerpt before
     for number, pairs in enumerate(found):
-        one = _Matched.of(book, heard, pairs)
+        one = Matched.of(book, heard, pairs)
         following = found[number + 1][0].tolist() if number + 1 < len(found) else (len(heard.times), -1)
         first = _first(book, heard, one, before)
         last = _last(book, heard, one, (following[0], following[1]))
@@ -109,7 +115,7 @@ def tracks_of(book: Book, heard: Heard, found: Sequence[NDArray[np.int64]]) -> I
                 yield Track(begin, end, one.labels[inside], heard.times[one.rows[inside]])
 
 
-def _first(book: Book, heard: Heard, one: _Matched, before: tuple[int, int]) -> int:
+def _first(book: Book, heard: Heard, one: Matched, before: tuple[int, int]) -> int:
     """Return the first word of an excerpt: that of its first sentence that was said, or the first one matched."""
     at = 0
     word = int(book.owners[one.labels[at]])
@@ -130,7 +136,7 @@ def _first(book: Book, heard: Heard, one: _Matched, before: tuple[int, int]) -> 
     return begin if room >= _SOUNDS * missing else word
 
 
-def _last(book: Book, heard: Heard, one: _Matched, after: tuple[int, int]) -> int:
+def _last(book: Book, heard: Heard, one: Matched, after: tuple[int, int]) -> int:
     """Return one past the last word of an excerpt, in the manner of :func:`_first`."""
     at = len(one.labels) - 1
     word = int(book.owners[one.labels[at]])
@@ -151,7 +157,7 @@ def _last(book: Book, heard: Heard, one: _Matched, after: tuple[int, int]) -> in
     return end if room >= _SOUNDS * missing else word + 1
 
 
-def _without_crossed(book: Book, one: _Matched, first: int, last: int) -> Iterator[tuple[int, int]]:
+def _without_crossed(book: Book, one: Matched, first: int, last: int) -> Iterator[tuple[int, int]]:
     """Divide the words of an excerpt at sentences that were left out: an excerpt crosses them where they are short."""
     inside = book.sentences[slice(*np.searchsorted(book.sentences, [first, last + 1]).tolist())]
     for begin, end in pairwise(inside.tolist()):
