@@ -154,8 +154,8 @@ class Alignment:
             against the best labels of every frame. See :class:`isotone.pipeline.scores.Scores`.
         audio: File of the recording, where known, for formats that link it. Comparisons ignore it.
         absent: Words of the text that were not said, in order.
-        verdict: Verdict on the whole text, where known: ``right``, ``partly``, ``wrong`` or ``no speech``; see
-            :mod:`isotone.pipeline.verdict`.
+        verdict: Verdict on the whole text, where known: ``right``, ``partly``, ``wrong``, ``another language`` or
+            ``no speech``; see :mod:`isotone.pipeline.verdict` and :mod:`isotone.pipeline.language`.
 
     Raises:
         AlignmentError: two tiers share a name, a segment runs past the audio, or the duration is negative.
