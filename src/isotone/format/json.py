@@ -62,15 +62,14 @@ class JSONFormat(Format):
             "duration": float(alignment.duration),
             **_number("score", alignment.score),
             **({"verdict": alignment.verdict} if alignment.verdict else {}),
-            "tiers": [
-                {"name": tier.name, "segments": [_segment(s) for s in tier]} for tier in alignment.tiers
-            ],
+            "tiers": [{"name": tier.name, "segments": tier.segments} for tier in alignment.tiers],
             **({"absent": [_absent(word) for word in alignment.absent]} if alignment.absent else {}),
         }
         # json.dumps would keep a list of all parts of the text, and io.StringIO four bytes per character
         content_bytes = io.BytesIO()
         text = io.TextIOWrapper(content_bytes, "utf-8", "surrogatepass", newline="\n", write_through=True)
-        json.dump(content, text, ensure_ascii=False, allow_nan=False, indent=self.indent)
+        # segments become objects one by one: those of hours of speech take more memory than all else
+        json.dump(content, text, ensure_ascii=False, allow_nan=False, indent=self.indent, default=_segment)
         text.write("\n")
         text.flush()
         return content_bytes.getvalue().decode("utf-8", "surrogatepass")

@@ -8,6 +8,7 @@ cannot fit, and its words decide.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple, Self
 
 from isotone.model.check import Check, usable
 from isotone.pipeline.doubt import doubtful
@@ -27,30 +28,44 @@ LEAST_FAMILIAR = 0.8
 MOST_UNREAD = 0.5
 
 
-def another_language(
-    transcript: Transcript, agreement: float | None, check: Check | None, verdict: str = ""
-) -> str:
+class Signs(NamedTuple):
+    """Signs of a text that it is in another language.
+
+    Attributes:
+        familiar: Share of its different words that the lexicon lists; None where that is not known.
+        unread: True where the model has no labels for most of its words.
+    """
+
+    familiar: float | None
+    unread: bool
+
+    @classmethod
+    def of(cls, transcript: Transcript) -> Self:
+        """Return the signs of a text."""
+        return cls(transcript.familiar, transcript.unread > MOST_UNREAD * len(transcript.words))
+
+
+def another_language(signs: Signs, agreement: float | None, check: Check | None, verdict: str = "") -> str:
     """Return a warning of a text in another language; empty where it is not known to be one.
 
     Args:
-        transcript: The text.
+        signs: What its words say.
         agreement: Its agreement with the audio, where known.
         check: The model's threshold of the agreement.
         verdict: The verdict on it so far, where there is one.
     """
-    familiar = transcript.familiar
-    if familiar is None or familiar >= LEAST_FAMILIAR or verdict == NO_SPEECH:
+    if signs.familiar is None or signs.familiar >= LEAST_FAMILIAR or verdict == NO_SPEECH:
         return ""
-    unread = transcript.unread > MOST_UNREAD * len(transcript.words)
-    if not (unread or verdict == WRONG or doubtful(agreement, usable(check))):
+    if not (signs.unread or verdict == WRONG or doubtful(agreement, usable(check))):
         return ""
-    share = f"of its different words {100 * familiar:.0f} % are in the model's lexicon"
+    share = f"of its different words {100 * signs.familiar:.0f} % are in the model's lexicon"
     return f"the text is in another language than the model's: {share}"
 
 
 def in_language(result: Result, transcript: Transcript, check: Check | None) -> Result:
     """Give a result the verdict that its text is in another language, with a warning, where it is."""
-    warning = another_language(transcript, result.agreement, check, result.alignment.verdict)
+    verdict = result.alignment.verdict
+    warning = another_language(Signs.of(transcript), result.agreement, check, verdict)
     if not warning:
         return result
     alignment = replace(result.alignment, verdict=ANOTHER_LANGUAGE)
