@@ -116,7 +116,9 @@ def main() -> None:
     """Print the table."""
     parser = arguments("languages", __doc__ or "", 60)
     parser.add_argument("--texts", type=Path, default=TEXTS, help="file of texts: language | text")
-    parser.add_argument("--spoken", action="store_true", help="texts of other languages with their own sound, too")
+    parser.add_argument(
+        "--spoken", action="store_true", help="texts of other languages with their own sound, too"
+    )
     given = parser.parse_args()
     pipeline = Pipeline(Model.load(given.model))
     languages = by_language(given.texts)

@@ -1,5 +1,6 @@
 """Texts in another language: told by their words where they do not fit the sound, and not told otherwise."""
 
+# ruff: noqa: RUF001
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -32,7 +33,7 @@ from isotone.text.transcript import Transcript
 from isotone.types import Grid
 
 CHECK = Check(0.2, "dev", 10, 0.0, 0.9)
-ENGLISH = "the old man and his dog went down to the sea".split()
+ENGLISH = ["the", "old", "man", "and", "his", "dog", "went", "down", "to", "the", "sea"]
 
 
 class Lexicon(Pronouncer):
@@ -112,7 +113,9 @@ def test_the_warning_names_the_share_and_borders_hold() -> None:
     assert not another_language(Signs(None, True), 0.1, CHECK)
 
 
-def test_the_command_names_such_files_and_is_strict(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_command_names_such_files_and_is_strict(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     outcome = Outcome(done=2, foreign=["in/b.wav"])
     finish(outcome, tmp_path)
     shown = capsys.readouterr()

@@ -25,7 +25,9 @@ NUMBERS = st.from_regex(
     r"[-+$£€#]?\d{0,5}(,\d{3}){0,3}([.:/'-]\d{1,4}){0,3}(%|°|k|M|bn|s|st|th|am|km|''|½)?", fullmatch=True
 )
 TEXTS = st.lists(
-    st.one_of(st.sampled_from([*SNIPPETS, *[" "] * 12]), st.text(max_size=4), NUMBERS), min_size=1, max_size=16
+    st.one_of(st.sampled_from([*SNIPPETS, *[" "] * 12]), st.text(max_size=4), NUMBERS),
+    min_size=1,
+    max_size=16,
 ).map("".join)
 
 CHARACTERS = CharacterTokenizer(["<pad>", "<unk>", "|", *LETTERS])

@@ -80,7 +80,9 @@ class ScoreCheck:
         right, wrong = self.flagged()
         foreign = [pair.file for pair in self.right if pair.verdict == ANOTHER_LANGUAGE]
         if foreign:
-            first += f"In another language than the model's are {len(foreign)} transcripts, such as that of {foreign[0]}. "
+            first += (
+                f"In another language than the model's: {len(foreign)} transcripts, such as {foreign[0]}'s. "
+            )
         if right is None or wrong is None:
             return f"{first}No text here is long enough to tell."
         shares = f"{100 * wrong:.1f} % of the wrong transcripts and {100 * right:.1f} % of the right"
@@ -166,9 +168,7 @@ def _pair(
         wrong = pipeline.align(id, samples, stranger)
     except AlignmentError:  # too long for the audio
         return right, Pair(readable(path), readable(other), -math.inf)
-    return right, Pair(
-        readable(path), readable(other), wrong.score, wrong.agreement, wrong.alignment.verdict
-    )
+    return right, Pair(readable(path), readable(other), wrong.score, wrong.agreement, wrong.alignment.verdict)
 
 
 def _check(right: list[Pair], wrong: list[Pair], errors: list[dict[str, str]], default: Check) -> ScoreCheck:

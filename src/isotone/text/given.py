@@ -169,7 +169,9 @@ class _Given:
         if reasons := "; ".join(self._reasons()):
             language = f", {self.tokenizer.language}" if self.tokenizer.language else ""
             other = f"Is it in another language than the model's{language}? " if self.unread else ""
-            return f"there are only {reasons}. {other}The {self.tokenizer.unit} are {self.tokenizer.labels[:40]}"
+            return (
+                f"there are only {reasons}. {other}The {self.tokenizer.unit} are {self.tokenizer.labels[:40]}"
+            )
         if self.words:
             return "there are stars in it, and no words"
         if self.source.left_out:
