@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from isotone import audio as sound
 from isotone.audio import Samples
 from isotone.batch.analysis import measured, oovs_of
 from isotone.batch.inputs import TranscriptFile, absolute, find_transcript, read_passages
@@ -70,6 +71,9 @@ class Aligning(_Speech):
 
     command = "align"
 
+    #: Seconds of audio that are kept in memory; longer recordings lie on disk.
+    memory_s = 600.0
+
     def __init__(
         self,
         options: Options,
@@ -99,6 +103,10 @@ class Aligning(_Speech):
         """See :meth:`Work.key`."""
         beside = {"beside": self.further.names} if self.further.names else {}
         return result_key(self._model, digests, {**self._options, **beside})
+
+    def load(self, recording: Path) -> Samples:
+        """Read the samples of a recording; those of a long one lie on disk."""
+        return sound.store(recording, self.sample_rate, self.memory_s)
 
     def run(self, job: Job, samples: Samples) -> Done:
         """Align a recording."""
