@@ -114,6 +114,7 @@ class Aligning(_Speech):
         result, transcript, noted = self.aligned(job, samples)
         notes = [*silence(samples), *noted]
         oovs = oovs_of(self.pipeline.tokenizer, transcript)
+        del transcript  # that of hours of speech is large
         analysis = measured(result.alignment, samples, self.sample_rate, oovs)
         done = self._done(job, result, notes)
         if PAGE in job.formats:
