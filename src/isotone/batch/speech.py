@@ -61,7 +61,7 @@ class _Speech(Work):
 
     def _done(self, job: Job, result: Result | Passages, warnings: Sequence[str]) -> Done:
         alignment = replace(result.alignment, audio=job.path)
-        contents = {n: self.writers[n].dumps(alignment).encode() for n in job.formats if n != PAGE}
+        contents = {n: self.writers[n].encoded(alignment) for n in job.formats if n != PAGE}
         notes = (*warnings, *result.warnings)
         return Done(contents, notes, result.score, result.agreement, result.text, verdict=alignment.verdict)
 
