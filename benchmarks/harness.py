@@ -19,8 +19,8 @@ OURS = "isotone"
 # Modules of this package that declare no benchmarks.
 _HARNESS = {
     "__main__", "aligners", "books", "busy", "corpus", "numbers", "doubt", "edges", "endtoend", "endtoend_peers",
-    "harness", "light", "long_audio", "match", "memory", "output", "pauses", "presence", "processes", "profile",
-    "search_threshold", "sections", "softdtw_blocks", "start", "streaming", "timing",
+    "excerpts", "harness", "languages", "light", "long_audio", "match", "memory", "output", "pauses", "presence",
+    "processes", "profile", "search_threshold", "sections", "softdtw_blocks", "start", "streaming", "timing",
 }  # fmt: skip
 
 

@@ -154,8 +154,8 @@ class Alignment:
             against the best labels of every frame. See :class:`isotone.pipeline.scores.Scores`.
         audio: File of the recording, where known, for formats that link it. Comparisons ignore it.
         absent: Words of the text that were not said, in order.
-        verdict: Verdict on the whole text, where known: ``right``, ``partly``, ``wrong`` or ``no speech``; see
-            :mod:`isotone.pipeline.verdict`.
+        verdict: Verdict on the whole text, where known: ``right``, ``partly``, ``wrong``, ``another language`` or
+            ``no speech``; see :mod:`isotone.pipeline.verdict` and :mod:`isotone.pipeline.language`.
 
     Raises:
         AlignmentError: two tiers share a name, a segment runs past the audio, or the duration is negative.
@@ -212,19 +212,26 @@ def tier_from_spans(
     Raises:
         AlignmentError: a time is not a number.
     """
-    spans = list(spans)
-    if bad := next((span for span in spans if math.isnan(span[1]) or math.isnan(span[2])), None):
-        raise AlignmentError(f"Tier {name!r} expects times in seconds; {bad[0]!r} has {bad[1]} .. {bad[2]}.")
-    rows = [
-        (lab, min(max(0.0, s), duration), min(max(0.0, e), duration), score) for lab, s, e, score in spans
-    ]
+    rows = (_clipped(name, span, duration) for span in spans)
+    row = next(rows, None)
     segments: list[Segment] = []
     floor = 0.0
-    for i, (label, start, end, score) in enumerate(rows):
+    while row is not None:
+        label, start, end, score = row
+        row = next(rows, None)
         start = max(start, floor)
-        if i + 1 < len(rows):
-            end = min(end, max(rows[i + 1][1], start))
-        end = max(start, end)
-        segments.append(Segment(label, start, end, score))
-        floor = end
+        if row is not None:
+            end = min(end, max(row[1], start))
+        floor = max(start, end)
+        segments.append(Segment(label, start, floor, score))
     return Tier(name, tuple(segments))
+
+
+def _clipped(
+    name: str, span: tuple[str, float, float, float | None], duration: float
+) -> tuple[str, float, float, float | None]:
+    """Clip a span of a tier to ``[0, duration]``."""
+    label, start, end, score = span
+    if math.isnan(start) or math.isnan(end):
+        raise AlignmentError(f"Tier {name!r} expects times in seconds; {label!r} has {start} .. {end}.")
+    return label, min(max(0.0, start), duration), min(max(0.0, end), duration), score

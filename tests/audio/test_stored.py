@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone.audio import AudioError, Stored, blocks, load, store
+from isotone.audio.reading import _Spilling
 
 _parts = st.none() | st.integers(-30, 30)
 
@@ -51,3 +52,20 @@ def test_long_samples_come_in_blocks() -> None:
     found = list(blocks(array))
     assert [first for first, _ in found] == [0, 1 << 20]
     assert np.array_equal(np.concatenate([block for _, block in found]), array)
+
+
+@pytest.mark.parametrize("rate", [8_000, 16_000])
+def test_only_long_recordings_go_to_disk(tmp_path: Path, rate: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = np.random.default_rng(0).uniform(-1, 1, 30_000).astype(np.float32)
+    soundfile.write(tmp_path / "a.wav", whole, rate, subtype="FLOAT")
+    kept = load(tmp_path / "a.wav", 16_000)
+    short, long = (store(tmp_path / "a.wav", 16_000, memory_s) for memory_s in (10.0, 1.0))
+    assert isinstance(short, np.ndarray)
+    assert isinstance(long, Stored)
+    assert np.array_equal(short, kept)
+    assert np.array_equal(long[:], kept)
+    # a stream whose length is only known at its end
+    monkeypatch.setattr(_Spilling, "expect", lambda self, samples: None)
+    late = store(tmp_path / "a.wav", 16_000, 1.0)
+    assert isinstance(late, Stored)
+    assert np.array_equal(late[:], kept)

@@ -133,3 +133,13 @@ def test_absent_words_the_verdict_and_presence_survive():
     assert content["absent"][1] == {"label": "dog", "after": 1, "presence": 0.5}
     with pytest.raises(FormatError, match=r"absent\[0\]: expected 'after'"):
         JSONFormat().loads(json.dumps(content | {"absent": [{"label": "old"}]}), "u")
+
+
+def test_the_bytes_are_those_of_the_text() -> None:
+    alignment = Alignment("ü", 1.5, (Tier("words", (Segment("naïve", 0.0, 1.0, -0.5),)),), verdict="right")
+    format = JSONFormat()
+    assert format.encoded(alignment) == format.dumps(alignment).encode()
+    strange = Alignment("a", 1.5, (Tier("words", (Segment("\ud800", 0.0, 1.0),)),))
+    assert "\ud800" in format.dumps(strange)
+    with pytest.raises(UnicodeEncodeError):
+        format.encoded(strange)

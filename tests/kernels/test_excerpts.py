@@ -82,6 +82,17 @@ def test_parts_are_found_in_any_order_among_other_rows() -> None:
     assert np.abs(np.array(spans) - truth).max() <= 5
 
 
+def test_a_long_excerpt_is_walked_back_in_blocks() -> None:
+    rng = np.random.default_rng(0)
+    sequence = rng.integers(0, 20, 6000).astype(np.int8)
+    scores = planted(rng, sequence, [50, slice(500, 2600), slice(2610, 5400), 50])
+    (found,) = excerpts(scores, sequence, gap=16, skip=16, entry=800)
+    assert found.value == worth(found, scores, sequence, 16, 16) > 4890 * 16
+    rows, positions = found.pairs.T
+    assert len(rows) > 2 * 1024
+    assert (positions - rows == np.where(rows < 2150, 450, 460))[np.abs(rows - 2150) > 20].mean() > 0.95
+
+
 def test_rows_of_another_text_have_no_excerpts() -> None:
     rng = np.random.default_rng(0)
     sequence = rng.integers(0, 20, 5000)

@@ -13,7 +13,7 @@ from isotone.pipeline import Pipeline
 from isotone.pipeline.books import Book, Chapter
 from isotone.pipeline.books import finding as module
 from isotone.pipeline.books.coverage import Reading, covered, summary
-from isotone.pipeline.books.finding import find
+from isotone.pipeline.books.finding import ENTRY, LONG, entry_of, find
 from isotone.pipeline.books.hearing import PER_NAT, Heard, hear
 from isotone.text.normalize import TextError
 from tests.pipeline.parts import noise
@@ -131,6 +131,15 @@ def test_hearing_does_not_depend_on_the_parts(characters: Pipeline, monkeypatch:
     assert (np.diff(parts.times) > 0).all()
     assert parts.times[-1] < 9
     assert abs(len(parts.times) - len(whole.times)) <= 0.3 * len(whole.times) + 3
+
+
+def test_an_excerpt_costs_less_in_a_short_recording() -> None:
+    assert entry_of(LONG) == entry_of(10 * LONG) == ENTRY
+    costs = [entry_of(sounds) for sounds in (0, 1, 100, 1000, LONG)]
+    assert costs == sorted(costs)
+    assert 25 < costs[0] == costs[1] < costs[2] - 10
+    # ten times as many chances: as many nats everywhere
+    assert entry_of(1000) - entry_of(100) == pytest.approx(entry_of(10_000) - entry_of(1000))
 
 
 def test_coverage_is_by_words() -> None:

@@ -14,6 +14,7 @@ from isotone.model import Model, ModelError
 from isotone.pipeline import Pipeline
 from isotone.pipeline.windows import Windows
 from isotone.types import Emissions, Grid
+from isotone.types import emissions as types_of_emissions
 from tests.pipeline.parts import HEADS, model_of_characters, noise, starts
 
 
@@ -64,6 +65,13 @@ def mixing(share: float) -> Model:
     mixed = Model(model.encoder, HEADS, model.tokenizer, decoding)
     mixed.load_state_dict(model.state_dict())
     return mixed
+
+
+def test_long_emissions_are_mixed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    own, other = emissions(2, [11, 7], Grid(0.01)), emissions(2, [6, 4], Grid(0.02))
+    whole = own.mixed(other, 0.4).logits
+    monkeypatch.setattr(types_of_emissions, "_AT_ONCE", 4)
+    assert torch.equal(own.mixed(other, 0.4).logits, whole)
 
 
 def test_a_pipeline_mixes_where_the_times_are_read() -> None:

@@ -88,6 +88,8 @@ def ways(text: str) -> list[str]:
         ("3-year-old", "three year old"),
         ("COVID-19", "covid nineteen"),
         ("№5 Nike™", "number five nike"),
+        ("$22,232.87", "twenty two thousand two hundred thirty two dollars and eighty seven cents"),
+        ("A5m2", "a five m two"),
     ],
 )  # fmt: skip
 def test_what_people_say_is_listed(written: str, said: str) -> None:
@@ -141,6 +143,11 @@ def test_every_reading_means_its_digits(number: int) -> None:
         words = ["one" if word == "a" else word for word in reading.split()]
         meant = digits_of(words) | {str(value(" ".join(w for w in words if w not in ("and", "oh"))))}
         assert str(number) in meant, reading
+
+
+def test_numbers_of_any_length_are_read() -> None:
+    for ending in ("", "th", "s", ".50", " km"):
+        assert ways("1" * 5000 + ending), ending
 
 
 @settings(max_examples=200, deadline=None)

@@ -20,8 +20,14 @@ SNIPPETS = [
     "[inaudible]", "(so)", "日本", "жd", "ß", "🙂", "\u200b", "\u00ad", "e\u0301", "\n", "\n- ", "\t",
     "\r\n", "well-known", "and/or", "007",
 ]  # fmt: skip
+# amounts, dates, times, versions and what looks like them
+NUMBERS = st.from_regex(
+    r"[-+$£€#]?\d{0,5}(,\d{3}){0,3}([.:/'-]\d{1,4}){0,3}(%|°|k|M|bn|s|st|th|am|km|''|½)?", fullmatch=True
+)
 TEXTS = st.lists(
-    st.one_of(st.sampled_from([*SNIPPETS, *[" "] * 12]), st.text(max_size=4)), min_size=1, max_size=16
+    st.one_of(st.sampled_from([*SNIPPETS, *[" "] * 12]), st.text(max_size=4), NUMBERS),
+    min_size=1,
+    max_size=16,
 ).map("".join)
 
 CHARACTERS = CharacterTokenizer(["<pad>", "<unk>", "|", *LETTERS])
@@ -52,6 +58,7 @@ def check(tokenizer: Tokenizer, text: str) -> None:
 @example(text="so [laughs] – it")
 @example(text="* * <star>. so")
 @example(text="- Hi.\n- So.")
+@example(text="$22,232.87")
 def test_words_out_are_words_in(tokenizer: Tokenizer, text: str) -> None:
     check(tokenizer, text)
 

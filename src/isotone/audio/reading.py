@@ -11,7 +11,7 @@ import soxr
 from numpy.typing import NDArray
 
 from isotone.audio.source import SLACK_S, AudioError, Source, cut_short, open_source
-from isotone.audio.stored import Stored
+from isotone.audio.stored import Samples, Stored
 
 #: Suffixes of audio that libsndfile reads, and of audio and films that need ffmpeg or torchcodec.
 AUDIO_SUFFIXES = frozenset(
@@ -110,16 +110,20 @@ def load(
     return kept.whole()
 
 
-def store(path: Path | str, sample_rate: int = 16000) -> Stored:
+def store(path: Path | str, sample_rate: int = 16000, memory_s: float = 0.0) -> Samples:
     """Read audio as :func:`load` does, and keep the samples in a temporary file: for recordings of hours.
+
+    Args:
+        path, sample_rate: See :func:`load`.
+        memory_s: Seconds up to which recordings are kept in memory.
 
     Raises:
         AudioError: as :func:`load`.
         OSError: there is no room for 230 MB per hour at 16 kHz in the folder of temporary files.
     """
-    kept = Stored()
+    kept = _Spilling(round(memory_s * sample_rate))
     _read(Path(path), sample_rate, 0.0, None, kept)
-    return kept
+    return kept.whole()
 
 
 def _read(
@@ -127,7 +131,7 @@ def _read(
     sample_rate: int,
     start: float,
     end: float | None,
-    kept: _Buffer | Stored,
+    kept: _Buffer | _Spilling,
     channel: int | None = None,
 ) -> None:
     """Read a part of a file into a buffer; see :func:`load`."""
@@ -181,10 +185,40 @@ class _Buffer:
         return self._out[: self._size]
 
 
+class _Spilling:
+    """Samples in memory as long as they are few, and else in a file."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: _Buffer | Stored = _Buffer() if most else Stored()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def expect(self, samples: int) -> None:
+        """Choose the place for so many samples, and make room there."""
+        if samples > self._most:
+            self._kept = Stored()
+        self._kept.expect(samples)
+
+    def append(self, block: NDArray[np.float32]) -> None:
+        """Add samples."""
+        if isinstance(self._kept, _Buffer) and len(self._kept) + len(block) > self._most:
+            before, self._kept = self._kept.whole(), Stored()
+            self._kept.append(before)
+        self._kept.append(block)
+
+    def whole(self) -> Samples:
+        """Return all samples."""
+        return self._kept.whole() if isinstance(self._kept, _Buffer) else self._kept
+
+
 class _Samples:
     """Resampling and checks of samples, block by block."""
 
-    def __init__(self, path: Path, rate: int, sample_rate: int, first: int, kept: _Buffer | Stored) -> None:
+    def __init__(
+        self, path: Path, rate: int, sample_rate: int, first: int, kept: _Buffer | _Spilling
+    ) -> None:
         self._path, self._rate, self._sample_rate, self._first = path, rate, sample_rate, first
         self._resampler = None
         if rate != sample_rate:

@@ -48,12 +48,13 @@ def measured(
     units = [segment for segment in alignment.tiers[-1] if segment.score is not None]
     seconds = sum(unit.duration for unit in units)
     speech = sum(unit.duration * (unit.score or 0.0) for unit in units) / seconds if seconds else None
-    phones = [(unit.label, round(unit.duration, 4)) for unit in units]
+    # one by one: lists of hours of phones take more memory than all else
+    phones = (json.dumps((unit.label, round(unit.duration, 4)), ensure_ascii=False) for unit in units)
     return {
         "seconds": alignment.duration,
         "speech": speech,
         "snr": snr(samples, [(unit.start, unit.end) for unit in units], sample_rate),
-        "phones": json.dumps(phones, ensure_ascii=False),  # a text takes less memory than lists
+        "phones": f"[{', '.join(phones)}]",
         "oovs": list(oovs),
     }
 

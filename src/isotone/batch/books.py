@@ -11,9 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from isotone import audio as sound
 from isotone.alignment import AlignmentError
-from isotone.audio import Samples, Stored
+from isotone.audio import Samples
 from isotone.batch.ledger import Entry
 from isotone.batch.options import Options, Target
 from isotone.batch.pairs import is_transcript
@@ -71,8 +70,6 @@ def _give_back() -> None:
 class AligningBook(Aligning):
     """Forced alignment of recordings with the parts of a book that they hold.
 
-    Samples are kept on disk, so that memory hardly grows with a recording.
-
     Args:
         options, target, min_score, check, further: See :func:`isotone.batch.align_files`.
         book: A file with the text of the whole book.
@@ -101,10 +98,6 @@ class AligningBook(Aligning):
     def inputs(self, recording: Path, own: Own) -> Inputs:
         """Return the book, and the alignments that stand beside in the page."""
         return Inputs({"text": self.path, **self.further.inputs(recording)})
-
-    def load(self, recording: Path) -> Stored:
-        """Read the samples of a recording to disk."""
-        return sound.store(recording, self.sample_rate)
 
     def run(self, job: Job, samples: Samples) -> Done:
         """Find and align a recording."""

@@ -12,6 +12,7 @@ from isotone.batch.options import Target
 from isotone.batch.pages import INDEX, index
 from isotone.batch.plan import Plan
 from isotone.batch.work import Work
+from isotone.pipeline.language import ANOTHER_LANGUAGE
 from isotone.pipeline.verdict import NO_SPEECH, PARTLY, WRONG
 
 #: Lists of an output folder, beside the files of its recordings.
@@ -28,6 +29,7 @@ class Outcome:
         errors: ``{"file", "error"}`` of every file that failed.
         warnings: ``{"file", "warning"}`` of every file that was written with a warning.
         doubtful: Files whose text is likely wrong; they have a warning as well.
+        foreign: Files whose text is wrong, and in another language than the model's; they are not among the doubtful.
         partly: Files whose text is partly wrong: with words that were not said, or with other speech.
         texts: The recognised texts by file.
         kept: Files that were changed since isotone wrote them, and are not replaced.
@@ -42,6 +44,7 @@ class Outcome:
     errors: list[dict[str, str]] = field(default_factory=list)
     warnings: list[dict[str, str]] = field(default_factory=list)
     doubtful: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
     partly: list[str] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     kept: list[str] = field(default_factory=list)
@@ -60,6 +63,7 @@ def outcome_of(entries: Sequence[Entry], plan: Plan, gone: int, pruned: int, led
         [{"file": e.file, "error": e.error} for e in entries if e.error],
         warnings_of(done),
         [e.file for e in done if _wrong(e)],
+        [e.file for e in done if e.verdict == ANOTHER_LANGUAGE],
         [e.file for e in done if e.verdict == PARTLY and not _wrong(e)],
         {e.file: e.text for e in done},
         plan.kept,
@@ -70,7 +74,7 @@ def outcome_of(entries: Sequence[Entry], plan: Plan, gone: int, pruned: int, led
 
 
 def _wrong(entry: Entry) -> bool:
-    return bool(entry.doubt) or entry.verdict in (WRONG, NO_SPEECH)
+    return entry.verdict in (WRONG, NO_SPEECH) or (bool(entry.doubt) and entry.verdict != ANOTHER_LANGUAGE)
 
 
 def list_names(target: Target, work: Work) -> tuple[str, ...]:

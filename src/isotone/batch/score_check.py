@@ -19,6 +19,7 @@ from isotone.kernels import compiling
 from isotone.model.check import Check, usable
 from isotone.pipeline import Pipeline
 from isotone.pipeline.doubt import strangers
+from isotone.pipeline.language import ANOTHER_LANGUAGE
 from isotone.text.normalize import normalize
 
 log = logging.getLogger(__name__)
@@ -34,12 +35,14 @@ class Pair:
         score: See :class:`isotone.alignment.Alignment`; -inf where the transcript is too long for the audio.
         agreement: See :func:`isotone.pipeline.doubt.agreement`; None where the transcript is too short, or too long
             for the audio.
+        verdict: Verdict on the transcript, see :class:`isotone.alignment.Alignment`.
     """
 
     file: str
     transcript_of: str
     score: float
     agreement: float | None = None
+    verdict: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,12 +76,17 @@ class ScoreCheck:
         own = self.default.files > 0
         origin = f"in the model, measured on {self.default.files} recordings of {self.default.split}"
         first = f"By default `isotone align` flags an agreement below {self.default.threshold:.3f} "
-        first += f"({origin if own else 'built in, for the model has none of its own'})."
+        first += f"({origin if own else 'built in, for the model has none of its own'}). "
         right, wrong = self.flagged()
+        foreign = [pair.file for pair in self.right if pair.verdict == ANOTHER_LANGUAGE]
+        if foreign:
+            first += (
+                f"In another language than the model's: {len(foreign)} transcripts, such as {foreign[0]}'s. "
+            )
         if right is None or wrong is None:
-            return f"{first} No text here is long enough to tell."
+            return f"{first}No text here is long enough to tell."
         shares = f"{100 * wrong:.1f} % of the wrong transcripts and {100 * right:.1f} % of the right"
-        return f"{first} Here that is {shares}."
+        return f"{first}Here that is {shares}."
 
     def to_json(self) -> str:
         """Serialise everything as JSON; scores of -inf are null."""
@@ -155,12 +163,12 @@ def _pair(
     samples = sound.load(path, pipeline.model.encoder.sample_rate)
     own = pipeline.align(id, samples, pipeline.encode(text))
     stranger = pipeline.encode(other_text)
-    right = Pair(readable(path), readable(path), own.score, own.agreement)
+    right = Pair(readable(path), readable(path), own.score, own.agreement, own.alignment.verdict)
     try:
         wrong = pipeline.align(id, samples, stranger)
     except AlignmentError:  # too long for the audio
         return right, Pair(readable(path), readable(other), -math.inf)
-    return right, Pair(readable(path), readable(other), wrong.score, wrong.agreement)
+    return right, Pair(readable(path), readable(other), wrong.score, wrong.agreement, wrong.alignment.verdict)
 
 
 def _check(right: list[Pair], wrong: list[Pair], errors: list[dict[str, str]], default: Check) -> ScoreCheck:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from isotone import audio as sound
 from isotone.audio import Samples
 from isotone.batch.analysis import measured, oovs_of
 from isotone.batch.inputs import TranscriptFile, absolute, find_transcript, read_passages
@@ -60,7 +61,7 @@ class _Speech(Work):
 
     def _done(self, job: Job, result: Result | Passages, warnings: Sequence[str]) -> Done:
         alignment = replace(result.alignment, audio=job.path)
-        contents = {n: self.writers[n].dumps(alignment).encode() for n in job.formats if n != PAGE}
+        contents = {n: self.writers[n].encoded(alignment) for n in job.formats if n != PAGE}
         notes = (*warnings, *result.warnings)
         return Done(contents, notes, result.score, result.agreement, result.text, verdict=alignment.verdict)
 
@@ -69,6 +70,9 @@ class Aligning(_Speech):
     """Forced alignment; see :func:`isotone.batch.align_files`."""
 
     command = "align"
+
+    #: Seconds of audio that are kept in memory; longer recordings lie on disk.
+    memory_s = 600.0
 
     def __init__(
         self,
@@ -100,12 +104,17 @@ class Aligning(_Speech):
         beside = {"beside": self.further.names} if self.further.names else {}
         return result_key(self._model, digests, {**self._options, **beside})
 
+    def load(self, recording: Path) -> Samples:
+        """Read the samples of a recording; those of a long one lie on disk."""
+        return sound.store(recording, self.sample_rate, self.memory_s)
+
     def run(self, job: Job, samples: Samples) -> Done:
         """Align a recording."""
         path = job.path
         result, transcript, noted = self.aligned(job, samples)
         notes = [*silence(samples), *noted]
         oovs = oovs_of(self.pipeline.tokenizer, transcript)
+        del transcript  # that of hours of speech is large
         analysis = measured(result.alignment, samples, self.sample_rate, oovs)
         done = self._done(job, result, notes)
         if PAGE in job.formats:

@@ -239,7 +239,10 @@ MinScore = Annotated[
 ]
 Strict = Annotated[
     bool,
-    typer.Option("--strict", help="Exit with code 2 where the text of a file is wrong, wholly or partly."),
+    typer.Option(
+        "--strict",
+        help="Exit with code 2 where the text of a file is wrong, wholly or partly, or in another language.",
+    ),
 ]
 Presence = Annotated[
     bool,

@@ -48,7 +48,7 @@ def finish(
     if outcome.errors:
         first, path = outcome.errors[0], out_dir / "errors.jsonl"
         fail(f"{len(outcome.errors)} failed ({path} lists them); first: {first['file']}: {first['error']}", 1)
-    if strict and (outcome.doubtful or outcome.partly):
+    if strict and (outcome.doubtful or outcome.foreign or outcome.partly):
         raise typer.Exit(2)
 
 
@@ -80,6 +80,8 @@ def _warnings(outcome: Outcome, out_dir: Path) -> Iterator[str]:
         yield f"warning: {count} with a warning ({path} lists them); first: {first['file']}: {first['warning']}"
     if outcome.partly:
         yield f"warning: the text is partly not what is said in {_named(outcome.partly)}"
+    if outcome.foreign:
+        yield f"warning: the text is in another language than the model's in {_named(outcome.foreign)}"
     if outcome.doubtful:
         yield f"warning: the text is likely not what is said in {_named(outcome.doubtful)}"
 

@@ -78,8 +78,8 @@ def align(
     --overwrite it never replaces files that others wrote or that you have changed.
 
     One bad file does not stop the others: it is listed in OUT/errors.jsonl and the exit code is 1. Warnings are in
-    OUT/warnings.jsonl. Words that were not said get no times. Files whose text is wrong, wholly or partly, are printed;
-    with --strict the exit code is then 2.
+    OUT/warnings.jsonl. Words that were not said get no times. Files whose text is wrong, wholly or partly, or in
+    another language, are printed; with --strict the exit code is then 2.
 
     Example: isotone align talk.wav talk.txt; isotone align speech/ --out aligned --format textgrid --jobs 4
     """

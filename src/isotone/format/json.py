@@ -55,6 +55,14 @@ class JSONFormat(Format):
 
     def dumps(self, alignment: Alignment) -> str:
         """Return the text of the file."""
+        return self._written(alignment, "surrogatepass").getvalue().decode("utf-8", "surrogatepass")
+
+    def encoded(self, alignment: Alignment) -> bytes:
+        """Return the text of the file in UTF-8; it is never there a second time, for hours of speech make it long."""
+        return self._written(alignment, "strict").getvalue()
+
+    def _written(self, alignment: Alignment, errors: str) -> io.BytesIO:
+        """Write the text of the file in UTF-8."""
         content = {
             "format": _FORMAT,
             "version": _VERSION,
@@ -62,18 +70,18 @@ class JSONFormat(Format):
             "duration": float(alignment.duration),
             **_number("score", alignment.score),
             **({"verdict": alignment.verdict} if alignment.verdict else {}),
-            "tiers": [
-                {"name": tier.name, "segments": [_segment(s) for s in tier]} for tier in alignment.tiers
-            ],
+            "tiers": [{"name": tier.name, "segments": tier.segments} for tier in alignment.tiers],
             **({"absent": [_absent(word) for word in alignment.absent]} if alignment.absent else {}),
         }
         # json.dumps would keep a list of all parts of the text, and io.StringIO four bytes per character
         content_bytes = io.BytesIO()
-        text = io.TextIOWrapper(content_bytes, "utf-8", "surrogatepass", newline="\n", write_through=True)
-        json.dump(content, text, ensure_ascii=False, allow_nan=False, indent=self.indent)
+        text = io.TextIOWrapper(content_bytes, "utf-8", errors, newline="\n", write_through=True)
+        # segments become objects one by one: those of hours of speech take more memory than all else
+        json.dump(content, text, ensure_ascii=False, allow_nan=False, indent=self.indent, default=_segment)
         text.write("\n")
         text.flush()
-        return content_bytes.getvalue().decode("utf-8", "surrogatepass")
+        text.detach()  # it would close what it writes to
+        return content_bytes
 
     def loads(self, text: str, id: str) -> Alignment:
         """Read the text of a file; the id in the file counts.

@@ -37,6 +37,10 @@ class Format(ABC):
     def dumps(self, alignment: Alignment) -> str:
         """The file's text."""
 
+    def encoded(self, alignment: Alignment) -> bytes:
+        """The file's text in UTF-8."""
+        return self.dumps(alignment).encode()
+
     def loads(self, text: str, id: str) -> Alignment:
         """Read a file's text.
 

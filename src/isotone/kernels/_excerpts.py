@@ -13,6 +13,9 @@ SKIPS = 2
 _UNMATCHED, _LAST = SKIPS + 1, SKIPS + 2
 _NEVER = np.int32(-(1 << 30))
 
+# Rows of the way back whose steps are kept at once.
+_BLOCK = 1024
+
 
 @compiled
 def best_totals(
@@ -79,44 +82,70 @@ def way_back(
 ) -> int:
     """Find the excerpt that ends with a match of row ``last``, and return the number of its pairs ``(k, 2)``.
 
-    Each row looks at the positions at most ``reach`` away from the best one of the row after it.
+    Each row looks at the positions at most ``reach`` away from the best one of the row after it. Values are kept for
+    every so many rows, from which the steps of a block are computed again on the way: so memory hardly grows.
     """
-    m, width = len(sequence), 2 * reach + 1
-    steps = np.empty((256, width), np.int8)
-    bases = np.empty(256, np.int64)
-    after, now = np.full(width, _NEVER, np.int32), np.full(width, _NEVER, np.int32)
+    width = 2 * reach + 1
+    kept, bases = np.empty((16, width), np.int32), np.empty(16, np.int64)
+    after, now, steps = np.full(width, _NEVER, np.int32), np.empty(width, np.int32), np.empty(width, np.int8)
     base_after = position - reach
     first, start, best_total = last, position, -(1 << 62)
     for i in range(last, -1, -1):
-        at = last - i
-        if at == len(bases):
-            steps = np.concatenate((steps, np.empty_like(steps)))
-            bases = np.concatenate((bases, np.empty_like(bases)))
-        base = base_after if i == last else base_after + int(np.argmax(after)) - 1 - reach
-        bases[at] = base
-        for b in range(width):
-            j = base + b
-            now[b], steps[at, b] = _NEVER, _UNMATCHED
-            if j < 0 or j >= m:
-                continue
-            matched, step = _matched(after, j + 1 - base_after, skip)
-            if i == last:
-                matched, step = (0, _LAST) if j == position else (_NEVER, _LAST)
-            matched += scores[i, sequence[j]] if matched > _NEVER else 0
-            if matched > _NEVER and matched + total[i] - entry > best_total:
-                first, start, best_total = i, j, matched + total[i] - entry
-            same = j - base_after
-            unmatched = (
-                after[same] - gap if i < last and 0 <= same < width and after[same] > _NEVER else _NEVER
-            )
-            now[b] = max(matched, unmatched)
-            if matched >= unmatched:
-                steps[at, b] = step
+        block, row = divmod(last - i, _BLOCK)
+        if row == 0:
+            if block == len(kept):
+                kept, bases = np.concatenate((kept, kept)), np.concatenate((bases, bases))
+            kept[block], bases[block] = after, base_after
+        value, j, base_after = _row(
+            scores, sequence, gap, skip, last, position, i, base_after, after, now, steps
+        )
+        if value > _NEVER and value + total[i] - entry > best_total:
+            first, start, best_total = i, j, value + total[i] - entry
         if best_total >= total[last + 1]:
             break
         after, now = now, after
-        base_after = base
-    return _walk(steps, bases, last, first, start, pairs)
+    return _walk(scores, sequence, gap, skip, last, position, kept, bases, first, start, pairs)
+
+
+@compiled
+def _row(
+    scores: np.ndarray,
+    sequence: np.ndarray,
+    gap: int,
+    skip: int,
+    last: int,
+    position: int,
+    i: int,
+    base_after: int,
+    after: np.ndarray,
+    now: np.ndarray,
+    steps: np.ndarray,
+) -> tuple[int, int, int]:
+    """Fill the values and steps of a row by those of the row after it, whose first position is ``base_after``.
+
+    Returns:
+        The best value of a match, its position, and the first position of the row.
+    """
+    m, width = len(sequence), len(after)
+    base = base_after if i == last else base_after + int(np.argmax(after)) - 1 - width // 2
+    best, where = int(_NEVER), -1
+    for b in range(width):
+        j = base + b
+        now[b], steps[b] = _NEVER, _UNMATCHED
+        if j < 0 or j >= m:
+            continue
+        matched, step = _matched(after, j + 1 - base_after, skip)
+        if i == last:
+            matched, step = (0, _LAST) if j == position else (int(_NEVER), _LAST)
+        matched += scores[i, sequence[j]] if matched > _NEVER else 0
+        if matched > best:
+            best, where = matched, j
+        same = j - base_after
+        unmatched = after[same] - gap if i < last and 0 <= same < width and after[same] > _NEVER else _NEVER
+        now[b] = max(matched, unmatched)
+        if matched >= unmatched:
+            steps[b] = step
+    return best, where, base
 
 
 @compiled
@@ -130,15 +159,38 @@ def _matched(after: np.ndarray, place: int, skip: int) -> tuple[int, int]:
 
 
 @compiled
-def _walk(steps: np.ndarray, bases: np.ndarray, last: int, i: int, j: int, pairs: np.ndarray) -> int:
-    """Write the pairs from the first match on; return their number."""
+def _walk(
+    scores: np.ndarray,
+    sequence: np.ndarray,
+    gap: int,
+    skip: int,
+    last: int,
+    position: int,
+    kept: np.ndarray,
+    kept_bases: np.ndarray,
+    i: int,
+    j: int,
+    pairs: np.ndarray,
+) -> int:
+    """Write the pairs from the first match on, with the values ``kept`` before every block; return their number."""
+    width = kept.shape[1]
+    steps, bases = np.empty((_BLOCK, width), np.int8), np.empty(_BLOCK, np.int64)
+    after, now = np.empty(width, np.int32), np.empty(width, np.int32)
     count = 0
-    while True:
-        step = steps[last - i, j - bases[last - i]]
-        if step != _UNMATCHED:
-            pairs[count, 0], pairs[count, 1] = i, j
-            count += 1
-            if step == _LAST:
-                return count
-            j += 1 + step
-        i += 1
+    for block in range((last - i) // _BLOCK, -1, -1):
+        top = last - block * _BLOCK
+        after[:], base = kept[block], kept_bases[block]
+        for row in range(min(_BLOCK, top - i + 1)):
+            _, _, base = _row(
+                scores, sequence, gap, skip, last, position, top - row, base, after, now, steps[row]
+            )
+            bases[row] = base
+            after, now = now, after
+        while i <= top:
+            step = steps[top - i, j - bases[top - i]]
+            if step != _UNMATCHED:
+                pairs[count, 0], pairs[count, 1] = i, j
+                count += 1
+                j += 1 + step
+            i += 1
+    return count

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from isotone.audio import Samples
+
 # Frames per second in which levels are measured.
 _RATE = 100
 # A frame is active where the level changes by this much within half a second of it ...
@@ -20,6 +22,8 @@ _NEAR = 20
 _SILENT_DB = 65.0
 # Less activity than this, in seconds, may be a click or a cough. Then everything counts as active.
 _LEAST_S = 2.0
+# Frames that are read at once.
+_AT_ONCE = 6000
 
 
 class Activity:
@@ -37,7 +41,7 @@ class Activity:
         changing_s: Seconds of changing level, also where they are too few.
     """
 
-    def __init__(self, samples: NDArray[np.float32], sample_rate: int) -> None:
+    def __init__(self, samples: Samples, sample_rate: int) -> None:
         self.size = sample_rate // _RATE
         power = _powers(samples, self.size)
         level, sounds = _levels(power), power > 0
@@ -75,8 +79,14 @@ def without_silence(samples: NDArray[np.float32], sample_rate: int) -> NDArray[n
     return kept if len(kept) else samples
 
 
-def _powers(samples: NDArray[np.float32], size: int) -> NDArray[np.float64]:
-    """Compute the variance of every frame ``(T,)``; the last frame may be shorter."""
+def _powers(samples: Samples, size: int) -> NDArray[np.float64]:
+    """Compute the variance of every frame ``(T,)``, of so many at once; the last frame may be shorter."""
+    part = size * _AT_ONCE
+    found = [_own_powers(samples[first : first + part], size) for first in range(0, len(samples), part)]
+    return np.concatenate(found) if found else np.zeros(0)
+
+
+def _own_powers(samples: NDArray[np.float32], size: int) -> NDArray[np.float64]:
     whole = len(samples) // size
     frames = samples[: whole * size].reshape(whole, size)
     # einsum needs no copy as large as the recording

@@ -111,6 +111,7 @@ class Emitter:
         if self.cuts(audio):
             found = emit(self.model, audio[0], self._needed(heads), self.windows, on_window)
             return self._mixed(found, heads)
+        audio = [samples[:] for samples in audio]  # those on disk are read
         if len(audio) == 1 and (rest := self._sounding(audio[0])) is not None:
             device = next(self.model.parameters()).device
             statistics = self.model.encoder.statistics(torch.from_numpy(rest).to(device))

@@ -16,6 +16,7 @@ from isotone.pipeline import stars, verdict
 from isotone.pipeline.doubt import agreements
 from isotone.pipeline.edges import EDGE_COST, SECOND_PASS, SECOND_PASS_SHARE, edge_share, edges_left_out
 from isotone.pipeline.emitter import Emitter, mixture_of, timing_head
+from isotone.pipeline.language import in_language
 from isotone.pipeline.lattices import chosen
 from isotone.pipeline.placing import Placer
 from isotone.pipeline.presence import evidences
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     import torch
 
     from isotone.model import Model
-
 
 #: Least log-probability in nats of what a guide is sure of, see :class:`isotone.pipeline.placing.Placer`.
 SURE = -5.0
@@ -190,7 +190,8 @@ class ForcedPipeline:
             given = _Given(ids[i], audio[i], row, texts[i], strings[i], cost, judged)
             given, whole = self._unstretched(given, found)
             edged = self._within_edges(given, whole) if self.finds_edges else None
-            out[i] = self._as_said(given, edged or whole) if judged else edged or whole
+            found = self._as_said(given, edged or whole) if judged else edged or whole
+            out[i] = in_language(found, transcripts[i], self.model.check)
         return out
 
     def watch(self, on_window: Callable[[float], None]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from isotone.alignment import Alignment, AlignmentError, Segment, Tier, tier_from_spans
 from isotone.pipeline.edges import EDGE_COST
 from isotone.pipeline.forced import ForcedPipeline
+from isotone.pipeline.language import ANOTHER_LANGUAGE, Signs, another_language
 from isotone.pipeline.passage_words import Found, in_passages, joined, owners_of, share_out, within
 from isotone.pipeline.plausible import long_words
 from isotone.pipeline.stretches import Span, Stretch, stretches
@@ -101,8 +102,9 @@ class _Run:
         self.seconds = pipeline.emitter.seconds(audio)
         self.text = "\n".join(p.text for p in passages)
         whole = pipeline.encode(self.text)
-        self.with_words = bool(whole.words)
+        self.with_words, self.signs = bool(whole.words), Signs.of(whole)
         self.notes = list(whole.notes)
+        del whole
         self.passages = self._sifted(timed(passages, self.seconds))
         self.found: dict[int, Found] = {}
         self.failed: list[tuple[Passage, str]] = []
@@ -119,8 +121,11 @@ class _Run:
             raise AlignmentError(reason, id=self.id)
         score = _mean((words, fit) for words, fit, _ in self.fits)
         agreed = [(words, agreement) for words, _, agreement in self.fits if agreement is not None]
-        alignment = Alignment(self.id, self.seconds, self._tiers(), score)
         agreement = _mean(agreed) if agreed else None
+        note = another_language(self.signs, agreement, self.pipeline.model.check)
+        self.notes += [note] if note else []
+        verdict = ANOTHER_LANGUAGE if note else ""
+        alignment = Alignment(self.id, self.seconds, self._tiers(), score, verdict=verdict)
         return Passages(alignment, self.text, score, agreement, tuple(self._warnings()))
 
     def _sifted(self, passages: Sequence[Passage]) -> list[Passage]:
@@ -256,8 +261,11 @@ def _end(passage: Passage) -> float:
 
 def _tier(name: str, segments: Sequence[Segment], seconds: float) -> Tier:
     """Make a tier; where two stretches disagree, the earlier segment is cut."""
-    tier = tier_from_spans(name, [(s.label, s.start, s.end, s.score) for s in segments], seconds)
-    kept = (replace(new, confidence=old.confidence, origin=old.origin) for new, old in zip(tier, segments))
+    tier = tier_from_spans(name, ((s.label, s.start, s.end, s.score) for s in segments), seconds)
+    kept = (
+        old if (old.start, old.end) == (new.start, new.end) else replace(old, start=new.start, end=new.end)
+        for new, old in zip(tier, segments)
+    )
     return Tier(name, tuple(kept))
 
 

@@ -6,7 +6,7 @@ Where speech is missing in what is left, a star takes it.
 
 Verdicts are ``right``; ``partly``, with words that were not said or speech that is not in the text; ``wrong``, by the
 text's agreement (:mod:`isotone.pipeline.doubt`), or where no word was said; and ``no speech``. Of a text that is wrong
-as a whole nothing is left out.
+as a whole nothing is left out; it may be in another language (:mod:`isotone.pipeline.language`).
 """
 
 from __future__ import annotations

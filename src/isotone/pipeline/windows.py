@@ -1,7 +1,7 @@
 """Emissions of long audio: encoded in windows that overlap, joined on one grid of frames.
 
-Memory is bounded by the window, except for the samples and the emissions (one hour at 16 kHz: 230 MB, and 7 MB per ten
-labels).
+Memory is bounded by the window, except for the emissions (7 MB per hour and ten labels), and for the samples where they
+are in memory (230 MB per hour at 16 kHz).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from isotone.audio import Samples
 from isotone.pipeline.activity import Activity, without_silence
 from isotone.types import Emissions
 
@@ -64,7 +64,7 @@ class Windows:
 
 def emit(
     model: Model,
-    audio: NDArray[np.float32],
+    audio: Samples,
     heads: set[str],
     windows: Windows,
     progress: Callable[[float], None] = lambda share: None,
@@ -73,7 +73,7 @@ def emit(
 
     Args:
         model: The model, on its device.
-        audio: ``(N,)`` float32 at the model's sample rate.
+        audio: ``(N,)`` float32 at the model's sample rate, in memory or on disk.
         heads: Names of the heads.
         windows: Windows into which the audio is cut.
         progress: Called after every window with the share of the audio that is encoded, 0 to 1.
@@ -85,32 +85,33 @@ def emit(
         ValueError: the context is shorter than the receptive field of a frame, or frames are no whole number of
             samples.
     """
-    samples = torch.from_numpy(audio).to(next(model.parameters()).device)
     activity = None if windows.alone else Activity(audio, model.encoder.sample_rate)
     parts: dict[str, list[Emissions]] = {name: [] for name in heads}
     with torch.inference_mode():
-        for done, out in _each_window(model, samples, heads, windows, activity):
+        for done, out in _each_window(model, audio, heads, windows, activity):
             for name, emissions in out.items():
                 parts[name].append(emissions)
             progress(done)
-    return {name: Emissions.cat(each) for name, each in parts.items()}
+    return {name: Emissions.cat(parts.pop(name)) for name in list(parts)}
 
 
 def _each_window(
-    model: Model, samples: torch.Tensor, heads: set[str], windows: Windows, activity: Activity | None
+    model: Model, samples: Samples, heads: set[str], windows: Windows, activity: Activity | None
 ) -> Iterator[tuple[float, dict[str, Emissions]]]:
     """Encode window by window; yield the share of the samples up to its end, and the frames that it keeps."""
     rate, total = model.encoder.sample_rate, len(samples)
+    device = next(model.parameters()).device
     window, context = round(windows.window_s * rate), round(windows.context_s * rate)
     start = stop = first = hop = 0
     while stop < total:
         end = min(total, start + window + context)
-        part = samples[first:end]
+        own = samples[first:end]
         if activity is None:
-            active = torch.from_numpy(without_silence(part.cpu().numpy(), rate)).to(part.device)
+            active = without_silence(own, rate)
         else:
-            active = torch.cat([samples[near] for near in activity.near(first, end, _NORMALISED_S)])
-        statistics = model.encoder.statistics(active)
+            active = np.concatenate([samples[near] for near in activity.near(first, end, _NORMALISED_S)])
+        part = torch.from_numpy(own).to(device)
+        statistics = model.encoder.statistics(torch.from_numpy(active).to(device))
         out = model(part[None], torch.tensor([len(part)], device=part.device), heads, statistics)
         hops = {name: emissions.hop_samples(rate) for name, emissions in out.items()}
         hop = max(hops.values())

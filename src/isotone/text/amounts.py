@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isotone.text.numbers import cardinal, digits, fraction, ordinal, plural, ranked, whole
+from isotone.text.numbers import LONGEST, cardinal, digits, fraction, ordinal, plural, ranked, whole
 from isotone.text.ways import distinct
 
 #: Names of currencies by their signs: the unit and its hundredth.
@@ -142,7 +142,7 @@ def money(sign: str, before: str, after: str, magnitude: str = "") -> list[str]:
         return distinct([*units, *short])
     cents = cardinal(int(after))
     coins = f"{cents} {coin if int(after) == 1 else plural(coin)}"
-    if not before or not int(before):
+    if not before.strip("0,"):
         point = [f"{n} {plural(name)}" for n in decimal(before or "0", after)[:2]]
         return distinct([coins, f"{units[0]} and {coins}", cents, *point])
     tail = f"oh {cents}" if int(after) < 10 else cents
@@ -158,6 +158,8 @@ def ranks(text: str) -> list[str]:
     plain = text.replace(",", "")
     if len(plain) > 1 and plain[0] == "0":
         plain = plain.lstrip("0") or "0"
+    if len(plain) > LONGEST:
+        return [ranked(words) for words in whole(plain)]
     return distinct(
         [ranked(words) for words in [cardinal(int(plain)), *whole(plain, single=False)[:3]]]
         + [f"the {ordinal(int(plain))}"]

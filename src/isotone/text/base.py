@@ -23,6 +23,9 @@ from isotone.text.word_graph import WordGraph, of_readings, straight
 
 Unit = Literal["phones", "characters", "pieces"]
 
+#: Fewest different words of a text whose language can be told.
+LEAST_DIFFERENT = 8
+
 
 class Tokenizer(ABC):
     """Text to labels and back.
@@ -106,6 +109,13 @@ class Tokenizer(ABC):
     def guessed(self, words: Sequence[Word]) -> list[str]:
         """Return the parts of words whose labels are a guess, each once."""
         return []
+
+    def familiar(self, words: Sequence[Word]) -> float | None:
+        """Return the share of different words that a lexicon of the language lists, 0 to 1.
+
+        None without such a lexicon, and where there are fewer than :data:`LEAST_DIFFERENT`.
+        """
+        return None
 
     def encode(self, text: str) -> Transcript:
         """Return the labels of a text for training; unknown characters or phones are left out.

@@ -58,6 +58,10 @@ class Dictionary(Pronouncer):
         """Return the set of phones of all words."""
         return {phone for found in self._words.values() for one in found for phone in one.phones}
 
+    def listed(self, words: Sequence[str]) -> list[bool]:
+        """See :meth:`Pronouncer.listed`."""
+        return [word.lower() in self._words for word in words]
+
     def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
         """Return the likeliest phones of every word; None for a word that is not in the dictionary."""
         return [list(found[0].phones) if found else None for found in self.alternatives(words)]

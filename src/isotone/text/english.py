@@ -123,6 +123,15 @@ class EnglishLexicon(EnglishPronouncer):
     def __len__(self) -> int:
         return len(self.words)
 
+    @property
+    def of_language(self) -> bool:
+        """See :attr:`Pronouncer.of_language`."""
+        return True
+
+    def listed(self, words: Sequence[str]) -> list[bool]:
+        """See :meth:`Pronouncer.listed`; accents count."""
+        return [bool(self.words.get(word.lower().translate(_APOSTROPHES))) for word in words]
+
     def symbols(self, word: str) -> list[Symbols]:
         """Return the pronunciations of a word as the lexicon writes them; none for an unknown word."""
         lower = word.lower().translate(_APOSTROPHES)

@@ -76,7 +76,8 @@ def _number(match: re.Match[str]) -> list[str]:
     else:
         found = whole(match["cardinal"], single=not match["suffix"])
     if match.string[: match.start()][-1:].isalpha() and match["suffix"]:
-        return [f"{words} {match['suffix']}" for words in found]
+        letters = re.sub(r"\d", lambda digit: f" {digits(digit[0])}", match["suffix"])  # A5m2 is no area
+        return [f"{words} {letters}" for words in found]
     return _with_suffix(found, match["suffix"], match["cardinal"] == "1")
 
 

@@ -70,6 +70,7 @@ class _Given:
     graphs: list[WordGraph | None] = field(default_factory=list)
     spelled: list[tuple[int | None, tuple[int, ...]]] = field(default_factory=list)
     spoken: list[Word] = field(default_factory=list)
+    unread: list[Word] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     unclear: list[str] = field(default_factory=list)
     numbers: list[str] = field(default_factory=list)
@@ -96,6 +97,7 @@ class _Given:
                 self._add(placed, spelling.labels, spelling.graph)
             else:
                 reason += spelling.missing if reason is self.unpronounced else (word.text,)
+                self.unread += [word] if reason is not self.numbers else []
                 self._add(placed, (STAR_NUMBER,))
 
     def transcript(self, keep_markup: bool) -> Transcript:
@@ -106,6 +108,7 @@ class _Given:
         return Transcript(
             tuple(self._placed()), tuple(t for t, _ in tokens), tuple(w for _, w in tokens),
             tuple(dict.fromkeys(self.unknown)), tuple(self._notes(keep_markup)), known_graphs(self.graphs),
+            familiar=self.tokenizer.familiar([*self.spoken, *self.unread]), unread=len(self.unread),
         )  # fmt: skip
 
     def _problem(self, word: Word, spelling: Spelling) -> list[str] | None:
@@ -164,7 +167,11 @@ class _Given:
 
     def _why_nothing(self) -> str:
         if reasons := "; ".join(self._reasons()):
-            return f"there are only {reasons}. The {self.tokenizer.unit} are {self.tokenizer.labels[:40]}"
+            language = f", {self.tokenizer.language}" if self.tokenizer.language else ""
+            other = f"Is it in another language than the model's{language}? " if self.unread else ""
+            return (
+                f"there are only {reasons}. {other}The {self.tokenizer.unit} are {self.tokenizer.labels[:40]}"
+            )
         if self.words:
             return "there are stars in it, and no words"
         if self.source.left_out:

@@ -21,7 +21,7 @@ _ORDINALS = {
 }  # fmt: skip
 _PLURALS = {"penny": "pence", "yen": "yen", "won": "won", "foot": "feet", "inch": "inches"}
 #: Longest number that has a value; longer ones are strings of digits.
-_LONGEST = 15
+LONGEST = 15
 
 
 def cardinal(number: int, joined: bool = False) -> str:
@@ -103,7 +103,7 @@ def whole(text: str, single: bool = True) -> list[str]:
         ['nineteen oh five', 'one thousand nine hundred five', 'one thousand nine hundred and five']
     """
     plain = text.replace(",", "")
-    if len(plain) > _LONGEST or (len(plain) > 1 and plain[0] == "0"):
+    if len(plain) > LONGEST or (len(plain) > 1 and plain[0] == "0"):
         return distinct([digits(plain), digits(plain, "oh"), *_doubled(plain)])
     number = int(plain)
     one_by_one = [digits(plain, "oh"), digits(plain)] if single else []

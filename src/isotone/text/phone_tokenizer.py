@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from isotone.text.base import Tokenizer, Unit
+from isotone.text.base import LEAST_DIFFERENT, Tokenizer, Unit
 from isotone.text.closures import ClosureRules
 from isotone.text.lexicon import Lexicon
 from isotone.text.normalize import TextError, Word, split_words
@@ -132,8 +132,14 @@ class PhoneTokenizer(Tokenizer):
 
     def guessed(self, words: Sequence[Word]) -> list[str]:
         """See :meth:`Tokenizer.guessed`: those that are pronounced by their letters."""
-        parts = list(dict.fromkeys(part for word in words for part in word.normal.split()))
-        return [] if self.pronouncer is None else self.pronouncer.guessed(parts)
+        return [] if self.pronouncer is None else self.pronouncer.guessed(_parts(words))
+
+    def familiar(self, words: Sequence[Word]) -> float | None:
+        """See :meth:`Tokenizer.familiar`: the lexicon is the pronouncer's."""
+        parts = _parts(words)
+        if self.pronouncer is None or not self.pronouncer.of_language or len(parts) < LEAST_DIFFERENT:
+            return None
+        return sum(self.pronouncer.listed(parts)) / len(parts)
 
     def _spelling(self, parts: Sequence[str], found: Sequence[Sequence[Pronunciation]]) -> Spelling:
         if missing := [part for part, said in zip(parts, found) if not said]:
@@ -268,3 +274,8 @@ class PhoneTokenizer(Tokenizer):
         if self.closures is not None:
             config["closures"] = asdict(self.closures)
         write_json(Path(folder) / CONFIG, config)
+
+
+def _parts(words: Sequence[Word]) -> list[str]:
+    """List the different parts of words, as they are pronounced."""
+    return list(dict.fromkeys(part for word in words for part in word.normal.split()))

@@ -88,6 +88,15 @@ class Chain(Pronouncer):
         self.pronouncers = pronouncers
         self.phone_set = next((p.phone_set for p in pronouncers if p.phone_set), None)
 
+    @property
+    def of_language(self) -> bool:
+        """See :attr:`Pronouncer.of_language`: one of them does so."""
+        return any(p.of_language for p in self.pronouncers)
+
+    def listed(self, words: Sequence[str]) -> list[bool]:
+        """See :meth:`Pronouncer.listed`: by any of them."""
+        return [any(found) for found in zip(*(p.listed(words) for p in self.pronouncers))]
+
     def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
         """Return the phones of every word; None for a word that no pronouncer knows."""
         found: list[list[str] | None] = [None] * len(words)

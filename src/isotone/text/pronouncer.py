@@ -73,6 +73,15 @@ class Pronouncer(ABC):
 
     phone_set: tuple[PhoneSet, Closures] | None = None
 
+    @property
+    def of_language(self) -> bool:
+        """True where it lists nearly all words of texts in its language: those it does not list are strange there."""
+        return False
+
+    def listed(self, words: Sequence[str]) -> list[bool]:
+        """Tell for every word if it is in a list of words; words that are made of others or read by letter are not."""
+        return [False] * len(words)
+
     @abstractmethod
     def lookup(self, words: Sequence[str]) -> list[list[str] | None]:
         """Return the phones of every word; None for an unknown word."""

@@ -40,6 +40,9 @@ class Transcript:
             to the first one.
         pause: Graph of a pause between words; empty where it is a silence alone.
         source: The text as it was given, which the words' positions are in; empty where there was none.
+        familiar: Share of its different words that a lexicon of the model's language lists, see
+            :meth:`isotone.text.base.Tokenizer.familiar`; None where that is not known.
+        unread: Number of its words for which the model has no labels.
     """
 
     words: tuple[Word, ...]
@@ -52,6 +55,8 @@ class Transcript:
     readings: tuple[int, ...] = ()
     pause: WordGraph = ()
     source: str = ""
+    familiar: float | None = None
+    unread: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,10 @@ class Encoded:
             ) from None
 
 
+# Frames that are mixed at once.
+_AT_ONCE = 1 << 14
+
+
 @dataclass(frozen=True)
 class Emissions(Batch):
     """Scores that a head gives the labels of every frame.
@@ -133,14 +137,20 @@ class Emissions(Batch):
                 "Heads can be mixed where they have the same labels; "
                 f"got {self.logits.shape[2]} and {other.logits.shape[2]}."
             )
-        places = other.frames_at(self.grid, self.logits.shape[1])[..., None]
-        theirs = other.log_probs().gather(1, places.expand(-1, -1, other.logits.shape[2]))
+        size, labels = self.logits.shape[1:]
+        places = other.frames_at(self.grid, size)[..., None].expand(-1, -1, labels)
+        parts = []
+        # in parts: an hour's intermediate values are many times its emissions
+        for part in (slice(first, first + _AT_ONCE) for first in range(0, max(1, size), _AT_ONCE)):
+            own = torch.log_softmax(widened(self.logits[:, part]), dim=-1)
+            theirs = torch.log_softmax(widened(other.logits.gather(1, places[:, part])), dim=-1)
+            parts.append((1 - share) * own + share * theirs)
         prior = None
         if self.log_prior is not None:
             prior = (1 - share) * self.log_prior
             if other.log_prior is not None:
                 prior = prior + share * other.log_prior
-        return replace(self, logits=(1 - share) * self.log_probs() + share * theirs, log_prior=prior)
+        return replace(self, logits=torch.cat(parts, 1), log_prior=prior)
 
     def log_probs(self) -> Tensor:
         """Log-probabilities ``(B, T, V)``, float32 at least."""

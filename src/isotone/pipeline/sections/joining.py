@@ -11,11 +11,15 @@ import numpy as np
 from isotone.alignment import Absent, Alignment, Origin, Segment, Tier, tier_from_spans
 from isotone.pipeline import verdict
 from isotone.pipeline.edges import edges_left_out
+from isotone.pipeline.language import ANOTHER_LANGUAGE
 from isotone.pipeline.result import Result, origin_of
 from isotone.pipeline.sections.cutting import Section
 from isotone.pipeline.sections.planning import Run
 from isotone.pipeline.stars import STAR
 from isotone.text.tokenizer import Transcript
+
+# Verdicts on sections with a text that is not what is said.
+_UNFIT = {verdict.WRONG, verdict.NO_SPEECH, ANOTHER_LANGUAGE}
 
 # Seconds that the last sound of other speech lasts at least.
 _LASTS_S = 0.1
@@ -70,7 +74,7 @@ def join(
     tiers = _tier(words, [segment for segment, _ in rows.words], seconds), _tier(unit, rows.units, seconds)
     extra = [s for (_, number), s in zip(rows.words, tiers[0]) if number >= len(transcript.words)]
     verdicts = {result.alignment.verdict for result in results}
-    deviates = bool(rows.absent or extra or strange or verdicts & {verdict.WRONG, verdict.NO_SPEECH})
+    deviates = bool(rows.absent or extra or strange or verdicts & _UNFIT)
     one = verdict.PARTLY if deviates else verdict.RIGHT if verdicts == {verdict.RIGHT} else ""
     score = _mean([(result.score, len(result.words)) for result in results])
     alignment = Alignment(id, seconds, tiers, score, absent=tuple(rows.absent), verdict=one)
@@ -173,7 +177,7 @@ def _places(parts: Sequence[Part]) -> Iterator[str]:
             first, last = own.tiers[0].segments[0].start, own.tiers[0].segments[-1].end
             edges = (0.0, first), (last, section.end - section.start)
             left_out += [_span(section.start + a, section.start + b) for a, b in edges if b - a >= 1.0]
-        if own.verdict in (verdict.WRONG, verdict.NO_SPEECH):
+        if own.verdict in _UNFIT:
             wrong.append(_span(section.start, section.end))
     if left_out:
         yield f"left out, for there is something else than the text: {verdict.listed(left_out)}"
