@@ -155,9 +155,8 @@ class ForcedPipeline:
             audio: ``(N,)`` float32 samples at the model's sample rate.
             transcript: The text, by :meth:`encode` or by the model's tokenizer.
             star_cost: In place of the pipeline's own.
-            judged: False: every word gets times, whatever the pipeline's ``presence``. So it is in recordings of more
-                than :data:`isotone.pipeline.verdict.LONGEST_S`, which are divided before
-                (:mod:`isotone.pipeline.sections`).
+            judged: False: every word gets times, whatever the pipeline's ``presence``. So it is above
+                :data:`isotone.pipeline.verdict.LONGEST_S`, but for :mod:`isotone.pipeline.sections`.
 
         Raises:
             AlignmentError: the text needs more frames than the audio has, or the audio is too short for a frame.
