@@ -5,15 +5,19 @@ from __future__ import annotations
 import importlib.util
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
+import jiwer
 import pytest
 import soundfile
 import torch
 import yaml
 
-from docs import figures, reference
+from docs import figures, metric_figures, reference
 from isotone import aligners
+from isotone.alignment import Alignment, Segment, Tier
+from isotone.evaluation import score
 from isotone.testing import check_aligner, check_loss, check_pack
 from isotone.text.espeak import SAMPLE_RATE, Engine
 from tests import doc_blocks
@@ -24,9 +28,8 @@ from tests.paths import ROOT
 from tests.tiny_models import save_character_model
 
 README = ROOT / "README.md"
-#: Pages whose blocks all run. Of the other pages the commands are parsed.
+#: Pages whose blocks run in order. Commands of the other pages: see test_doc_commands.
 RUN = sorted([*(ROOT / "docs").glob("tutorials/*.md"), *(ROOT / "docs").glob("explained/*.md")])
-PARSED = [README, *sorted((ROOT / "docs").glob("*.md"))]
 SLOW = [page for page in RUN if len(doc_blocks.quick_and_all(page)[0]) < len(doc_blocks.blocks(page))]
 PAGE = {"ids": lambda page: page.relative_to(ROOT).as_posix()}
 
@@ -45,14 +48,6 @@ def test_the_blocks_of_a_page_run(page: Path) -> None:
 @pytest.mark.parametrize("page", SLOW, **PAGE)
 def test_its_slow_blocks_run_too(page: Path) -> None:
     doc_blocks.run(doc_blocks.blocks(page))
-
-
-@pytest.mark.parametrize("page", PARSED, **PAGE)
-def test_commands_are_understood(page: Path) -> None:
-    for block in doc_blocks.blocks(page):
-        for words, _ in doc_blocks.commands(block) if block.kind == "sh" else ():
-            if words[0] == "isotone":
-                doc_blocks.parse(words)
 
 
 def test_the_blocks_in_python_run(tmp_path: Path) -> None:
@@ -93,6 +88,23 @@ def test_the_figure_shows_what_the_page_says() -> None:
     assert spans["opas"][0, 0] > 0, "the blank keeps frames at the ends"
     assert spans["opas"][-1, 1] < ends[-1]
     assert (spans["opas"][:-1, 1] - ends[:-1]).abs().max() <= 1
+
+
+def test_the_drawn_metrics_are_those_that_are_measured() -> None:
+    def drawn(segments: Sequence[tuple[str, float, float]]) -> Alignment:
+        return Alignment("figure", 0.8, (Tier("phones", tuple(Segment(*one) for one in segments)),))
+
+    figure = metric_figures
+    report = score([(drawn(figure.PREDICTED), drawn(figure.REFERENCE))], collar_s=figure.COLLAR)
+    ends = [sorted({t for _, *times in x for t in times}) for x in (figure.REFERENCE, figure.PREDICTED)]
+    hits = len(figure.pairs(*ends, figure.COLLAR))
+    assert report["boundary_recall@20ms"].value == pytest.approx(100 * hits / len(ends[0]))
+    assert report["boundary_precision@20ms"].value == pytest.approx(100 * hits / len(ends[1]))
+    said, heard = (" ".join(label for label in side if label) for side in zip(*figure.EDITS))
+    assert 100 * jiwer.wer(said, heard) == 50, "as the page says"
+    assert 100 * figure.FRAMES.count("") / len(figure.FRAMES) == 70
+    chance = sum(figure.ORDERS) / len(figure.ORDERS)
+    assert (figure.TEXT - chance) / (figure.BEST - chance) == pytest.approx(0.80)
 
 
 def test_the_page_of_commands_has_all_of_them() -> None:

@@ -261,7 +261,9 @@ def test_a_page_that_gets_wider_or_is_seen_later_is_drawn_as_any(chromium, shown
     frame = path.with_name("frame.html")
     page = html.escape(path.read_text(encoding="utf-8"), quote=True)
     style = f"width: {WIDTH}px; height: 900px; border: 0"
-    frame.write_text(f'<body style="margin: 0"><div hidden><iframe style="{style}" srcdoc="{page}"></iframe></div>')
+    frame.write_text(
+        f'<body style="margin: 0"><div hidden><iframe style="{style}" srcdoc="{page}"></iframe></div>'
+    )
     chromium.size(WIDTH, 900)
     chromium.open(frame)
     inside = canvas.replace("document", "document.querySelector('iframe').contentDocument")
