@@ -85,7 +85,7 @@ def recognition() -> Figure:
     for x, (said, heard) in enumerate(EDITS):
         right = said == heard
         above.text(x, 1, said, ha="center", va="center", fontsize=12)
-        above.text(x, 0, heard or "–", ha="center", va="center", fontsize=12, color="black" if right else BAD)
+        above.text(x, 0, heard or "-", ha="center", va="center", fontsize=12, color="black" if right else BAD)
         above.plot((x, x), (0.35, 0.65), color=GOOD if right else BAD, linewidth=2)
         if not right:
             above.text(

@@ -11,7 +11,6 @@ numbers with a point may differ by 0.03. An HTML comment before a block changes 
 from __future__ import annotations
 
 import contextlib
-import glob
 import io
 import re
 import shlex
@@ -143,12 +142,18 @@ def _python(block: Block, names: dict[str, Any]) -> str:
 def execute(command: Command, data: bytes = b"") -> str:
     """Run a command of isotone as a shell would, with data from its pipe; return its standard output."""
     assert not command.source or data, f"{command.source} gives nothing"
-    words = [found for word in command.words[1:] for found in sorted(glob.glob(word)) or [word]]
+    words = [found for word in command.words[1:] for found in _expanded(word)]
     output = isotone(*words, code=command.code, data=data).stdout
     if command.into:
         Path(command.into).write_text(output, encoding="utf-8")
         return ""
     return output
+
+
+def _expanded(word: str) -> list[str]:
+    """The files that a pattern stands for; else the word itself, as in a shell."""
+    found = sorted(map(str, Path().glob(word))) if "*" in word else []
+    return found or [word]
 
 
 def _command(block: Block, command: Command) -> str:

@@ -7,7 +7,6 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import soundfile
 
 from isotone.text.espeak import SAMPLE_RATE, Engine
