@@ -20,7 +20,7 @@ from isotone.alignment import Alignment, Segment, Tier
 from isotone.evaluation import score
 from isotone.testing import check_aligner, check_loss, check_pack
 from isotone.text.espeak import SAMPLE_RATE, Engine
-from tests import doc_blocks
+from tests import doc_blocks, test_doc_commands, test_recipe_commands
 from tests.doc_blocks import Block
 from tests.doc_links import broken_links, pages
 from tests.papers import check_command
@@ -30,6 +30,9 @@ from tests.tiny_models import save_character_model
 README = ROOT / "README.md"
 #: Pages whose blocks run in order. Commands of the other pages: see test_doc_commands.
 RUN = sorted([*(ROOT / "docs").glob("tutorials/*.md"), *(ROOT / "docs").glob("explained/*.md")])
+#: Pages whose blocks in Python run in one folder, and one whose block needs isotone-light (tests/light).
+PYTHON = [README, ROOT / "docs/use.md", ROOT / "docs/plugins.md"]
+LIGHT = ROOT / "docs/light.md"
 SLOW = [page for page in RUN if len(doc_blocks.quick_and_all(page)[0]) < len(doc_blocks.blocks(page))]
 PAGE = {"ids": lambda page: page.relative_to(ROOT).as_posix()}
 
@@ -56,7 +59,7 @@ def test_the_blocks_in_python_run(tmp_path: Path) -> None:
         soundfile.write(name, Engine().say("She washed the dog.").samples, SAMPLE_RATE)
     model = save_character_model(tmp_path / "runs" / "demo" / "joint")
     names = {}
-    for page in (README, ROOT / "docs" / "use.md", ROOT / "docs" / "plugins.md"):
+    for page in PYTHON:
         names |= doc_blocks.run([block for block in doc_blocks.blocks(page) if block.kind == "python"])
         Path("talk.TextGrid").unlink(missing_ok=True)  # nothing is replaced
     check_loss(names["FocalCTC"]())
@@ -65,6 +68,29 @@ def test_the_blocks_in_python_run(tmp_path: Path) -> None:
     pack.folder = lambda self: model
     pack.size_mb = sum(path.stat().st_size for path in model.rglob("*") if path.is_file()) / 1e6
     check_pack(pack(), text="guten Tag")
+
+
+def test_no_block_is_left_out() -> None:
+    """Each fence is found, and is of a page and a kind that a test runs; what is not run is little, with a reason."""
+    skipped = []
+    for page in [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        found = doc_blocks.blocks(page)
+        fences = re.findall(r"^ *```", page.read_text(encoding="utf-8"), re.MULTILINE)
+        assert len(fences) == 2 * len(found), page
+        for before, block in zip([None, *found], found):
+            where = f"{page.name}:{block.line}"
+            skipped += [where] if block.mark.startswith("not run") and page in RUN else []
+            if block.kind == "sh":
+                assert page in [*RUN, *test_doc_commands.PAGES], where
+            elif block.kind == "python":
+                assert page in [*RUN, *PYTHON, LIGHT], where
+            elif block.kind == "text":
+                assert page in RUN, where
+                assert before is not None, where
+                assert before.kind in ("sh", "python"), where
+            else:  # tests/test_recipe_commands.py reads these
+                assert block.kind in test_recipe_commands.READERS, where
+    assert len(skipped) <= 6, skipped
 
 
 def test_every_table_of_numbers_has_a_command() -> None:

@@ -12,9 +12,10 @@ from tests.light.conftest import Run
 from tests.paths import ROOT
 from tests.tiny_models import save_noise
 
+BLOCKS = doc_blocks.blocks(ROOT / "docs/light.md")
 COMMANDS = [
     command
-    for block in doc_blocks.blocks(ROOT / "docs/light.md")
+    for block in BLOCKS
     if block.kind == "sh"
     for command in doc_blocks.commands(block)
     if command.words[0] == "isotone-light"
@@ -23,6 +24,16 @@ COMMANDS = [
 
 def test_the_commands_are_found() -> None:
     assert len(COMMANDS) >= 5
+
+
+def test_the_block_in_python_runs(
+    without_torch: Run, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save_noise(Path("talk.wav"), 2.0)
+    (block,) = [block for block in BLOCKS if block.kind == "python"]
+    without_torch(built, "-c", block.code)
+    assert "washed" in Path("talk.TextGrid").read_text()
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command.words[1:]))
