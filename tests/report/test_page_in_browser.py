@@ -13,6 +13,7 @@ from isotone.alignment import Alignment, Segment, Tier
 from isotone.evaluation.files import evaluate_paths
 from isotone.report import Viewer
 from isotone.report.html import page
+from isotone.report.index_page import Listed, index_page
 from tests.browser import program
 from tests.report.browsing import LISTEN, RATE, WIDTH, Place, example, kept, listen, noise, save, shift
 
@@ -270,4 +271,24 @@ def test_a_page_that_gets_wider_or_is_seen_later_is_drawn_as_any(chromium, shown
     chromium.wait(f"!!{inside}")
     chromium.run("document.querySelector('div').hidden = false")
     assert picture_of(chromium, inside) == expected
+    assert chromium.problems == []
+
+
+def test_the_index_shows_warnings_beside_their_recordings(chromium, tmp_path):
+    note = "not audio that libsndfile reads: install ffmpeg, or convert it elsewhere to WAV or FLAC. " * 2
+    rows = [
+        Listed("speech/anna/interview_number_one.wav", error=note),
+        Listed("b", "b.page.html", 2.0, 8, notes=(note,)),
+    ]
+    path = tmp_path / "index.html"
+    path.write_text(index_page(rows), encoding="utf-8")
+    for width in (1100, 1500):
+        chromium.size(width, 800)
+        chromium.open(path)
+        box = "document.querySelector('.scroll')"
+        assert chromium.run(f"{box}.scrollWidth <= {box}.clientWidth"), "nothing is cut off"
+        heights = chromium.run(
+            "[...document.querySelectorAll('.index tbody tr')].map(row => row.clientHeight)"
+        )
+        assert max(heights) < 220
     assert chromium.problems == []
