@@ -55,7 +55,21 @@ def _docker(words: list[str]) -> None:
 
 def _python(words: list[str]) -> None:
     if words[1] == "-m":
-        if words[2] not in ("http.server", "pytest") and importlib.util.find_spec(words[2]) is None:
+        if words[2] == "pytest":
+            _pytest(words[3:])
+        elif words[2] != "http.server" and importlib.util.find_spec(words[2]) is None:
             raise ValueError(f"no module {words[2]}")
     elif not (ROOT / words[1]).is_file():
         raise ValueError(f"no file {words[1]}")
+
+
+def _pytest(words: list[str]) -> None:
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"][
+        "ini_options"
+    ]
+    known = {marker.partition(":")[0] for marker in config["markers"]}
+    for before, word in zip(["", *words], words):
+        if before == "-m" and word not in known:
+            raise ValueError(f"no marker {word}")
+        if before not in ("-m", "-n") and not word.startswith("-") and not (ROOT / word).exists():
+            raise ValueError(f"no folder {word}")

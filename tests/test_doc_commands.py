@@ -137,6 +137,8 @@ def test_a_wrong_line_is_seen(run: Callable[[str], None]) -> None:
         doc_outside.check(["make", "wrong"])
     with pytest.raises(ValueError, match="No such option"):
         doc_outside.check(["docker", "run", "isotone", "align", "--wrong"])
+    with pytest.raises(ValueError, match="no marker fuzz"):
+        doc_outside.check(["python", "-m", "pytest", "-m", "fuzz"])
     with pytest.raises(ValueError, match="no check for rm"):
         doc_outside.check(["rm", "talk.wav"])
 
