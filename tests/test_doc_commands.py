@@ -30,7 +30,7 @@ MFA = re.findall(
     r"^\| `mfa .*\| `(isotone [^`]+)` \|$", (ROOT / "docs/from-mfa.md").read_text(), re.MULTILINE
 )
 #: Options whose lines are only parsed, and the tests that run them.
-ELSEWHERE = {"--cluster": "tests/batch/test_cluster.py", "--push": "tests/model/test_hub.py"}
+ELSEWHERE = {"--cluster": "tests/batch/test_cluster.py"}
 #: What trains the English pack, or exports a model; the slow test runs it.
 SLOW = {"adapt", "--adapt", "--onnx"}
 #: Commands whose result is what they print.
