@@ -11,6 +11,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from docs.metric_figures import confidence, metrics, recognition
 from isotone import aligners
 from isotone.types import Coupling, Emissions, Grid, Targets
 
@@ -101,27 +102,13 @@ def widths() -> Figure:
     return figure
 
 
-def metrics() -> Figure:
-    """A reference and a prediction of three phones, with what the metrics count."""
-    reference = (("s", 0.10, 0.30), ("p", 0.30, 0.40), ("a", 0.40, 0.70))
-    predicted = (("s", 0.115, 0.24), ("p", 0.335, 0.40), ("a", 0.41, 0.72))
-    figure, axis = plt.subplots(figsize=(7.5, 2.9))
-    for row, segments, colour in ((1, reference, "0.85"), (0, predicted, "#c5cae9")):
-        for label, start, end in segments:
-            axis.barh(row, end - start, left=start, height=0.5, color=colour, edgecolor="0.3", linewidth=0.8)
-            axis.text((start + end) / 2, row, label, ha="center", va="center")
-    for (_, start, end), (_, first, last) in zip(reference, predicted):
-        axis.add_patch(
-            plt.Rectangle((start - 0.02, 0.3), 0.04, 1.0, color="#4caf50", alpha=0.25, linewidth=0)
-        )
-        axis.plot((max(start, first), min(end, last)), (0.5, 0.5), color="#e65100", linewidth=3)
-    axis.set_yticks((0, 1), ("predicted", "reference"))
-    axis.set(xlabel="seconds", xlim=(0.05, 0.75), ylim=(-0.4, 1.5))
-    figure.tight_layout()
-    return figure
-
-
-FIGURES: dict[str, Any] = {"couplings": couplings, "widths": widths, "metrics": metrics}
+FIGURES: dict[str, Any] = {
+    "couplings": couplings,
+    "widths": widths,
+    "metrics": metrics,
+    "recognition": recognition,
+    "confidence": confidence,
+}
 
 
 def main() -> None:

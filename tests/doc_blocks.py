@@ -71,7 +71,7 @@ def run(found: list[Block]) -> dict[str, Any]:
             if block.kind == "python" and not block.mark.startswith("not run"):
                 output = _python(block, names)
             elif block.kind == "sh":
-                output = "".join(_command(block, words, code) for words, code in commands(block))
+                output = "".join(_command(block, command) for command in commands(block))
             elif block.kind == "text":
                 _check_output(block, output)
     finally:
@@ -81,15 +81,29 @@ def run(found: list[Block]) -> dict[str, Any]:
     return names
 
 
-def commands(block: Block) -> Iterator[tuple[list[str], int]]:
-    """The words of each command of a block, and the exit code that it has to have."""
+@dataclass(frozen=True)
+class Command:
+    """A command of a line: its words, its exit code, what pipes its input, and the file that its output goes to."""
+
+    words: list[str]
+    code: int = 0
+    source: tuple[str, ...] = ()
+    into: str = ""
+
+
+def commands(block: Block) -> Iterator[Command]:
+    """The commands of a block of shell, in order."""
     for line in block.code.replace("\\\n", " ").splitlines():
         said = re.search(r"# .*exits with (\d+)", line)
         words = shlex.split(line, comments=True)
         while words:
             end = words.index("&&") if "&&" in words else len(words)
-            yield words[:end], int(said[1]) if said else 0
-            words = words[end + 1 :]
+            one, words = words[:end], words[end + 1 :]
+            into = ""
+            if ">" in one:
+                one, _, into = one[:-2], *one[-2:]
+            cut = one.index("|") if "|" in one else -1
+            yield Command(one[cut + 1 :], int(said[1]) if said else 0, tuple(one[: max(cut, 0)]), into)
 
 
 def parse(words: list[str]) -> None:
@@ -125,13 +139,31 @@ def _python(block: Block, names: dict[str, Any]) -> str:
     return out.getvalue()
 
 
-def _command(block: Block, words: list[str], code: int) -> str:
+def execute(command: Command, data: bytes = b"") -> str:
+    """Run a command of isotone as a shell would, with data from its pipe; return its standard output."""
+    assert not command.source or data, f"{command.source} gives nothing"
+    words = [found for word in command.words[1:] for found in _expanded(word)]
+    output = isotone(*words, code=command.code, data=data).stdout
+    if command.into:
+        Path(command.into).write_text(output, encoding="utf-8")
+        return ""
+    return output
+
+
+def _expanded(word: str) -> list[str]:
+    """The files that a pattern stands for; else the word itself, as in a shell."""
+    found = sorted(map(str, Path().glob(word))) if "*" in word else []
+    return found or [word]
+
+
+def _command(block: Block, command: Command) -> str:
+    words = command.words
     if block.mark.startswith("not run"):
         if words[0] == "isotone":
             parse(words)
         return ""
     assert words[0] == "isotone", f"{block.page.name}:{block.line}: mark what is not run: {words}"
-    return isotone(*words[1:], code=code).stdout
+    return execute(command)
 
 
 def _check_output(block: Block, output: str) -> None:

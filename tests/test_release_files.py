@@ -32,6 +32,24 @@ def test_the_workflow_tries_every_python_from_the_oldest_on() -> None:
     assert re.search(r"^wheels: env\n", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
 
 
+def test_a_change_runs_what_the_contributor_is_told_to_run() -> None:
+    about = yaml.safe_load((ROOT / ".github/workflows/checks.yml").read_text(encoding="utf-8"))
+    events = about[True]  # YAML reads the word "on" so
+    assert "pull_request" in events
+    commands = {name: [step.get("run") for step in job["steps"]] for name, job in about["jobs"].items()}
+    assert ".ci/run" in commands["checks"]
+    script = ROOT / ".ci/run"
+    assert script.stat().st_mode & 0o111, "it can be run"
+    targets = re.findall(r"^make (\w+)$", script.read_text(encoding="utf-8"), re.MULTILINE)
+    assert targets == ["lint", "docs", "test"]
+    for target in [
+        *targets,
+        *(c.removeprefix("make ") for c in commands["slow"] if c and c.startswith("make ")),
+    ]:
+        assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert "`.ci/run`" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
 def test_the_image_is_made_from_what_is_there() -> None:
     context = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
     for line in re.findall(r"^COPY (?!--from)(.+)$", DOCKERFILE, re.MULTILINE):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,34 @@ def save_transformers_model(
     return folder
 
 
+def save_adapters(folder: Path, labels: Mapping[str, Sequence[str]], languages: Sequence[str] = ()) -> Path:
+    """Save a ``Wav2Vec2ForCTC`` with a vocabulary and an adapter for each language, as MMS has them.
+
+    Args:
+        folder: Where to.
+        labels: The vocabulary of each language, by its code. The model is saved with that of ``eng``.
+        languages: Those whose adapters are saved. Default: all.
+    """
+    from safetensors.torch import save_file
+    from transformers import Wav2Vec2CTCTokenizer, Wav2Vec2ForCTC
+
+    indices = {language: {label: i for i, label in enumerate(own)} for language, own in labels.items()}
+    with tempfile.TemporaryDirectory() as base:
+        file = Path(base, "vocab.json")
+        file.write_text(json.dumps(indices, ensure_ascii=False), encoding="utf-8")
+        tokenizer = Wav2Vec2CTCTokenizer(str(file), target_lang="eng")
+        english = list(labels["eng"])
+        save_transformers_model(folder, english, tokenizer, adapter_attn_dim=4, do_stable_layer_norm=True)
+    model = Wav2Vec2ForCTC.from_pretrained(folder)
+    for seed, language in enumerate(languages or labels):
+        torch.manual_seed(seed)
+        rows = len(labels[language])
+        adapter = {name: torch.randn_like(value) for name, value in model._get_adapters().items()}
+        adapter |= {"lm_head.weight": torch.randn(rows, 16), "lm_head.bias": torch.randn(rows)}
+        save_file(adapter, folder / f"adapter.{language}.safetensors")
+    return folder
+
+
 def save_noise(
     path: Path, seconds: float = 1.5, *, rate: int = 16_000, text: str | None = None, seed: int = 0
 ) -> Path:
@@ -98,12 +127,12 @@ def save_noise(
     return path
 
 
-def isotone(*arguments: str | Path, code: int | None = 0) -> Result:
-    """Run a command in this process; any exit code but ``code`` fails (None: any will do)."""
+def isotone(*arguments: str | Path, code: int | None = 0, data: bytes = b"") -> Result:
+    """Run a command in this process, with data from a pipe; any exit code but ``code`` fails (None: any will do)."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     try:
-        result = CliRunner().invoke(app, [str(a) for a in arguments])
+        result = CliRunner().invoke(app, [str(a) for a in arguments], input=data)
     finally:
         root.handlers[:] = handlers
         root.setLevel(level)

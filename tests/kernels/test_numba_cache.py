@@ -31,10 +31,22 @@ def test_nothing_is_set_where_numba_finds_a_folder(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_users_own_setting_stays(read_only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "/mine")
+    mine = read_only / "mine"
+    monkeypatch.setattr("os.access", lambda path, mode: path == mine)
+    monkeypatch.setenv(VARIABLE, str(mine))
     ensure_cache()
-    assert os.environ[VARIABLE] == "/mine"
-    assert not any(read_only.iterdir())
+    assert os.environ[VARIABLE] == str(mine)
+    assert list(read_only.iterdir()) == [mine]
+
+
+@pytest.mark.parametrize("name", ["a file/below", "read-only"])
+def test_a_setting_that_cannot_be_used_is_replaced(
+    read_only: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (read_only / "a file").touch()
+    monkeypatch.setenv(VARIABLE, str(read_only / name))
+    ensure_cache()
+    assert Path(os.environ[VARIABLE]).name.startswith("isotone-numba-")
 
 
 def test_a_read_only_home_gets_a_private_folder_that_is_found_again(read_only: Path) -> None:

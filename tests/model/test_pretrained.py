@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 from transformers import (
     AutoProcessor,
@@ -28,7 +27,7 @@ from isotone.pipeline import Pipeline
 from isotone.text.characters import CharacterTokenizer
 from isotone.text.fast_pieces import FastPieceTokenizer
 from isotone.text.tokenizer import PhoneTokenizer
-from tests.tiny_models import error_of, isotone, save_noise, save_transformers_model
+from tests.tiny_models import error_of, isotone, save_adapters, save_noise, save_transformers_model
 
 SAMPLES = torch.randn(1, 16_000, generator=torch.Generator().manual_seed(0)) * 0.1
 
@@ -57,29 +56,16 @@ def theirs(model: Any) -> Tensor:
 # One vocabulary and one adapter per language, as MMS has them.
 
 VOCABULARIES = {
-    "deu": {"<pad>": 0, "<s>": 1, "</s>": 2, "<unk>": 3, "|": 4, "a": 5, "ä": 6, "b": 7, "ß": 8},
-    "eng": {"<pad>": 0, "<s>": 1, "</s>": 2, "<unk>": 3, "|": 4, "a": 5, "b": 6, "c": 7},
-    "urd-script_arabic": {"<pad>": 0, "|": 1, "ا": 2},
-    "urd-script_latin": {"<pad>": 0, "|": 1, "a": 2},
+    "deu": ["<pad>", "<s>", "</s>", "<unk>", "|", "a", "ä", "b", "ß"],
+    "eng": ["<pad>", "<s>", "</s>", "<unk>", "|", "a", "b", "c"],
+    "urd-script_arabic": ["<pad>", "|", "ا"],
+    "urd-script_latin": ["<pad>", "|", "a"],
 }
 
 
 @pytest.fixture(scope="module")
 def mms(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("mms")
-    (root / "vocab.json").write_text(json.dumps(VOCABULARIES, ensure_ascii=False), encoding="utf-8")
-    tokenizer = Wav2Vec2CTCTokenizer(str(root / "vocab.json"), target_lang="eng")
-    folder = save_transformers_model(
-        root / "model", list(VOCABULARIES["eng"]), tokenizer, adapter_attn_dim=4, do_stable_layer_norm=True
-    )
-    model = Wav2Vec2ForCTC.from_pretrained(folder)
-    for seed, language in enumerate(("deu", "eng")):
-        torch.manual_seed(seed)
-        rows = len(VOCABULARIES[language])
-        adapter = {name: torch.randn_like(value) for name, value in model._get_adapters().items()}
-        adapter |= {"lm_head.weight": torch.randn(rows, 16), "lm_head.bias": torch.randn(rows)}
-        save_file(adapter, folder / f"adapter.{language}.safetensors")
-    return folder
+    return save_adapters(tmp_path_factory.mktemp("mms") / "model", VOCABULARIES, ("deu", "eng"))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +76,7 @@ def test_the_adapter_of_a_language(requested: str, language: str, mms: Path) -> 
     expected = theirs(Wav2Vec2ForCTC.from_pretrained(mms, target_lang=language, ignore_mismatched_sizes=True))
     torch.testing.assert_close(ours(model), expected, rtol=1e-4, atol=1e-4)
     assert isinstance(model.tokenizer, CharacterTokenizer)
-    assert model.tokenizer.labels == list(VOCABULARIES[language])
+    assert model.tokenizer.labels == VOCABULARIES[language]
     assert model.tokenizer.language == language[:2]
 
 
@@ -127,7 +113,7 @@ def test_several_languages_and_none_chosen(mms: Path, tmp_path: Path) -> None:
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(config | {"target_lang": None}))
     with pytest.raises(ModelError, match="it has 4 languages: say which"):
         Model.load(tmp_path)
-    assert Model.load(tmp_path, "de").tokenizer.labels == list(VOCABULARIES["deu"])
+    assert Model.load(tmp_path, "de").tokenizer.labels == VOCABULARIES["deu"]
 
 
 # Phones of the International Phonetic Alphabet.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import time
 
 import numpy as np
@@ -12,6 +13,7 @@ from isotone.alignment import Alignment, Segment, Tier
 from isotone.evaluation.files import evaluate_paths
 from isotone.report import Viewer
 from isotone.report.html import page
+from isotone.report.index_page import Listed, index_page
 from tests.browser import program
 from tests.report.browsing import LISTEN, RATE, WIDTH, Place, example, kept, listen, noise, save, shift
 
@@ -235,4 +237,58 @@ def test_pages_of_reports_have_the_same_viewer_without_corrections(chromium, tmp
     np.testing.assert_allclose(
         listen(chromium, 0.7), audio[round(0.5 * RATE) : round(1.2 * RATE)], atol=1 / 16000
     )
+    assert chromium.problems == []
+
+
+def picture_of(chromium, canvas: str) -> str:
+    """The picture of a canvas, when the spectrogram is drawn from the samples and changes no more."""
+    seen, now = "", chromium.run(f"{canvas}.toDataURL()")
+    while now != seen:
+        time.sleep(0.5)
+        seen, now = now, chromium.run(f"{canvas}.toDataURL()")
+    return now
+
+
+def test_a_page_that_gets_wider_or_is_seen_later_is_drawn_as_any(chromium, shown):
+    """It was a second of one smeared column, in a frame that was hidden when it was loaded."""
+    canvas = "document.querySelector('canvas.main')"
+    path = shown(noise(6.0), {"mine": example()})
+    expected = picture_of(chromium, canvas)
+    chromium.size(500, 900)
+    assert picture_of(chromium, canvas) != expected
+    chromium.size(WIDTH, 900)
+    assert picture_of(chromium, canvas) == expected
+
+    frame = path.with_name("frame.html")
+    page = html.escape(path.read_text(encoding="utf-8"), quote=True)
+    style = f"width: {WIDTH}px; height: 900px; border: 0"
+    frame.write_text(
+        f'<body style="margin: 0"><div hidden><iframe style="{style}" srcdoc="{page}"></iframe></div>'
+    )
+    chromium.size(WIDTH, 900)
+    chromium.open(frame)
+    inside = canvas.replace("document", "document.querySelector('iframe').contentDocument")
+    chromium.wait(f"!!{inside}")
+    chromium.run("document.querySelector('div').hidden = false")
+    assert picture_of(chromium, inside) == expected
+    assert chromium.problems == []
+
+
+def test_the_index_shows_warnings_beside_their_recordings(chromium, tmp_path):
+    note = "not audio that libsndfile reads: install ffmpeg, or convert it elsewhere to WAV or FLAC. " * 2
+    rows = [
+        Listed("speech/anna/interview_number_one.wav", error=note),
+        Listed("b", "b.page.html", 2.0, 8, notes=(note,)),
+    ]
+    path = tmp_path / "index.html"
+    path.write_text(index_page(rows), encoding="utf-8")
+    for width in (1100, 1500):
+        chromium.size(width, 800)
+        chromium.open(path)
+        box = "document.querySelector('.scroll')"
+        assert chromium.run(f"{box}.scrollWidth <= {box}.clientWidth"), "nothing is cut off"
+        heights = chromium.run(
+            "[...document.querySelectorAll('.index tbody tr')].map(row => row.clientHeight)"
+        )
+        assert max(heights) < 220
     assert chromium.problems == []

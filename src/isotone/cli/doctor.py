@@ -158,7 +158,7 @@ def _kernels() -> Iterator[Finding]:
         yield Finding("kernels", "ok", "native")
     place = os.environ.get(FOLDER)  # isotone sets it where numba would find no folder
     if place and Path(place).resolve().is_relative_to(Path(tempfile.gettempdir()).resolve()):
-        advice = f"Set {FOLDER} to a folder that stays: otherwise they are compiled again after a restart."
+        advice = f"Set {FOLDER} to a folder that stays and can be written to: a restart loses this one."
         yield Finding("compiled kernels", "note", f"kept in {place}, among temporary files", advice)
 
 

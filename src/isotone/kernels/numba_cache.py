@@ -16,9 +16,11 @@ def ensure_cache() -> None:
 
     numba looks beside the source and in the user's cache folder. Both are read-only in a container whose user is a bare
     number and whose packages root installed. The folder is then one of this user's in the system's temporary folder.
-    ``NUMBA_CACHE_DIR`` is respected where it is set. Where a folder is made it is set, for later processes too.
+    ``NUMBA_CACHE_DIR`` is respected where it names a folder that can be made and written to. Where a folder is made
+    here it is set, for later processes too.
     """
-    if os.environ.get(VARIABLE) or _writable(Path(__file__).parent) or _writable(_user_cache()):
+    given = os.environ.get(VARIABLE)
+    if (given and _can_be_made(Path(given))) or _writable(Path(__file__).parent) or _writable(_user_cache()):
         return
     folder = Path(tempfile.gettempdir(), f"isotone-numba-{getattr(os, 'getuid', int)()}")
     if not _is_ours(folder):
@@ -42,6 +44,14 @@ def _writable(folder: Path) -> bool:
     """Return whether a folder can be written to or, where there is none yet, its nearest parent."""
     there = next((parent for parent in (folder, *folder.absolute().parents) if parent.exists()), None)
     return there is not None and os.access(there, os.W_OK | os.X_OK)
+
+
+def _can_be_made(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return _writable(folder)
 
 
 def _user_cache() -> Path:

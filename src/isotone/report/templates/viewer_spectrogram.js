@@ -2,6 +2,9 @@
 const FINEST = 60;  // seconds seen up to which spectra are computed here
 const HEIGHT = 128;  // rows of these
 
+// Columns of a picture that is so many pixels wide.
+const columns = pixelsWide => Math.min(2400, Math.ceil(pixelsWide));
+
 // Power spectra of real windows by a radix-2 transform.
 class Spectra {
   constructor(recording) {
@@ -94,8 +97,9 @@ class Spectrogram {
     return {from: first / levelsPerSecond, to: (first + width * step) / levelsPerSecond, canvas};
   }
 
-  // Compute the picture of a part from its samples, which are decoded already.
-  compute(from, to, width) {
+  // Compute the picture of a part from its samples, which are decoded already, with a column per pixel.
+  compute(from, to, pixelsWide) {
+    const width = columns(pixelsWide);
     const {rate, loudest, range, maxHz} = this.recording, {spectra} = this, first = Math.floor(from * rate) - spectra.width;
     const samples = this.recording.copy(first, new Float32Array(Math.ceil((to - from) * rate) + 3 * spectra.width));
     const bins = Math.floor(maxHz / rate * spectra.size), canvas = this.canvas(width, HEIGHT);
@@ -116,7 +120,10 @@ class Spectrogram {
     this.fine = {from, to, canvas};
   }
 
-  exact(from, to) { return this.fine !== null && this.fine.from === from && this.fine.to === to; }
+  exact(from, to, pixelsWide) {
+    const {fine} = this;
+    return fine !== null && fine.from === from && fine.to === to && fine.canvas.width >= columns(pixelsWide);
+  }
 
   // Draw what there is of a view now; better pictures may come later.
   draw(context, view, box) {
@@ -130,7 +137,7 @@ class Spectrogram {
     context.beginPath();
     context.rect(box.left, box.top, box.width, box.height);
     context.clip();
-    if (!this.exact(view.from, view.to)) place(this.wide(view.from, view.to, box.width));
+    if (!this.exact(view.from, view.to, box.width)) place(this.wide(view.from, view.to, box.width));
     const near = this.fine && (this.fine.to - this.fine.from) < 2 * (view.to - view.from);
     if (near && this.fine.to > view.from && this.fine.from < view.to) place(this.fine);
     context.restore();

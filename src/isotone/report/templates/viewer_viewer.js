@@ -21,9 +21,24 @@ class Viewer {
     this.before = [];  // views to go back to
     this.drawing.restyle();
     this.drawing.resize();
-    this.view = {from: 0, to: Math.min(data.duration, Math.max(1, this.drawing.width / READABLE))};
+    this.begin();
     this.listen();
     if (this.tiers.editable) this.arrive();
+    this.draw();
+  }
+
+  // See as much of the beginning as can be read.
+  begin() { this.view = {from: 0, to: Math.min(this.duration, Math.max(1, this.drawing.width / READABLE))}; }
+
+  // The page has another width, or one at last: a frame of another page may be hidden when it is loaded.
+  resize() {
+    const hidden = this.drawing.width <= 1;
+    this.drawing.resize();
+    this.drawing.restyle();
+    if (hidden && this.drawing.width > 1) {
+      this.begin();
+      this.goTo(this.at);
+    }
     this.draw();
   }
 
@@ -81,7 +96,7 @@ class Viewer {
     this.mark();
     this.root.dataset.drawn = (performance.now() - begin).toFixed(1);
     clearTimeout(this.later);
-    if (view.to - view.from <= FINEST && !drawing.spectrogram.exact(view.from, view.to)) {
+    if (view.to - view.from <= FINEST && !drawing.spectrogram.exact(view.from, view.to, drawing.width)) {
       this.later = setTimeout(() => this.refine(view), this.refined ? 80 : 0);
     }
   }
@@ -96,7 +111,7 @@ class Viewer {
       return;
     }
     if (view !== this.view) return;
-    this.drawing.spectrogram.compute(view.from, view.to, Math.min(2400, Math.ceil(this.drawing.width)));
+    this.drawing.spectrogram.compute(view.from, view.to, this.drawing.width);
     this.draw();
   }
 
@@ -238,7 +253,7 @@ class Viewer {
 
   listen() {
     const {canvas, root, strip} = this;
-    new ResizeObserver(() => { this.drawing.resize(); this.drawing.restyle(); this.draw(); }).observe(canvas.parentElement);
+    new ResizeObserver(() => this.resize()).observe(canvas.parentElement);
     const restyle = () => { this.drawing.restyle(); this.draw(); };
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', restyle);
     for (const [event, paper] of [['beforeprint', true], ['afterprint', false]]) {
