@@ -79,7 +79,7 @@ def test_loops_give_what_tensors_give_on_other_devices(seed, rows, frames):
     logits = torch.randn(rows, frames, 5, generator=generator) * 3
     logits[torch.rand(logits.shape, generator=generator) < 0.1] = -torch.inf
     lengths = torch.full((rows,), frames), torch.full((rows,), 4)
-    given_all = paths, logits, torch.randint(5, (rows, 4), generator=generator), *lengths, None
+    given_all = paths, logits, torch.randint(5, (rows, 4), generator=generator), lengths, None
     found, expected = _moved_by_loops(*given_all), _moved_by_tensors(*given_all)
     assert torch.equal(found.source, expected.source)
     assert torch.equal(found.target, expected.target)

@@ -120,20 +120,25 @@ def subframe_coupling(
     if paths.shape[1] == 0:
         return coupling_from_paths(paths, frame_lengths, target_lengths, scores)
     moved = _moved_by_loops if paths.device.type == "cpu" else _moved_by_tensors
-    return moved(paths, logits, labels, frame_lengths, target_lengths, scores)
+    return moved(paths, logits, labels, (frame_lengths, target_lengths), scores)
 
 
-def _moved_by_loops(paths: Tensor, logits: Tensor, labels: Tensor, *others: Tensor | None) -> Coupling:
+def _moved_by_loops(
+    paths: Tensor, logits: Tensor, labels: Tensor, lengths: tuple[Tensor, Tensor], scores: Tensor | None
+) -> Coupling:
     rows, size = paths.shape
     source, target = np.zeros((2, rows, 2 * size), np.int64)
     mass, counts = np.zeros((rows, 2 * size), np.float32), np.zeros(rows, np.int64)
     given = (np.ascontiguousarray(x.detach().numpy()) for x in (paths, logits.float(), labels))
     each_task(subframe_row, rows, 4 * rows * size, *given, source, target, mass, counts)
     kept = max(1, int(counts.max(initial=0)))
-    return Coupling(*(torch.from_numpy(x[:, :kept].copy()) for x in (source, target, mass)), *others)
+    entries = (torch.from_numpy(source[:, :kept].copy()), torch.from_numpy(target[:, :kept].copy()))
+    return Coupling(*entries, torch.from_numpy(mass[:, :kept].copy()), *lengths, scores)
 
 
-def _moved_by_tensors(paths: Tensor, logits: Tensor, labels: Tensor, *others: Tensor | None) -> Coupling:
+def _moved_by_tensors(
+    paths: Tensor, logits: Tensor, labels: Tensor, lengths: tuple[Tensor, Tensor], scores: Tensor | None
+) -> Coupling:
     token = paths.clamp(min=0)
     before, after = token[:, :-1], token[:, 1:]
     boundary = (paths[:, :-1] >= 0) & (paths[:, 1:] >= 0) & (before != after)
@@ -149,5 +154,5 @@ def _moved_by_tensors(paths: Tensor, logits: Tensor, labels: Tensor, *others: Te
     mass = torch.stack([to_last, 1 - to_last - to_next, to_next], 2) * (paths >= 0)[..., None]
     frame = torch.arange(paths.shape[1], device=paths.device)[None, :, None].expand_as(mass)
     target = torch.stack([last, token, following], 2)
-    whole = Coupling(frame.flatten(1), target.flatten(1), mass.flatten(1), *others)
+    whole = Coupling(frame.flatten(1), target.flatten(1), mass.flatten(1), *lengths, scores)
     return whole.select(whole.mass > 0)
