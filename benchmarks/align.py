@@ -252,7 +252,7 @@ BENCHES = [
         ],
         sizes=[
             _size(1, 200, 20, quick=True),
-            _size(1, 750, 100, swept=True),  # a millisecond each: the fixed cost of the calls
+            _size(1, 750, 100, swept=True, targets={"soft-DTW": 1.0}),
             _size(1, 1500, 200, swept=True, targets={"soft-DTW": 1.0}),
             _size(1, 3000, 400, swept=True, targets={"soft-DTW": 1.0}),
             _size(1, 6000, 800, swept=True, targets={"soft-DTW": 1.0}),

@@ -18,7 +18,7 @@ from isotone.kernels.paths import EdgeRule, check_blank_rules, coupling_from_pat
 from isotone.kernels.threads import each_task
 from isotone.registries import relaxations
 from isotone.types import NO_TOKEN, PAST_END, Coupling, Emissions, Targets, length_mask
-from isotone_opas.kernels._anchors import Guide, average_row, cut_row, select_row
+from isotone_opas.kernels._anchors import Guide, average_row, cut_row, score_path, select_row, take_row
 
 # Cells (frames times tokens) up to which all back-pointers are kept: 64 MB.
 _WHOLE = 2**26
@@ -122,7 +122,7 @@ class OPASAligner(Aligner):
         emissions, targets = emissions.without_prior(self.prior).to("cpu"), targets.to("cpu")
         log_probs = emissions.log_probs()
         spacing = self._spacing(emissions, targets)
-        scores, rows = _by_label(log_probs, targets)
+        scores, rows = _by_label(log_probs, emissions.lengths, targets)
         averaged = _averaged(scores, emissions.lengths, self.width)
         bonus = torch.zeros(targets.labels.shape, dtype=torch.float64)
         optional = torch.zeros(targets.labels.shape, dtype=torch.bool)
@@ -133,17 +133,20 @@ class OPASAligner(Aligner):
         if self.relaxation is not None:
             selected = self._plan(averaged, rows, emissions, targets)
         anchors = torch.full(targets.labels.shape, -1)
-        values = torch.zeros(len(log_probs), dtype=torch.float64)
+        values, totals = torch.zeros(2, len(log_probs), dtype=torch.float64)
         paths = torch.full(log_probs.shape[:2], PAST_END)
         work = (
             *(x.contiguous().numpy() for x in (*selected, scores, rows, bonus, optional, spacing, self._near(targets))),
             float(self.guide_cost), float(self.slope), emissions.lengths.numpy(), targets.lengths.numpy(),
             log_probs[..., emissions.blank].double().contiguous().numpy(), self.edges == "fill",
-            anchors.numpy(), values.numpy(), paths.numpy(),
+            anchors.numpy(), values.numpy(), totals.numpy(), paths.numpy(),
         )  # fmt: skip
         each_task(_align_row, len(log_probs), 4 * scores.shape[1] * rows.numel(), *work)
-        _check_values(values, emissions)
-        return self._couple(paths, log_probs, emissions, targets).to(device)
+        _check_values(values, totals)
+        sizes = emissions.lengths, targets.lengths
+        if self.subframe:
+            return subframe_coupling(paths, emissions.logits, targets.labels, *sizes, totals).to(device)
+        return coupling_from_paths(paths, *sizes, totals).to(device)
 
     def _spacing(self, emissions: Emissions, targets: Targets) -> Tensor:
         """Spacing of every row.
@@ -179,16 +182,6 @@ class OPASAligner(Aligner):
         numbers = torch.arange(rows.shape[1]).expand_as(rows)
         return plan.mT.double().clamp(min=_LEAST_MASS).log(), numbers
 
-    def _couple(self, paths: Tensor, log_probs: Tensor, emissions: Emissions, targets: Targets) -> Coupling:
-        labels = targets.labels.gather(1, paths.clamp(min=0))
-        labels = torch.where(paths >= 0, labels, emissions.blank)
-        of_frames = log_probs.gather(2, labels[..., None])[..., 0].double()
-        score = of_frames.masked_fill(paths == PAST_END, 0.0).sum(1)
-        sizes = emissions.lengths, targets.lengths
-        if self.subframe:
-            return subframe_coupling(paths, emissions.logits, targets.labels, *sizes, score)
-        return coupling_from_paths(paths, *sizes, score)
-
 
 def _align_row(
     b: int,
@@ -208,31 +201,33 @@ def _align_row(
     fill: bool,
     anchors: np.ndarray,
     values: np.ndarray,
+    totals: np.ndarray,
     paths: np.ndarray,
 ) -> None:
     """Select and cut one row."""
     n, m = int(frames[b]), int(tokens[b])
     path = paths[b, :n]
     path[:] = NO_TOKEN
-    if m == 0:
-        return
-    guide = Guide(near[b, :n], guide_cost)
-    least = int(spacing[b])
-    # beyond, as many bytes for the sums before every block as for the back-pointers of one
-    block = n if n * m <= _WHOLE else ceil(sqrt(8 * least * n))
-    values[b] = select_row(
-        selected[b, :n], selected_rows[b, :m], bonus[b, :m], optional[b, :m], least, slope, guide, block,
-        anchors[b, :m],
-    )  # fmt: skip
-    cut_row(scores[b, :n], rows[b, :m], anchors[b, :m], blank[b, :n], least, fill, guide, path)
+    if m > 0:
+        guide, least = Guide(near[b, :n], guide_cost), int(spacing[b])
+        # beyond, as many bytes for the sums before every block as for the back-pointers of one
+        block = n if n * m <= _WHOLE else ceil(sqrt(8 * least * n))
+        values[b] = select_row(
+            selected[b, :n], selected_rows[b, :m], bonus[b, :m], optional[b, :m], least, slope, guide, block,
+            anchors[b, :m],
+        )  # fmt: skip
+        cut_row(scores[b, :n], rows[b, :m], anchors[b, :m], blank[b, :n], least, fill, guide, path)
+    totals[b] = score_path(scores[b, :n], rows[b, :m], blank[b, :n], path)
 
 
-def _by_label(log_probs: Tensor, targets: Targets) -> tuple[Tensor, Tensor]:
+def _by_label(log_probs: Tensor, lengths: Tensor, targets: Targets) -> tuple[Tensor, Tensor]:
     """Scores ``(B, T, L)`` of the labels that a batch has, and the number of every token's label ``(B, U)``."""
     valid = length_mask(targets.lengths, targets.labels.shape[1])
-    labels = torch.where(valid, targets.labels, 0)
-    found, numbers = torch.unique(labels, return_inverse=True)
-    return log_probs[..., found].double(), numbers
+    found, numbers = torch.unique(torch.where(valid, targets.labels, 0), return_inverse=True)
+    scores = torch.zeros(*log_probs.shape[:2], len(found), dtype=torch.float64)
+    arrays = [x.numpy() for x in (log_probs.contiguous(), found, lengths, scores)]
+    each_task(take_row, len(scores), 2 * scores.numel(), *arrays)
+    return scores, numbers
 
 
 def _averaged(scores: Tensor, lengths: Tensor, width: int) -> Tensor:
@@ -245,12 +240,11 @@ def _averaged(scores: Tensor, lengths: Tensor, width: int) -> Tensor:
     return out
 
 
-def _check_values(values: Tensor, emissions: Emissions) -> None:
+def _check_values(values: Tensor, totals: Tensor) -> None:
     """Raise AlignmentError for the first row without a finite selection, or with NaN among its frames."""
-    nan = torch.isnan(emissions.logits.sum(-1)) & length_mask(emissions.lengths, emissions.logits.shape[1])
-    broken = nan.any(1) | torch.isnan(values)
-    bad = (broken | ~torch.isfinite(values)).nonzero()
+    bad = (torch.isnan(totals) | ~torch.isfinite(values)).nonzero()
     if len(bad):
         row = int(bad[0])
-        reason = "its emissions hold NaN" if broken[row] else "every selection has probability 0"
+        broken = bool(torch.isnan(totals[row]) | torch.isnan(values[row]))
+        reason = "its emissions hold NaN or infinity" if broken else "every selection has probability 0"
         raise AlignmentError(f"{reason}.", row=row)

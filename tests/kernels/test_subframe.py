@@ -6,7 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from isotone_ottc.align import SegmentalViterbi
 
-from isotone.kernels.paths import coupling_from_paths, subframe_coupling
+from isotone.kernels.paths import (
+    _moved_by_loops,
+    _moved_by_tensors,
+    coupling_from_paths,
+    subframe_coupling,
+)
 from isotone.testing import check_aligner, check_coupling
 
 
@@ -62,6 +67,23 @@ def test_frames_keep_their_mass_and_order(seed, frames, tokens):
     assert (spans[:, 1] - spans[:, 0] > 0.01).all()
     assert torch.allclose(spans[1:, 0], spans[:-1, 1], atol=1e-6)
     assert ((spans[1:, 0] - cuts).abs() < 0.5).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10_000), rows=st.integers(1, 3), frames=st.integers(1, 12))
+def test_loops_give_what_tensors_give_on_other_devices(seed, rows, frames):
+    generator = torch.Generator().manual_seed(seed)
+    paths = torch.randint(-1, 4, (rows, frames), generator=generator).cummax(1).values
+    paths[torch.rand(paths.shape, generator=generator) < 0.2] = -1
+    paths[0, frames // 2 :] = -2
+    logits = torch.randn(rows, frames, 5, generator=generator) * 3
+    logits[torch.rand(logits.shape, generator=generator) < 0.1] = -torch.inf
+    lengths = torch.full((rows,), frames), torch.full((rows,), 4)
+    given_all = paths, logits, torch.randint(5, (rows, 4), generator=generator), lengths, None
+    found, expected = _moved_by_loops(*given_all), _moved_by_tensors(*given_all)
+    assert torch.equal(found.source, expected.source)
+    assert torch.equal(found.target, expected.target)
+    torch.testing.assert_close(found.mass, expected.mass, rtol=0, atol=1e-6)
 
 
 def test_the_laws_of_aligners_hold():

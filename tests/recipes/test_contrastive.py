@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -103,13 +104,20 @@ def test_the_best_weights_on_dev_are_kept() -> None:
     assert not torch.equal(seen[1], seen[2])
 
 
+class Nothing(torch.nn.Module):
+    """A loss that is no number."""
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return (a + b).sum() * torch.nan
+
+
 def test_training_says_what_is_wrong() -> None:
     embedder = conv()
     pool = two_voices(tones(4), embedder)
     with pytest.raises(ValueError, match="at least 5 items"):
         train(embedder, SparseCLR(), pool, Schedule(batch_size=5))
     with pytest.raises(FloatingPointError, match="step 1"):
-        train(embedder, lambda a, b: (a + b).sum() * torch.nan, pool, Schedule(batch_size=2))
+        train(embedder, Nothing(), pool, Schedule(batch_size=2))
     with pytest.raises(ValueError, match="Item 1"):
         Pool([0, 1], [[0], [1]], [[1], [1]])
 
@@ -263,9 +271,24 @@ def test_a_recipe_runs_and_goes_on(
         run(load_experiment(RECIPE / f"{name}.yaml", [*options, "train.lr=1.0"]))
 
 
+def test_labels_are_learned_where_a_system_has_them(tmp_path: Path, tone_words: None) -> None:
+    """The supervised row knows the octave of the first tone; a net with random weights does worse."""
+    options = [
+        "data.name=words", "data.root=", "augment=[{name: gain}]", "seeds=[0]", "views=2", f"output={tmp_path}",
+        "encoder={name: conv, width: 8, layers: 2}", "train.steps=60", "train.batch_size=24", "train.lr=0.01",
+    ]  # fmt: skip
+    loaded = load_experiment(RECIPE / "probing.yaml", options)
+    known, random = (loaded.systems[name] for name in ("supervised", "random weights"))
+    loaded.systems = {"supervised": replace(known, supervised="octave"), "random weights": random}
+    rows = [json.loads(line) for line in (run(loaded) / "rows.jsonl").read_text().splitlines()]
+    supervised, untrained = (row["scores"]["octave"] for row in rows)
+    assert supervised > max(untrained, 0.7)
+
+
 @pytest.mark.parametrize(
     "overrides, message",
     [
+        (["systems.triplet.supervised=speaker"], "task probing alone"),
         (["task=guessing"], "guessing"),
         (["data.name=cats"], "cats"),
         (["train.step=3"], "step"),

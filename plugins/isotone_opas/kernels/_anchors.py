@@ -37,6 +37,14 @@ _STAY, _TAKE, _SKIP = 0, 1, 2
 
 
 @compiled
+def take_row(b: int, log_probs: np.ndarray, found: np.ndarray, frames: np.ndarray, scores: np.ndarray) -> None:
+    """Fill row b of ``scores (B, T, L)`` with the scores ``(B, T, V)`` of the labels that were found."""
+    for t in range(frames[b]):
+        for v in range(len(found)):
+            scores[b, t, v] = log_probs[b, t, found[v]]
+
+
+@compiled
 def average_row(b: int, width: int, scores: np.ndarray, frames: np.ndarray, averaged: np.ndarray) -> None:
     """Fill row b of ``averaged (B, T, L)`` with means of scores over the frames at most ``width`` away.
 
@@ -196,6 +204,18 @@ def cut_row(
         least_end = min(n, start + least)
         end = n if fill else _end(scores[:, row[last]], outside, anchors[last], least_end, guide, last)
         path[start:end] = last
+
+
+@compiled
+def score_path(scores: np.ndarray, row: np.ndarray, outside: np.ndarray, path: np.ndarray) -> float:
+    """The sum of the scores that frames have on a path of :func:`cut_row`; NaN where one of ``outside`` is."""
+    total = 0.0
+    for t in range(len(path)):
+        inside = path[t] >= 0
+        total += scores[t, row[path[t]]] if inside else outside[t]
+        if np.isnan(outside[t]):
+            return np.nan
+    return total
 
 
 @compiled

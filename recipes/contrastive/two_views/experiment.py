@@ -76,7 +76,11 @@ def _row(
     start = time.perf_counter()
     steps = experiment.train.steps if system.steps is None else system.steps
     embedder, loss = _embedder(experiment, seed), build_loss(system.pairwise, system.qare)
-    scores, a, b = task.run(embedder, loss, replace(experiment.train, steps=steps), seed)
+    schedule = replace(experiment.train, steps=steps)
+    if isinstance(task, Probing):
+        scores, a, b = task.run(embedder, loss, schedule, seed, system.supervised)
+    else:
+        scores, a, b = task.run(embedder, loss, schedule, seed)
     pairwise = loss.pairwise if isinstance(loss, QARe) else loss
     if experiment.save:
         folder = Path(experiment.output) / "encoders" / f"{name} {seed}".replace(" ", "_")

@@ -25,11 +25,13 @@ class System:
         pairwise: The loss of pairs: ``name`` and options.
         qare: ``beta``, ``alpha``, ``top`` of :class:`isotone_contrastive.qare.QARe`. None: the loss without it.
         steps: Training steps, where not those of ``train``.
+        supervised: Kind of label that is learned in place of the loss, an upper bound (probing).
     """
 
     pairwise: dict[str, Any] = MISSING
     qare: dict[str, Any] | None = None
     steps: int | None = None
+    supervised: str = ""
 
 
 @dataclass
@@ -83,6 +85,9 @@ def load_experiment(path: Path | str, overrides: Sequence[str] = ()) -> Experime
             f"{path}: expected a task among {', '.join(TASKS)} and data.name among {', '.join(SOURCES)}; got "
             f"{experiment.task!r} and {experiment.data.get('name')!r}."
         )
+    named = [name for name, system in experiment.systems.items() if system.supervised]
+    if named and experiment.task != "probing":
+        raise RecipeError(f"{path}: {named[0]}: labels are learned in the task probing alone.")
     return experiment
 
 

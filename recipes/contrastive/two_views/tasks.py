@@ -13,6 +13,9 @@ from two_views.probe import matching_accuracy, probe_all
 from two_views.settings import Experiment
 from two_views.training import Schedule, train
 
+# Of the classifier over unit vectors: the loss's own, as SimCLR has it.
+TEMPERATURE = 0.05
+
 # Scores by name, and two views ``(N, D)`` of training items.
 Outcome = tuple[dict[str, float], torch.Tensor, torch.Tensor]
 
@@ -53,6 +56,24 @@ class Matching:
         return self.scores(embedder, "test")[0], a[: schedule.batch_size], b[: schedule.batch_size]
 
 
+class Classifier(nn.Module):
+    """Cross-entropy of a linear classifier over both views, for the row that is trained with labels.
+
+    Args:
+        size: Dimensions D of the views.
+        classes: Their number.
+    """
+
+    def __init__(self, size: int, classes: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(size, classes)
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Compute the mean cross-entropy of views ``(N, D)`` with their labels ``(N,)``."""
+        # unit vectors would give nearly even probabilities
+        return nn.functional.cross_entropy(self.linear(torch.cat([a, b]) / TEMPERATURE), labels.repeat(2))
+
+
 class Probing:
     """Self-supervision on unlabelled recordings, then linear classifiers on frozen features.
 
@@ -74,9 +95,18 @@ class Probing:
         of_item = [list(range(i * count, (i + 1) * count)) for i in range(len(splits["train"].samples))]
         self.pool = Pool(views, of_item, of_item)
 
-    def run(self, embedder: Embedder, loss: nn.Module, schedule: Schedule, seed: int) -> Outcome:
-        """Train, then probe: accuracies by label, and vectors of two views of some training recordings."""
-        train(embedder, loss, self.pool, schedule, seed=seed)
+    def run(
+        self, embedder: Embedder, loss: nn.Module, schedule: Schedule, seed: int, supervised: str = ""
+    ) -> Outcome:
+        """Train, then probe: accuracies by label, and vectors of two views of some training recordings.
+
+        With a kind of label in ``supervised``, its classes are learned in place of the loss.
+        """
+        labels = self.labels["train"][supervised] if supervised else None
+        if labels is not None:  # a linear classifier of what is probed later, without a projection between
+            embedder.projection = nn.Identity()
+            loss = Classifier((embedder.parts + 1) * embedder.body.size, max(labels) + 1)
+        train(embedder, loss, self.pool, schedule, seed=seed, labels=labels)
         scores = probe_all(embedder, self.inputs, self.labels)
         items = range(min(schedule.batch_size, len(self.pool)))
         a, b = self.pool.draw(items, np.random.default_rng(0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,16 +39,18 @@ def train(
     schedule: Schedule,
     *,
     seed: int = 0,
+    labels: Sequence[int] | None = None,
     evaluate: Callable[[], float] | None = None,
 ) -> list[float]:
     """Train an embedder in place.
 
     Args:
         embedder: Reads the pool's inputs.
-        loss: Of two views ``(N, D)``.
+        loss: Of two views ``(N, D)``, and of labels ``(N,)`` where there are some; its weights are trained too.
         pool: Source of the batches; an epoch has every item once.
         schedule: See :class:`Schedule`.
         seed: Of the batches.
+        labels: Classes of the pool's items, for the loss. None: it takes views alone.
         evaluate: Computes a score on dev, higher is better; the weights with the best score are kept.
 
     Returns:
@@ -63,16 +65,19 @@ def train(
     if not schedule.steps:
         return []
     rng = np.random.default_rng([seed, 11])
-    optimizer = torch.optim.Adam(embedder.parameters(), schedule.lr, weight_decay=schedule.weight_decay)
+    weights = [*embedder.parameters(), *loss.parameters()]
+    optimizer = torch.optim.Adam(weights, schedule.lr, weight_decay=schedule.weight_decay)
+    classes = None if labels is None else torch.as_tensor(labels)
     annealing = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, schedule.steps)
     batches = _batches(len(pool), schedule.batch_size, rng)
     best, kept = -np.inf, None
     losses = []
     embedder.train()
     for step in range(1, schedule.steps + 1):
-        a, b = pool.draw(next(batches), rng)
+        items = next(batches)
+        a, b = pool.draw(items, rng)
         vectors = embedder(*pad([*a, *b]))
-        value = loss(*vectors.split(len(a)))
+        value = loss(*vectors.split(len(a)), *([] if classes is None else [classes[items]]))
         if not torch.isfinite(value):
             raise FloatingPointError(f"The loss is {value.item()} at step {step}: lower train.lr.")
         optimizer.zero_grad()

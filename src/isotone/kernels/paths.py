@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from isotone.kernels._subframe import MOST, subframe_row
+from isotone.kernels.threads import each_task
 from isotone.types import Coupling, length_mask
 
 #: Rules for blank frames between tokens, and for those before the first and after the last.
@@ -116,6 +119,26 @@ def subframe_coupling(
     """
     if paths.shape[1] == 0:
         return coupling_from_paths(paths, frame_lengths, target_lengths, scores)
+    moved = _moved_by_loops if paths.device.type == "cpu" else _moved_by_tensors
+    return moved(paths, logits, labels, (frame_lengths, target_lengths), scores)
+
+
+def _moved_by_loops(
+    paths: Tensor, logits: Tensor, labels: Tensor, lengths: tuple[Tensor, Tensor], scores: Tensor | None
+) -> Coupling:
+    rows, size = paths.shape
+    source, target = np.zeros((2, rows, 2 * size), np.int64)
+    mass, counts = np.zeros((rows, 2 * size), np.float32), np.zeros(rows, np.int64)
+    given = (np.ascontiguousarray(x.detach().numpy()) for x in (paths, logits.float(), labels))
+    each_task(subframe_row, rows, 4 * rows * size, *given, source, target, mass, counts)
+    kept = max(1, int(counts.max(initial=0)))
+    entries = (torch.from_numpy(source[:, :kept].copy()), torch.from_numpy(target[:, :kept].copy()))
+    return Coupling(*entries, torch.from_numpy(mass[:, :kept].copy()), *lengths, scores)
+
+
+def _moved_by_tensors(
+    paths: Tensor, logits: Tensor, labels: Tensor, lengths: tuple[Tensor, Tensor], scores: Tensor | None
+) -> Coupling:
     token = paths.clamp(min=0)
     before, after = token[:, :-1], token[:, 1:]
     boundary = (paths[:, :-1] >= 0) & (paths[:, 1:] >= 0) & (before != after)
@@ -123,8 +146,7 @@ def subframe_coupling(
     early, late = logits[:, :-1].float(), logits[:, 1:].float()
     of_next = torch.sigmoid((early.gather(2, b) - early.gather(2, a))[..., 0])
     of_last = torch.sigmoid((late.gather(2, a) - late.gather(2, b))[..., 0])
-    # below one half, so that a token of one frame keeps a part of it
-    shift = torch.where(boundary, of_last - of_next, 0.0).nan_to_num(0.0).clamp(-0.49, 0.49)
+    shift = torch.where(boundary, of_last - of_next, 0.0).nan_to_num(0.0).clamp(-MOST, MOST)
     zero = shift.new_zeros(len(shift), 1)
     to_last = torch.cat([zero, shift.clamp(min=0)], 1)
     to_next = torch.cat([(-shift).clamp(min=0), zero], 1)
@@ -132,7 +154,5 @@ def subframe_coupling(
     mass = torch.stack([to_last, 1 - to_last - to_next, to_next], 2) * (paths >= 0)[..., None]
     frame = torch.arange(paths.shape[1], device=paths.device)[None, :, None].expand_as(mass)
     target = torch.stack([last, token, following], 2)
-    whole = Coupling(
-        frame.flatten(1), target.flatten(1), mass.flatten(1), frame_lengths, target_lengths, scores
-    )
+    whole = Coupling(frame.flatten(1), target.flatten(1), mass.flatten(1), *lengths, scores)
     return whole.select(whole.mass > 0)
