@@ -16,6 +16,7 @@ from isotone.pipeline import stars, verdict
 from isotone.pipeline.doubt import agreements
 from isotone.pipeline.edges import EDGE_COST, SECOND_PASS, SECOND_PASS_SHARE, edge_share, edges_left_out
 from isotone.pipeline.emitter import Emitter, mixture_of, timing_head
+from isotone.pipeline.hush import hushed
 from isotone.pipeline.lattices import chosen
 from isotone.pipeline.placing import Placer
 from isotone.pipeline.presence import evidences
@@ -211,7 +212,7 @@ class ForcedPipeline:
         """Align given texts, and make their results; with evidence if judged, with their agreement if checked."""
         placer = replace(self.placer_of(emissions), sure=sure)
         unfolded, targets = placer.targets(texts)
-        targets, coupling = placer(ids, emissions, targets, star_cost)
+        targets, coupling = placer(ids, hushed(emissions, audio, self.model), targets, star_cost)
         reached = {self.times: coupling.score, self.guide: getattr(targets.guide, "score", None)}
         scores = {head: score.tolist() for head, score in reached.items() if score is not None}
         readings, targets, coupling = chosen(unfolded, targets, coupling)
@@ -264,7 +265,8 @@ class ForcedPipeline:
         """
 
         def attempt(emissions: Mapping[str, Emissions], reached: Mapping[str, float]) -> Result | None:
-            edged = self.placer_of(emissions).with_edges(emissions, given.text, reached)
+            placer, heard = self.placer_of(emissions), hushed(emissions, [given.audio], self.model)
+            edged = placer.with_edges(heard, given.text, reached)
             if edged == given.text:
                 return None
             tried = given._replace(emissions=emissions, text=edged, star_cost=EDGE_COST, judged=False)
