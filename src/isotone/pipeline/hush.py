@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 HUSH_COST = 5.0
 
 
-def hushed(emissions: Mapping[str, Emissions], audio: Sequence[np.ndarray], model: Model) -> dict[str, Emissions]:
+def hushed(
+    emissions: Mapping[str, Emissions], audio: Sequence[np.ndarray], model: Model
+) -> dict[str, Emissions]:
     """Lower the scores of speech where recordings are quiet (:func:`isotone.pipeline.activity.quiet`).
 
     Args:
@@ -34,7 +36,9 @@ def hushed(emissions: Mapping[str, Emissions], audio: Sequence[np.ndarray], mode
     found = [quiet(samples, model.encoder.sample_rate) for samples in audio]
     if not any(frames.any() for frames in found):
         return dict(emissions)
-    return {head: _hushed(own, found, silence, len(model.tokenizer.labels)) for head, own in emissions.items()}
+    return {
+        head: _hushed(own, found, silence, len(model.tokenizer.labels)) for head, own in emissions.items()
+    }
 
 
 def _hushed(emissions: Emissions, found: Sequence[np.ndarray], silence: int, labels: int) -> Emissions:
