@@ -71,11 +71,11 @@ def hesitating(silence: int, vowels: Sequence[int], hums: Sequence[int], cost: f
 
     Args:
         silence: Label number of the silence.
-        vowels: Label numbers of the vowels of hesitations.
-        hums: Label numbers of the sounds after them, or in place of them.
+        vowels: Label numbers of the vowels of hesitations; without any there are none.
+        hums: Label numbers of the sounds after vowels, or in place of them.
         cost: Nats of a hesitation.
     """
-    if not (vowels or hums):
+    if not vowels:
         return straight([silence])
     first, end = straight([silence])[0], len(vowels) + 1
     said = [Part(vowel, ((0, cost),)) for vowel in vowels]
