@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from isotone.audio.boundaries import Mover, movers
+from isotone.audio.reverberation import dried
 from isotone.interfaces import Aligner
 from isotone.model.check import known_presence
 from isotone.pipeline import stars, verdict
@@ -171,6 +172,7 @@ class ForcedPipeline:
             rows = zip(ids, audio, transcripts)
             return [self.align(*one, star_cost=star_cost, judged=judged) for one in rows]
         texts = [self._with_pauses(t) for t in transcripts]
+        audio = [dried(samples, self.model.encoder.sample_rate) for samples in audio]
         emissions = self.emitter(ids, audio, self.placer.heads, self.on_window)
         emissions = self.placer.where_aligned(emissions, texts)
         strings = [" ".join(word.text for word in t.words) for t in transcripts]
