@@ -80,9 +80,9 @@ class PhoneTokenizer(Tokenizer):
         self.lexicon = lexicon
         self.delimiter = delimiter
         self.closures = closures
-        sounds = ([self._numbers[s] for s in some if s in self._numbers] for some in (HESITATIONS, HUMS))
+        vowels, hums = ([self._numbers[s] for s in own if s in self._numbers] for own in (HESITATIONS, HUMS))
         number = None if closures is None else self.silence_number
-        self._pause = () if number is None else hesitating(number, *sounds, HESITATION_COST)
+        self._pause = () if number is None else hesitating(number, vowels, hums, HESITATION_COST)
         self._graphs: dict[tuple[tuple[Pronunciation, ...], ...], WordGraph | None] = {}
 
     @property
