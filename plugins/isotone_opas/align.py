@@ -103,6 +103,12 @@ class OPASAligner(Aligner):
         held.spacing = max(self.spacing, frames)
         return held
 
+    def leaning(self, share: float) -> OPASAligner:
+        """The same aligner with another cost of frames that the guide does not allow."""
+        leant = copy(self)
+        leant.guide_cost = share * self.guide_cost
+        return leant
+
     @torch.no_grad()
     def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:
         """Align.

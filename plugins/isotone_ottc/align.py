@@ -75,6 +75,12 @@ class SegmentalViterbi(Aligner):
         held.held_frames = max(self.min_frames, frames if self.states == 1 else 1)
         return held
 
+    def leaning(self, share: float) -> SegmentalViterbi:
+        """Copy the aligner with another cost of frames that the guide does not allow."""
+        leant = copy(self)
+        leant.guide_cost = share * self.guide_cost
+        return leant
+
     def frame_scores(self, emissions: Emissions) -> Tensor:
         """See :meth:`isotone.interfaces.Aligner.frame_scores`."""
         return emissions.without_prior(self.prior).log_probs()

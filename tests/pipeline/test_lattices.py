@@ -168,6 +168,8 @@ def test_the_reading_that_is_heard(words: str, frames: str, found: tuple[str, st
     ("frames", "found"),
     [
         ("sil 3 ae 4 sil 9 ah 15 sil 6 ae 4 cl 3 t 2 sil 5", "an 3-7, at 37-46"),
+        ("sil 3 ae 4 sil 9 eh 6 m 9 sil 6 ae 4 cl 3 t 2 sil 5", "an 3-7, at 37-46"),
+        ("sil 3 ae 4 sil 9 m 15 sil 6 ae 4 cl 3 t 2 sil 5", "an 3-7, at 37-46"),
         ("sil 3 ae 4 sil 9 eh 3 ah 12 sil 6 ae 4 cl 3 t 2 sil 5", "an 3-7, at 37-46"),
         ("sil 3 ah 9 sil 9 ae 4 sil 6 ae 4 cl 3 t 2 sil 5", "an 21-25, at 31-40"),
         ("sil 3 ae 4 sil 9 ae 4 cl 3 t 2 sil 5", "an 3-7, at 16-25"),
@@ -183,6 +185,7 @@ def test_a_pause_between_words_may_hold_one_hesitation() -> None:
     found = readings(text_of("an at", HESITANT), HESITANT.labels)
     assert found["ae ae cl t"] == found["ae sil ae cl t"] == 0.25
     assert found["ae sil ah sil ae cl t"] == found["ae sil eh sil ae cl t"] == 0.25 + HESITATION_COST
+    assert found["ae sil ah m sil ae cl t"] == found["ae sil m sil ae cl t"] == 0.25 + HESITATION_COST
     assert not any("ah sil eh" in said or "ah ae" in said for said in found)
 
 

@@ -56,6 +56,13 @@ class Aligner(ABC):
         """
         return self
 
+    def leaning(self, share: float) -> Aligner:
+        """The same aligner with a guide that has a share, 0 to 1, of its weight; itself where it takes none.
+
+        Guides are questioned with it (:data:`isotone.pipeline.placing.LEANING`).
+        """
+        return self
+
 
 class Decoder(ABC):
     """Recognition: the tokens, and the frames that carry them.

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from isotone.audio import Samples
 
-# Frames per second in which levels are measured.
-_RATE = 100
+#: Frames per second in which levels are measured.
+RATE = 100
 # A frame is active where the level changes by this much within half a second of it ...
 _RANGE_DB = 10.0
 # ... where levels further below the loudest frame than this count as silent.
@@ -42,15 +42,15 @@ class Activity:
     """
 
     def __init__(self, samples: Samples, sample_rate: int) -> None:
-        self.size = sample_rate // _RATE
+        self.size = sample_rate // RATE
         power = _powers(samples, self.size)
         level, sounds = _levels(power), power > 0
-        found = np.flatnonzero((_range_around(level, _RATE // 2) >= _RANGE_DB) & sounds)
-        self.changing_s = len(found) / _RATE
+        found = np.flatnonzero((_range_around(level, RATE // 2) >= _RANGE_DB) & sounds)
+        self.changing_s = len(found) / RATE
         loud = found[_loud(level)[found]]
-        if len(loud) >= _LEAST_S * _RATE:
+        if len(loud) >= _LEAST_S * RATE:
             found = loud
-        elif len(found) < _LEAST_S * _RATE:
+        elif len(found) < _LEAST_S * RATE:
             found = np.flatnonzero(sounds) if sounds.any() else np.arange(len(level))
         self.frames = found
 
@@ -60,7 +60,7 @@ class Activity:
         Below ``least_s`` seconds, the nearest active samples on both sides are added.
         """
         low, high = np.searchsorted(self.frames, [first // self.size, -(-end // self.size)]).tolist()
-        least = min(len(self.frames), round(least_s * _RATE))
+        least = min(len(self.frames), round(least_s * RATE))
         if high - low < least:
             # widen evenly on both sides, as far as there are active frames
             low = min(max(0, (low + high - least) // 2), len(self.frames) - least)
@@ -70,9 +70,21 @@ class Activity:
         return [slice(int(r[0]) * self.size, (int(r[-1]) + 1) * self.size) for r in runs if len(r)]
 
 
+def quiet(samples: NDArray[np.float32], sample_rate: int) -> NDArray[np.bool_]:
+    """Find the frames that are quiet beside the speech of the seconds around.
+
+    Their level is more than 20 dB below the loudest tenth of a second of the 8 s around, for a fifth of a second on
+    both sides. So no weak sound within speech is quiet, and in steady noise nothing is.
+
+    Returns:
+        ``(T,)``, :data:`RATE` frames per second.
+    """
+    return ~_loud(_levels(_powers(samples, sample_rate // RATE)))
+
+
 def without_silence(samples: NDArray[np.float32], sample_rate: int) -> NDArray[np.float32]:
     """Drop frames of silence, 65 dB or more below the loudest; digital silence alone is returned as it is."""
-    size = sample_rate // _RATE
+    size = sample_rate // RATE
     power = _powers(samples, size)
     sounds = power > power.max(initial=0.0) * 10 ** (-_SILENT_DB / 10)
     kept = samples[np.repeat(sounds, size)[: len(samples)]]
@@ -106,10 +118,10 @@ def _loud(level: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Find the frames within a fifth of a second of which the level is near the loudest seconds around: ``(T,)``."""
     if not len(level):
         return np.zeros(0, bool)
-    seconds = np.pad(level, (0, -len(level) % _RATE), mode="edge").reshape(-1, _RATE)
+    seconds = np.pad(level, (0, -len(level) % RATE), mode="edge").reshape(-1, RATE)
     loudest = np.pad(np.quantile(seconds, 0.9, axis=1), _AROUND_S, constant_values=-np.inf)
     around = sliding_window_view(loudest, 2 * _AROUND_S + 1).max(1)
-    near = np.pad(level >= np.repeat(around, _RATE)[: len(level)] - _BELOW_DB, _NEAR)
+    near = np.pad(level >= np.repeat(around, RATE)[: len(level)] - _BELOW_DB, _NEAR)
     return np.asarray(sliding_window_view(near, 2 * _NEAR + 1).any(1))
 
 

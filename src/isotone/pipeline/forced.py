@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,18 +9,19 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from isotone.audio.boundaries import Mover, movers
+from isotone.audio.reverberation import dried
 from isotone.interfaces import Aligner
 from isotone.model.check import known_presence
 from isotone.pipeline import stars, verdict
 from isotone.pipeline.doubt import agreements
 from isotone.pipeline.edges import EDGE_COST, SECOND_PASS, SECOND_PASS_SHARE, edge_share, edges_left_out
 from isotone.pipeline.emitter import Emitter, mixture_of, timing_head
+from isotone.pipeline.hush import hushed
 from isotone.pipeline.language import in_language
 from isotone.pipeline.lattices import chosen
 from isotone.pipeline.placing import Placer
 from isotone.pipeline.presence import evidences
 from isotone.pipeline.result import Result, results
-from isotone.pipeline.sounds import stretched_s
 from isotone.pipeline.texts import TextToAlign, with_pauses
 from isotone.pipeline.windows import Windows
 from isotone.registries import aligners
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 
     from isotone.model import Model
 
-#: Least log-probability in nats of what a guide is sure of, see :class:`isotone.pipeline.placing.Placer`.
-SURE = -5.0
-
 
 class _Given(NamedTuple):
     """A text of one recording, and what it is aligned with."""
@@ -48,7 +45,6 @@ class _Given(NamedTuple):
     string: str
     star_cost: float
     judged: bool
-    sure: float = -math.inf
 
 
 class ForcedPipeline:
@@ -177,6 +173,7 @@ class ForcedPipeline:
             rows = zip(ids, audio, transcripts)
             return [self.align(*one, star_cost=star_cost, judged=judged) for one in rows]
         texts = [self._with_pauses(t) for t in transcripts]
+        audio = [dried(samples, self.model.encoder.sample_rate) for samples in audio]
         emissions = self.emitter(ids, audio, self.placer.heads, self.on_window)
         emissions = self.placer.where_aligned(emissions, texts)
         strings = [" ".join(word.text for word in t.words) for t in transcripts]
@@ -187,10 +184,9 @@ class ForcedPipeline:
         for i, found in enumerate(out):
             row = {head: e.rows([i]) for head, e in emissions.items()}
             given = _Given(ids[i], audio[i], row, texts[i], strings[i], cost, judged)
-            given, whole = self._unstretched(given, found)
-            edged = self._within_edges(given, whole) if self.finds_edges else None
-            found = self._as_said(given, edged or whole) if judged else edged or whole
-            out[i] = in_language(found, transcripts[i], self.model.check)
+            edged = self._within_edges(given, found) if self.finds_edges else None
+            said = self._as_said(given, edged or found) if judged else edged or found
+            out[i] = in_language(said, transcripts[i], self.model.check)
         return out
 
     def watch(self, on_window: Callable[[float], None]) -> None:
@@ -207,12 +203,11 @@ class ForcedPipeline:
         star_cost: float,
         judged: bool,
         checked: bool = True,
-        sure: float = -math.inf,
     ) -> list[Result]:
         """Align given texts, and make their results; with evidence if judged, with their agreement if checked."""
-        placer = replace(self.placer_of(emissions), sure=sure)
+        placer = self.placer_of(emissions)
         unfolded, targets = placer.targets(texts)
-        targets, coupling = placer(ids, emissions, targets, star_cost)
+        targets, coupling = placer(ids, hushed(emissions, audio, self.model), targets, star_cost)
         reached = {self.times: coupling.score, self.guide: getattr(targets.guide, "score", None)}
         scores = {head: score.tolist() for head, score in reached.items() if score is not None}
         readings, targets, coupling = chosen(unfolded, targets, coupling)
@@ -234,21 +229,8 @@ class ForcedPipeline:
 
     def _again(self, given: _Given, checked: bool = True) -> Result:
         """Align the text of one recording."""
-        name, audio, emissions, text, string, cost, judged, sure = given
-        return self._given([name], [audio], emissions, [text], [string], cost, judged, checked, sure)[0]
-
-    def _unstretched(self, given: _Given, found: Result) -> tuple[_Given, Result]:
-        """Align without the unsure tokens of the guide where phones last too long, if they are shorter then.
-
-        A guide that has not heard the end of a word may put it at the end of the pause after it.
-        """
-        too_long = stretched_s(found.alignment.tier(self.model.tokenizer.unit))
-        if not (too_long and self.placer.guide):
-            return given, found
-        unsure = given._replace(sure=SURE)
-        again = self._again(unsure)
-        shorter = stretched_s(again.alignment.tier(self.model.tokenizer.unit)) < too_long
-        return (unsure, again) if shorter else (given, found)
+        name, audio, emissions, text, string, cost, judged = given
+        return self._given([name], [audio], emissions, [text], [string], cost, judged, checked)[0]
 
     def movers_of(self, audio: Sequence[np.ndarray]) -> list[Mover]:
         """List what moves the boundaries of every recording (:mod:`isotone.audio.boundaries`), if anything does."""
@@ -265,7 +247,8 @@ class ForcedPipeline:
         """
 
         def attempt(emissions: Mapping[str, Emissions], reached: Mapping[str, float]) -> Result | None:
-            edged = self.placer_of(emissions).with_edges(emissions, given.text, reached)
+            placer, heard = self.placer_of(emissions), hushed(emissions, [given.audio], self.model)
+            edged = placer.with_edges(heard, given.text, reached)
             if edged == given.text:
                 return None
             tried = given._replace(emissions=emissions, text=edged, star_cost=EDGE_COST, judged=False)

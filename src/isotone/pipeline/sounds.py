@@ -1,15 +1,11 @@
-"""Sounds of speech: closures that two stops share, sounds that change slowly, and sounds that last too long."""
+"""Sounds of speech: closures that two stops share, and sounds that change slowly."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from isotone.alignment import SILENCE, Tier
 from isotone.text.phones import PHONE_CLASSES
 from isotone.text.tokenizer import Tokenizer, Transcript
-
-#: Seconds that a phone or letter seldom lasts. Of TIMIT's sample (8 readers) the longest phone lasts 0.33.
-LONG_S = 0.5
 
 _SLOW = frozenset({"vowel", "liquid/glide"})
 
@@ -40,8 +36,3 @@ def slow(transcript: Transcript, tokenizer: Tokenizer) -> list[bool]:
     if tokenizer.unit != "phones":
         return [False] * len(transcript.tokens)
     return [t >= 0 and PHONE_CLASSES.get(tokenizer.labels[t]) in _SLOW for t in transcript.tokens]
-
-
-def stretched_s(tier: Tier) -> float:
-    """Return the seconds by which segments last longer than :data:`LONG_S`, silences and stars aside."""
-    return sum(max(0.0, s.end - s.start - LONG_S) for s in tier if s.label not in SILENCE)

@@ -55,6 +55,7 @@ def check_aligner(aligner: Aligner) -> None:
         _check_one_way(aligner)
         _check_two_ways(aligner)
     require(isinstance(aligner.holding(2), Aligner), "holding gives an aligner")
+    require(isinstance(aligner.leaning(0.5), Aligner), "leaning gives an aligner")
     best = aligner.frame_scores(emissions)
     if best is not None:
         require(coupling.score is not None, "an aligner with frame scores gives scores")

@@ -32,8 +32,8 @@ from isotone.text.word_graph import WordGraph, hesitating, in_line, paid, side_b
 MOST_PRONUNCIATIONS = 12
 #: The same for each part of a word of several parts.
 MOST_OF_PART = 4
-#: Vowels of hesitations, as in *uh* and *um*, and the cost of one in nats.
-HESITATIONS, HESITATION_COST = ("aa", "ah", "ax", "eh", "er"), 6.0
+#: Vowels of hesitations, as in *uh* and *um*, what may follow them, and the cost of one in nats.
+HESITATIONS, HUMS, HESITATION_COST = ("aa", "ah", "ax", "eh", "er"), ("m",), 6.0
 #: Graphs of words that are remembered.
 _REMEMBERED = 20_000
 
@@ -80,9 +80,9 @@ class PhoneTokenizer(Tokenizer):
         self.lexicon = lexicon
         self.delimiter = delimiter
         self.closures = closures
-        sounds = [self._numbers[vowel] for vowel in HESITATIONS if vowel in self._numbers]
+        vowels, hums = ([self._numbers[s] for s in own if s in self._numbers] for own in (HESITATIONS, HUMS))
         number = None if closures is None else self.silence_number
-        self._pause = () if number is None else hesitating(number, sounds, HESITATION_COST)
+        self._pause = () if number is None else hesitating(number, vowels, hums, HESITATION_COST)
         self._graphs: dict[tuple[tuple[Pronunciation, ...], ...], WordGraph | None] = {}
 
     @property

@@ -66,20 +66,22 @@ def straight(labels: Sequence[int]) -> WordGraph:
     )
 
 
-def hesitating(silence: int, sounds: Sequence[int], cost: float) -> WordGraph:
-    """A pause in which the speaker may hesitate: silence; then perhaps one of some sounds, and silence again.
+def hesitating(silence: int, vowels: Sequence[int], hums: Sequence[int], cost: float) -> WordGraph:
+    """A pause in which the speaker may hesitate: silence; then perhaps *uh*, *um* or *mm*, and silence again.
 
     Args:
         silence: Label number of the silence.
-        sounds: Label numbers of the sounds of hesitations.
+        vowels: Label numbers of the vowels of hesitations; without any there are none.
+        hums: Label numbers of the sounds after vowels, or in place of them.
         cost: Nats of a hesitation.
     """
-    if not sounds:
+    if not vowels:
         return straight([silence])
-    first, last = straight([silence])[0], len(sounds) + 1
-    filled = [Part(sound, ((0, cost),)) for sound in sounds]
-    again = Part(silence, tuple((i, 0.0) for i in range(1, last)), to_speech=0.0, to_pause=0.0)
-    return (first, *filled, again)
+    first, end = straight([silence])[0], len(vowels) + 1
+    said = [Part(vowel, ((0, cost),)) for vowel in vowels]
+    said += [Part(hum, ((0, cost), *((i, 0.0) for i in range(1, end)))) for hum in hums]
+    again = Part(silence, tuple((i, 0.0) for i in range(1, len(said) + 1)), to_speech=0.0, to_pause=0.0)
+    return (first, *said, again)
 
 
 def side_by_side(said: Sequence[Said], spread: Callable[[Sequence[int]], WordGraph] = straight) -> WordGraph:
