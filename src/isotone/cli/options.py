@@ -63,6 +63,13 @@ Aligner = Annotated[
 ]
 Times = Annotated[str | None, typer.Option(help="Head that gives the times, instead of the model's own.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps ...")]
+Engine = Annotated[
+    str,
+    typer.Option(
+        help="Engine of the model: onnx (onnxruntime, which starts without torch), torch, or auto: onnx where model, "
+        "device and aligner allow. The times are the same."
+    ),
+]
 Window = Annotated[
     float,
     typer.Option(

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-import torch
-from torch import Tensor
-
+from isotone.tensors import Tensor, torch
 from isotone.types import Coupling, length_mask
 
 #: Rules for blank frames between tokens, and for those before the first and after the last.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from isotone.files import atomic_folder
 from isotone.interfaces import Encoder, Head, Statistics
 from isotone.model.check import Check
-from isotone.model.decoding import DecodingConfig, ModelError
+from isotone.model.decoding import DecodingConfig, ModelError, set_language
 from isotone.model.fetch import CONFIG, check_source, fetch, model_folder
 from isotone.model.pretrained import load_ctc
 from isotone.registries import aligners, encoders, heads
@@ -68,6 +68,10 @@ class Model(nn.Module):
             {name: _head(spec, encoder, tokenizer) for name, spec in head_specs.items()}
         )
         decoding.check_heads(list(self.heads))
+
+    def tensors(self) -> AbstractContextManager[None]:
+        """Return the context in which its emissions are computed with: torch needs none."""
+        return nullcontext()
 
     def aligner_of(self, head: str) -> dict[str, Any]:
         """Return the specification of a head's aligner.
@@ -165,7 +169,7 @@ class Model(nn.Module):
         if (folder / CONFIG).is_file():
             model = cls._load_own(folder)
             if language:
-                _set_language(model.tokenizer, language)
+                set_language(model.tokenizer, language)
             return model
         if not (folder / "config.json").is_file():
             raise ModelError(
@@ -187,8 +191,8 @@ class Model(nn.Module):
             found = config.get("format") if isinstance(config, dict) else config
             if str(found).startswith("onnx"):
                 raise ModelError(
-                    f"{folder} is an export to ONNX, which isotone-light aligns with: give the model that it was "
-                    "made of."
+                    f"{folder} is an export to ONNX, which aligns on the CPU and does nothing else: give the model "
+                    "that it was made of."
                 )
             raise ModelError(f"{folder / CONFIG}: format {found!r} is not one this version reads (1).")
         try:
@@ -246,11 +250,3 @@ def _from_transformers(folder: Path, source: str, language: str) -> Model:
     model = Model(parts.encoder, {"ctc": parts.head}, parts.tokenizer, decoding)
     model.heads["ctc"].get_submodule("lm_head").load_state_dict(parts.weights)
     return model.eval()
-
-
-def _set_language(tokenizer: Tokenizer, language: str) -> None:
-    """Set the language of texts, in place of the one saved with the tokenizer."""
-    try:
-        tokenizer.use_language(language)
-    except ValueError as error:
-        raise ModelError(f"The model does not read the language {language!r}: {error}") from error

@@ -173,24 +173,25 @@ class ForcedPipeline:
         judged: bool = True,
     ) -> list[Result]:
         """Align several utterances at once; see :meth:`align`."""
-        if len(ids) > 1 and self.emitter.alone(audio):
-            rows = zip(ids, audio, transcripts)
-            return [self.align(*one, star_cost=star_cost, judged=judged) for one in rows]
-        texts = [self._with_pauses(t) for t in transcripts]
-        emissions = self.emitter(ids, audio, self.placer.heads, self.on_window)
-        emissions = self.placer.where_aligned(emissions, texts)
-        strings = [" ".join(word.text for word in t.words) for t in transcripts]
-        cost = self.star_cost if star_cost is None else star_cost
-        longest = max(self.emitter.seconds(samples) for samples in audio)
-        judged = judged and self.presence is not None and longest <= verdict.LONGEST_S
-        out = self._given(ids, audio, emissions, texts, strings, cost, judged)
-        for i, found in enumerate(out):
-            row = {head: e.rows([i]) for head, e in emissions.items()}
-            given = _Given(ids[i], audio[i], row, texts[i], strings[i], cost, judged)
-            given, whole = self._unstretched(given, found)
-            edged = self._within_edges(given, whole) if self.finds_edges else None
-            out[i] = self._as_said(given, edged or whole) if judged else edged or whole
-        return out
+        with self.model.tensors():
+            if len(ids) > 1 and self.emitter.alone(audio):
+                rows = zip(ids, audio, transcripts)
+                return [self.align(*one, star_cost=star_cost, judged=judged) for one in rows]
+            texts = [self._with_pauses(t) for t in transcripts]
+            emissions = self.emitter(ids, audio, self.placer.heads, self.on_window)
+            emissions = self.placer.where_aligned(emissions, texts)
+            strings = [" ".join(word.text for word in t.words) for t in transcripts]
+            cost = self.star_cost if star_cost is None else star_cost
+            longest = max(self.emitter.seconds(samples) for samples in audio)
+            judged = judged and self.presence is not None and longest <= verdict.LONGEST_S
+            out = self._given(ids, audio, emissions, texts, strings, cost, judged)
+            for i, found in enumerate(out):
+                row = {head: e.rows([i]) for head, e in emissions.items()}
+                given = _Given(ids[i], audio[i], row, texts[i], strings[i], cost, judged)
+                given, whole = self._unstretched(given, found)
+                edged = self._within_edges(given, whole) if self.finds_edges else None
+                out[i] = self._as_said(given, edged or whole) if judged else edged or whole
+            return out
 
     def watch(self, on_window: Callable[[float], None]) -> None:
         """Report the share of long audio that is encoded to another function from now on."""

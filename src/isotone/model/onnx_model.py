@@ -1,62 +1,71 @@
-"""Models as folders of ONNX, run by onnxruntime: what alignment asks of a model."""
+"""Models run by onnxruntime, without torch: what alignment asks of a model."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from isotone_light import tensors
 from numpy.typing import NDArray
-from onnxruntime import InferenceSession, RunOptions, SessionOptions
 
 from isotone.kernels.threads import thread_count
 from isotone.model.check import Check
-from isotone.model.decoding import DecodingConfig, ModelError
+from isotone.model.decoding import DecodingConfig, ModelError, set_language
+from isotone.model.log_mel import WINDOW, LogMelEnergies
+from isotone.model.onnx_form import GRAPH, description_of
+from isotone.tensors import torch, without_torch
 from isotone.text import tokenizer as tokenizers
 from isotone.types import Emissions, Grid
 
-#: Name of the graph in a folder, that of its description, and the format that is read.
-GRAPH, CONFIG, FORMAT = "model.onnx", "isotone.json", "onnx 1"
-
-# Samples of which log-mel energies are computed at once: limits the memory.
-_BLOCK = 1 << 20
-
 Statistics = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+# Names of the inputs that a graph takes where a part of a recording is normalised as the whole.
+_GIVEN = ("mean", "variance")
 
 
 class OnnxModel:
-    """A model that ``isotone export --onnx`` wrote.
+    """A model in its form for onnxruntime, see :mod:`isotone.model.onnx_form`.
 
     Args:
         folder: Its folder.
+        language: ISO 639 code of the spoken language. Default: the model's own.
         threads: Threads of a call. Default: those of ``OMP_NUM_THREADS``, or one per core.
 
     Attributes:
         encoder: Sample rate, numbers of frames, and statistics of recordings.
         heads: What the description says of every head.
-        tokenizer, decoding, check: As those of ``isotone.model.Model``.
+        key: The key of the model, as that of the model that it was made of.
+        tokenizer, decoding, check: As those of :class:`isotone.model.Model`.
 
     Raises:
         FileNotFoundError: there is no such folder.
-        ModelError: the folder holds no model of ONNX, or a part of it is damaged.
+        ModelError: the folder holds no form of a model, a part of it is damaged, or the language is not the model's.
     """
 
-    def __init__(self, folder: Path | str, threads: int = 0) -> None:
+    def __init__(self, folder: Path | str, language: str = "", threads: int = 0) -> None:
         folder = Path(folder)
-        config = _description(folder)
+        config = description_of(folder)
         try:
             self.heads: dict[str, dict[str, Any]] = dict(config["heads"])
+            self.key: str = config["key"]
             self.decoding = DecodingConfig(**config["reading"])
             self.check = Check.from_dict(config["check"]) if "check" in config else None
-            self.encoder = _Encoder(config, _Session(folder / GRAPH, threads))
+            self.encoder = _Encoder(config)
         except (KeyError, TypeError) as error:
             raise ModelError(
-                f"{folder / CONFIG} is damaged: {error}. Export the model again: isotone export MODEL --onnx {folder}."
+                f"The description of {folder} is damaged: {error}. Export the model again: "
+                f"isotone export MODEL --onnx {folder}."
             ) from error
+        self._session = _Session(folder / GRAPH, threads)
         self.tokenizer = tokenizers.load(folder / "tokenizer")
+        if language:
+            set_language(self.tokenizer, language)
+
+    def tensors(self) -> AbstractContextManager[None]:
+        """Return the context in which its emissions are computed with: numpy in place of torch."""
+        return without_torch()
 
     def to(self, device: object) -> OnnxModel:
         """Return the model: it runs on the processor."""
@@ -68,7 +77,7 @@ class OnnxModel:
 
     def parameters(self) -> Iterator[Any]:
         """Iterate over one tensor, on the model's device."""
-        yield tensors.zeros(1)
+        yield torch.zeros(1)
 
     def aligner_of(self, head: str) -> dict[str, Any]:
         """Return the specification of a head's aligner, as ``isotone.model.Model`` chooses it."""
@@ -88,19 +97,19 @@ class OnnxModel:
     ) -> dict[str, Emissions]:
         """Compute the emissions of heads; see ``isotone.model.Model.forward``."""
         names = [name for name in self.heads if only is None or name in only]
-        inputs = {"audio": np.asarray(audio), "lengths": np.asarray(lengths)}
+        lengths = np.asarray(lengths)
+        inputs = {**self.encoder.inputs(np.asarray(audio), lengths), "lengths": lengths}
         if statistics is not None:
-            inputs |= {k: v.astype(np.float32) for k, v in zip(("mean", "variance"), statistics)}
-        outputs = self.encoder.session([x for name in names for x in (name, f"{name}.lengths")], inputs)
+            inputs |= {k: v.astype(np.float32) for k, v in zip(_GIVEN, statistics)}
+        outputs = self._session([x for name in names for x in (name, f"{name}.lengths")], inputs)
         return {name: self._emissions(name, *outputs[2 * i : 2 * i + 2]) for i, name in enumerate(names)}
 
     def _emissions(self, name: str, logits: NDArray, lengths: NDArray) -> Emissions:
         spec = self.heads[name]
-        prior: Any = None if spec["log_prior"] is None else tensors.tensor(spec["log_prior"])
-        scores: Any = tensors.from_numpy(logits)
-        frames: Any = tensors.from_numpy(lengths)
+        prior = None if spec["log_prior"] is None else torch.tensor(spec["log_prior"])
+        grid = Grid(spec["hop_s"], spec["offset_s"])
         return Emissions(
-            scores, frames, Grid(spec["hop_s"], spec["offset_s"]), spec["blank"], log_prior=prior
+            torch.from_numpy(logits), torch.from_numpy(lengths), grid, spec["blank"], log_prior=prior
         )
 
 
@@ -108,6 +117,8 @@ class _Session:
     """A graph that computes the outputs that it is asked for, and no others."""
 
     def __init__(self, path: Path, threads: int) -> None:
+        from onnxruntime import InferenceSession, RunOptions, SessionOptions
+
         options = SessionOptions()
         options.log_severity_level = 3  # it warns of inputs that may be left out
         options.intra_op_num_threads = threads or thread_count()
@@ -125,13 +136,15 @@ class _Session:
 
 
 class _Encoder:
-    """Sample rate, numbers of frames, and statistics of recordings."""
+    """Sample rate, numbers of frames, statistics of recordings, and the part of the front end that is no graph."""
 
-    def __init__(self, config: Mapping[str, Any], session: _Session) -> None:
-        self.session = session
+    def __init__(self, config: Mapping[str, Any]) -> None:
         self.sample_rate: int = config["sample_rate"]
         self._steps: list[tuple[int, int, int]] = config["frame_steps"]
         self._normalised: str = config["normalised"]
+        self._energies: LogMelEnergies | None = None
+        if self._normalised == "log-mel":
+            self._energies = LogMelEnergies(self.sample_rate, config["bands"])
 
     def frames(self, samples: int) -> int:
         """Return the number of frames of the last layer that a number of samples gives."""
@@ -139,39 +152,32 @@ class _Encoder:
             samples = max(0, (samples + 2 * padding - size) // step + 1)
         return samples
 
+    def inputs(self, audio: NDArray[np.float32], lengths: NDArray[np.int64]) -> dict[str, NDArray]:
+        """Return the input of the graph that is made of samples ``(B, N)``."""
+        if self._energies is None:
+            return {"audio": audio}
+        # a stack of frames at least, as in torch, of silence after the end
+        least = WINDOW + (self._steps[1][0] - 1) * self._steps[0][1]
+        size = max(least, audio.shape[1])
+        rows = []
+        for row, length in zip(audio, lengths):
+            whole = np.zeros(size, np.float32)
+            whole[:length] = row[:length]
+            rows.append(self._energies(whole))
+        return {"energies": np.stack(rows)}
+
     def statistics(self, audio: NDArray[np.float32]) -> Statistics | None:
         """Compute mean and variance to normalise a part of a recording by, from samples ``(N,)`` around it."""
         audio = np.asarray(audio)
         if self._normalised == "samples":
             return np.array([audio.mean(dtype=float)]), np.array([audio.var(dtype=float)])
-        size, hop, _ = self._steps[0]
-        if self._normalised != "log-mel" or len(audio) < size:
+        if self._energies is None or len(audio) < WINDOW:
             return None
-        step = _BLOCK // hop * hop
-        # windows overlap: a block has samples beyond the start of the next one
-        starts = range(0, len(audio) - size + 1, step)
-        values = np.concatenate([self._energies(audio[at : at + step - hop + size]) for at in starts])
-        return values.mean(0, dtype=float), values.var(0, ddof=1 if len(values) > 1 else 0, dtype=float)
-
-    def _energies(self, audio: NDArray[np.float32]) -> NDArray[np.float32]:
-        lengths = np.array([len(audio)])
-        return self.session(["energies"], {"audio": audio[None], "lengths": lengths})[0][0]
-
-
-def _description(folder: Path) -> Mapping[str, Any]:
-    """Read the description of a folder of ONNX."""
-    if not folder.exists():
-        raise FileNotFoundError(
-            f"There is no folder {folder}: expected one that isotone export --onnx wrote."
-        )
-    make = f"isotone-light reads what this command writes: isotone export MODEL --onnx {folder.name or 'FOLDER'}."
-    try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ModelError(f"{folder} holds no model: it has no {CONFIG}. {make}") from error
-    except ValueError as error:
-        raise ModelError(f"{folder / CONFIG} is damaged: {error}. {make}") from error
-    found = config.get("format") if isinstance(config, dict) else None
-    if found != FORMAT:
-        raise ModelError(f"{folder} has the format {found!r}, and not {FORMAT!r}. {make}")
-    return config
+        count, mean, square = 0, np.zeros(()), np.zeros(())
+        for values in self._energies.blocks(audio):  # of an hour they would take hundreds of megabytes
+            own, total = values.mean(0), count + len(values)
+            apart = np.square(own - mean) * (count * len(values) / total)
+            square = square + np.square(values - own).sum(0) + apart
+            mean = mean + (own - mean) * (len(values) / total)
+            count = total
+        return mean, square / max(1, count - 1)
