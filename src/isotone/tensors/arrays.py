@@ -19,6 +19,7 @@ from isotone.tensors.scattering import scattered
 float32, float64, long, bool = np.float32, np.float64, np.int64, np.bool_
 inf, nan = np.inf, np.nan
 finfo, promote_types = np.finfo, np.promote_types
+isnan, isfinite, maximum, minimum = np.isnan, np.isfinite, np.maximum, np.minimum
 #: The only device.
 device = SimpleNamespace(type="cpu")
 compiler = SimpleNamespace(is_compiling=lambda: False)
@@ -258,22 +259,6 @@ def argsort(values: Tensor, dim: int, stable: builtins.bool) -> Tensor:
 
 def isin(values: Tensor, among: Tensor) -> Tensor:
     return _tensor(np.isin(np.asarray(values), np.asarray(among)))
-
-
-def isnan(values: Tensor) -> Tensor:
-    return np.isnan(values)
-
-
-def isfinite(values: Tensor) -> Tensor:
-    return np.isfinite(values)
-
-
-def maximum(one: Tensor, other: Tensor) -> Tensor:
-    return np.maximum(one, other)
-
-
-def minimum(one: Tensor, other: Tensor) -> Tensor:
-    return np.minimum(one, other)
 
 
 def logsumexp(values: Tensor, dim: int, keepdim: builtins.bool = False) -> Tensor:
