@@ -52,7 +52,7 @@ def test_types_hold_either() -> None:
 
 def test_types_and_aligners_do_not_import_torch() -> None:
     code = """
-import sys, isotone, isotone.types, isotone.pipeline.forced, isotone.batch.commands, isotone_ctc.align, isotone_ottc.align
+import sys, isotone.types, isotone.pipeline.forced, isotone.batch.commands, isotone_ctc.align, isotone_ottc.align
 from isotone.tensors import torch, without_torch
 with without_torch():
     torch.zeros(1)

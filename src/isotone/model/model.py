@@ -46,6 +46,8 @@ class Model(nn.Module):
         ModelError: ``decoding`` names a head that the model lacks, or a head has no ``name``.
     """
 
+    engine = "torch"
+
     def __init__(
         self,
         encoder: Encoder,

@@ -136,9 +136,8 @@ class Graph(nn.Module):
         self.model = deepcopy(model).cpu()
         self.encoder: Any = self.model.encoder
         if bands := _bands(model):
-            self.encoder.front_end = _FromEnergies(
-                self.encoder.sample_rate, bands, model.encoder.front_end.stack
-            )
+            front = self.encoder.front_end
+            self.encoder.front_end = _FromEnergies(front.sample_rate, bands, front.stack)
         self.bands = bands
 
     @property

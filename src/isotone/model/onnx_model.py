@@ -44,6 +44,8 @@ class OnnxModel:
         ModelError: the folder holds no form of a model, a part of it is damaged, or the language is not the model's.
     """
 
+    engine = "onnx"
+
     def __init__(self, folder: Path | str, language: str = "", threads: int = 0) -> None:
         folder = Path(folder)
         config = description_of(folder)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import torch
 
     from isotone.model import Model
+    from isotone.model.onnx_model import OnnxModel
 
 
 #: Least log-probability in nats of what a guide is sure of, see :class:`isotone.pipeline.placing.Placer`.
@@ -85,7 +86,7 @@ class ForcedPipeline:
 
     def __init__(
         self,
-        model: Model,
+        model: Model | OnnxModel,
         *,
         aligner: str | dict | None = None,
         times: str | None = None,

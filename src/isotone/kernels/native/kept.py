@@ -39,14 +39,14 @@ def _import_without_scipy() -> None:
     """Import the module that kept code refers to, which would import scipy to see that it is there."""
     if "numba.np.arraymath" in sys.modules:
         return
-    linalg = import_module("numba.np.linalg")
+    linalg: Any = import_module("numba.np.linalg")
 
     def absent() -> None:
         raise ImportError
 
     before, linalg.ensure_blas = linalg.ensure_blas, absent
     try:
-        arraymath = import_module("numba.np.arraymath")
+        arraymath: Any = import_module("numba.np.arraymath")
     finally:
         linalg.ensure_blas = before
     # for what others compile later
