@@ -16,7 +16,7 @@ WINDOW, HOP, FFT = 400, 160, 512
 FLOOR = 1.192092955078125e-07
 
 # Frames of which energies are computed at once: what they need stays in the processor's cache.
-_BLOCK = 256
+_BLOCK = 64
 
 
 class LogMelEnergies:
@@ -47,11 +47,14 @@ class LogMelEnergies:
 
     def _energies(self, samples: NDArray[np.float64]) -> NDArray[np.float64]:
         windows = np.lib.stride_tricks.sliding_window_view(samples, WINDOW)[::HOP]
-        centred = windows - windows.mean(-1, keepdims=True)
-        # pre-emphasis
-        frames = np.zeros((len(centred), FFT))
-        frames[:, 1:WINDOW] = centred[:, 1:] - 0.97 * centred[:, :-1]
-        frames[:, 0] = centred[:, 0] * (1 - 0.97)
+        emphasised = np.lib.stride_tricks.sliding_window_view(samples[1:] - 0.97 * samples[:-1], WINDOW - 1)[
+            ::HOP
+        ]
+        # a frame less its mean, with pre-emphasis
+        rest = (1 - 0.97) * windows.mean(-1, keepdims=True)
+        frames = np.zeros((len(windows), FFT))
+        np.subtract(emphasised, rest, out=frames[:, 1:WINDOW])
+        frames[:, 0] = (1 - 0.97) * windows[:, 0] - rest[:, 0]
         frames[:, :WINDOW] *= self._window
         parts = np.fft.rfft(frames).view(np.float64)
         return np.log(np.maximum(np.square(parts, out=parts) @ self._filters, FLOOR))

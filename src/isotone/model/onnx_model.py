@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -99,31 +99,39 @@ class OnnxModel:
     ) -> dict[str, Emissions]:
         """Compute the emissions of heads; see ``isotone.model.Model.forward``."""
         names = [name for name in self.heads if only is None or name in only]
-        lengths = np.asarray(lengths)
-        inputs = {**self.encoder.inputs(np.asarray(audio), lengths), "lengths": lengths}
-        if statistics is not None:
-            inputs |= {k: v.astype(np.float32) for k, v in zip(_GIVEN, statistics)}
-        outputs = self._session([x for name in names for x in (name, f"{name}.lengths")], inputs)
-        return {name: self._emissions(name, *outputs[2 * i : 2 * i + 2]) for i, name in enumerate(names)}
+        wanted = [x for name in names for x in (name, f"{name}.lengths")]
+        given = dict(zip(_GIVEN, (v.astype(np.float32) for v in statistics))) if statistics else {}
+        rows = [
+            self._session(
+                wanted, {**self.encoder.inputs(row[:length]), "lengths": np.array([length]), **given}
+            )
+            for row, length in zip(np.asarray(audio), np.asarray(lengths).tolist())
+        ]
+        parts = list(zip(*rows))
+        return {name: self._emissions(name, *parts[2 * i : 2 * i + 2]) for i, name in enumerate(names)}
 
-    def _emissions(self, name: str, logits: NDArray, lengths: NDArray) -> Emissions:
+    def _emissions(self, name: str, logits: Sequence[NDArray], lengths: Sequence[NDArray]) -> Emissions:
         spec = self.heads[name]
         prior = None if spec["log_prior"] is None else torch.tensor(spec["log_prior"])
-        grid = Grid(spec["hop_s"], spec["offset_s"])
-        return Emissions(
-            torch.from_numpy(logits), torch.from_numpy(lengths), grid, spec["blank"], log_prior=prior
+        padded = torch.nn.utils.rnn.pad_sequence(
+            [torch.from_numpy(one[0]) for one in logits], batch_first=True
         )
+        grid = Grid(spec["hop_s"], spec["offset_s"])
+        frames = torch.from_numpy(np.concatenate(lengths))
+        return Emissions(padded, frames, grid, spec["blank"], log_prior=prior)
 
 
 class _Session:
     """A graph that computes the outputs that it is asked for, and no others."""
 
     def __init__(self, path: Path, threads: int) -> None:
-        from onnxruntime import InferenceSession, RunOptions, SessionOptions
+        from onnxruntime import GraphOptimizationLevel, InferenceSession, RunOptions, SessionOptions
 
         options = SessionOptions()
         options.log_severity_level = 3  # it warns of inputs that may be left out
         options.intra_op_num_threads = threads or thread_count()
+        # fusions beyond the basic ones take longer to find than they save, and a twentieth of the time of a run
+        options.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_BASIC
         # threads that wait sleep: on busy cores those that spin take the time of those that work
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
@@ -154,19 +162,13 @@ class _Encoder:
             samples = max(0, (samples + 2 * padding - size) // step + 1)
         return samples
 
-    def inputs(self, audio: NDArray[np.float32], lengths: NDArray[np.int64]) -> dict[str, NDArray]:
-        """Return the input of the graph that is made of samples ``(B, N)``."""
+    def inputs(self, audio: NDArray[np.float32]) -> dict[str, NDArray]:
+        """Return the input of the graph that is made of samples ``(N,)``."""
         if self._energies is None:
-            return {"audio": audio}
-        # a stack of frames at least, as in torch, of silence after the end
+            return {"audio": audio[None]}
+        # a stack of frames at least, as in torch, with silence after the end
         least = WINDOW + (self._steps[1][0] - 1) * self._steps[0][1]
-        size = max(least, audio.shape[1])
-        rows = []
-        for row, length in zip(audio, lengths):
-            whole = np.zeros(size, np.float32)
-            whole[:length] = row[:length]
-            rows.append(self._energies(whole))
-        return {"energies": np.stack(rows)}
+        return {"energies": self._energies(np.pad(audio, (0, max(0, least - len(audio)))))[None]}
 
     def statistics(self, audio: NDArray[np.float32]) -> Statistics | None:
         """Compute mean and variance to normalise a part of a recording by, from samples ``(N,)`` around it."""
