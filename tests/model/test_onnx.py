@@ -96,7 +96,7 @@ def test_a_form_beside_weights_takes_them_from_there(tmp_path: Path) -> None:
     folder = save_character_model(tmp_path / "model")
     model = Model.load(folder)
     assert export.add_onnx(model, folder) <= export.TOLERANCE
-    assert (folder / "model.onnx").stat().st_size < (folder / "model.safetensors").stat().st_size / 2
+    assert b"model.safetensors" in (folder / "model.onnx").read_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
     audio = np.random.default_rng(5).normal(0, 0.1, (1, 9_000)).astype(np.float32)
     with torch.inference_mode():

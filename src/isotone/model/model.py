@@ -20,6 +20,7 @@ from isotone.interfaces import Encoder, Head, Statistics
 from isotone.model.check import Check
 from isotone.model.decoding import DecodingConfig, ModelError, set_language
 from isotone.model.fetch import CONFIG, check_source, fetch, model_folder
+from isotone.model.onnx_form import BESIDE, GRAPH
 from isotone.model.pretrained import load_ctc
 from isotone.registries import aligners, encoders, heads
 from isotone.text import tokenizer as tokenizers
@@ -130,7 +131,7 @@ class Model(nn.Module):
         Raises:
             FileExistsError: the folder holds other files than a model and its card, which would be lost.
         """
-        with atomic_folder(folder, keep=["README.md"]) as target:
+        with atomic_folder(folder, keep=["README.md"], drop=(GRAPH, BESIDE)) as target:
             config = {
                 "format": 1,
                 "encoder": self.encoder.name,
