@@ -22,7 +22,6 @@ from isotone.text.options import TextOptions
 
 if TYPE_CHECKING:
     from isotone.model import Model
-    from isotone.model.onnx_model import OnnxModel
     from isotone.pipeline import Pipeline
 
 log = logging.getLogger(__name__)
@@ -92,13 +91,13 @@ class Options:
         """Choose the engine that aligns."""
         return engine_for(self.model, self.engine, device=self.device, aligner=self.aligner)
 
-    def load_aligner(self) -> Model | OnnxModel:
-        """Load the model by the engine that aligns."""
+    def load_aligner(self) -> Any:
+        """Load the model by the engine that aligns: a ``Model`` or an ``OnnxModel``."""
         engine = self.chosen_engine()
         log.info("Engine: %s%s", engine.name, f" ({engine.reason})" if engine.reason else "")
         return engine.load(self.model, self.text.language or "")
 
-    def aligning(self, model: Model | OnnxModel | None = None) -> ForcedPipeline:
+    def aligning(self, model: Any = None) -> ForcedPipeline:
         """Make the pipeline that aligns, of a model that :meth:`load_aligner` gave before, or load it."""
         return ForcedPipeline(model or self.load_aligner(), **self._uses())
 

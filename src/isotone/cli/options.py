@@ -66,8 +66,7 @@ Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps ...")]
 Engine = Annotated[
     str,
     typer.Option(
-        help="Engine of the model: onnx (onnxruntime, which starts without torch), torch, or auto: onnx where model, "
-        "device and aligner allow. The times are the same."
+        help="onnx (onnxruntime, which starts in less time), torch, or auto: onnx where it can be. Times are the same."
     ),
 ]
 Window = Annotated[

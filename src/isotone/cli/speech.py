@@ -88,10 +88,8 @@ def align(
     from isotone.batch import Options, Target, Workers, align_files
 
     with explained(), interrupted(out_dir):
-        options = Options(model, aligner=opt.plugin(aligner), times=times, device=device, engine=engine,
-            window_s=window, guided=guide, edges=edges, extra_speech=extra_speech, star_cost=star_cost,
-            closures=closures, slack_s=slack, channels=channels, presence=presence,
-            text=opt.texts(language, dictionary, keep_markup, rules))  # fmt: skip
+        options = Options(model, opt.plugin(aligner), None, times, device, engine, window, guide, edges, extra_speech,
+            star_cost, opt.texts(language, dictionary, keep_markup, rules), closures, presence, slack, channels)  # fmt: skip
         target = Target(out_dir, tuple(format), overwrite, redo, prune, analysis, speaker_characters, page)
         done = align_files(audio, _adapted(audio, options, out_dir, text_dir, adapt), target, beside=beside, book=book,
             text=text, text_dir=text_dir, min_score=min_score, check=check, workers=Workers(jobs, cluster))  # fmt: skip

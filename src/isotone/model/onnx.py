@@ -137,12 +137,12 @@ class Graph(nn.Module):
         self.model = deepcopy(model).cpu()
         self.encoder: Any = self.model.encoder
         if bands := _bands(model):
-            front = self.encoder.front_end
+            front: Any = self.encoder.front_end
             self.encoder.front_end = _FromEnergies(front.sample_rate, bands, front.stack)
         self.bands = bands
         for part in self.model.modules():
             if hasattr(part, "unpadded"):
-                part.unpadded = True
+                setattr(part, "unpadded", True)  # noqa: B010 - modules declare no such attribute
 
     @property
     def outputs(self) -> list[str]:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     import torch
 
     from isotone.model import Model
-    from isotone.model.onnx_model import OnnxModel
 
 
 #: Least log-probability in nats of what a guide is sure of, see :class:`isotone.pipeline.placing.Placer`.
@@ -56,7 +55,7 @@ class ForcedPipeline:
     """A model with its aligner.
 
     Args:
-        model: The model.
+        model: The model; or :class:`isotone.model.onnx_model.OnnxModel`, which has what is asked of it here.
         aligner: Name or specification of an aligner, in place of the model's own for the timing head.
         times: Head whose emissions give the times, in place of the model's own.
         device: Device of the model.
@@ -86,7 +85,7 @@ class ForcedPipeline:
 
     def __init__(
         self,
-        model: Model | OnnxModel,
+        model: Model,
         *,
         aligner: str | dict | None = None,
         times: str | None = None,
