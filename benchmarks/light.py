@@ -1,8 +1,8 @@
-"""isotone-light against isotone: the same recordings, aligned by both, ``python -m benchmarks.light FOLDER ...``.
+"""onnxruntime against torch: the same recordings, aligned by both, ``python -m benchmarks.light FOLDER ...``.
 
-Both must be installed: ``python -m light.build dist && pip install --no-deps dist/isotone_light*.whl``. Prints the
-number of recordings and the largest difference of a time; the exit code is 1 where one is above 1 ms, or where labels
-differ. Folders are of the kinds that ``benchmarks.doubt`` reads.
+The first runs in a process of its own, which does not import torch, with the code that isotone-light has too. Prints
+the number of recordings and the largest difference of a time; the exit code is 1 where one is above 1 ms, or where
+labels differ. Folders are of the kinds that ``benchmarks.doubt`` reads.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from benchmarks.doubt import transcripts
-from isotone import audio
-from isotone.model import Model
-from isotone.pipeline import Pipeline
+from isotone.alignment import Alignment
+from isotone.batch.options import Options
+from isotone.quick.one import align_one
 
 #: Largest difference of a time, in seconds, that counts as the same.
 TOLERANCE_S = 1e-3
@@ -26,15 +27,24 @@ TOLERANCE_S = 1e-3
 
 def compared(folders: list[Path], limit: int | None) -> Iterator[tuple[str, float, bool]]:
     """Align recordings by both; yield their names, the largest difference of a time in seconds, and if labels agree."""
-    from isotone_light.calls import pipeline
-    from isotone_light.core.quick.one import align_one
+    from benchmarks.doubt import transcripts  # imports torch, which the other process is to be without
 
-    theirs, ours = pipeline(), Pipeline(Model.load("english"))
-    rows = (row for folder in folders for row in transcripts(folder))
-    for path, text in islice(rows, limit):
-        found = align_one(theirs, "english", path, text)
-        expected = ours.align(path.stem, audio.load(path, 16_000), ours.encode(text))
-        yield str(path), *difference(found.alignment, expected.alignment)
+    rows = list(islice((row for folder in folders for row in transcripts(folder)), limit))
+    with ProcessPoolExecutor(1, get_context("spawn")) as apart:
+        found = apart.submit(aligned, rows, "onnx")
+        expected, has_torch = aligned(rows, "torch")
+        others, without = found.result()
+    if without or not has_torch:
+        raise RuntimeError("One of the processes has the other's engine.")
+    for (path, _), one, other in zip(rows, others, expected):
+        yield str(path), *difference(one, other)
+
+
+def aligned(rows: list[tuple[Path, str]], engine: str) -> tuple[list[Alignment], bool]:
+    """Align recordings with their texts by an engine; tell if torch is imported then."""
+    pipeline = Options("english", engine=engine).aligning()
+    done = [align_one(pipeline, "english", path, text).alignment for path, text in rows]
+    return done, "torch" in sys.modules
 
 
 def difference(one: Any, other: Any) -> tuple[float, bool]:

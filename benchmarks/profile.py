@@ -25,14 +25,14 @@ from typing import Any
 
 #: The functions of each part: module, and the name there.
 PARTS = {
-    "model: load, build": [("isotone.batch.options", "Options.pipeline")],
+    "model: load, build": [("isotone.batch.options", "Options.aligning")],
     "plan, digests": [("isotone.batch.plan", "Planner.plan")],
     "ledger: claims": [("isotone.batch.database", "Database.claim")],
     "audio": [("isotone.audio", "load")],
     "transcripts": [("isotone.batch.speech", "read_passages")],
     "text, pronunciations": [("isotone.pipeline.forced", "ForcedPipeline.encode")],
-    "features": [("isotone.model.frontend", "LogMel.forward")],
-    "encoder": [("isotone.model.conformer", "Conformer.forward")],
+    "features": [("isotone.model.onnx_model", "_Encoder.inputs")],
+    "encoder": [("isotone.model.onnx_model", "_Session.__call__")],
     "heads, mixture": [("isotone.pipeline.emitter", "Emitter.__call__")],
     "graphs of texts": [
         ("isotone.pipeline.placing", "Placer.targets"),

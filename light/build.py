@@ -1,8 +1,7 @@
 """Build of isotone-light, from isotone's own source: ``python -m light.build OUT [--model FOLDER]``.
 
 Writes a wheel to OUT. Its modules are those that alignment needs, found by their imports, with the names that they have
-in :mod:`isotone_light`. The English pack is exported to ONNX, which needs ``isotone[onnx]``; --model takes an export
-that is there.
+in :mod:`isotone_light`. Its model is the English pack, or the one of --model, with its form for onnxruntime.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from pathlib import Path
 from light.closure import BARE, PACKAGES, ROOT, closure, imports, renamed
 
 LIGHT = Path(__file__).resolve().parent
+ENGLISH = ROOT / "plugins" / "isotone_english" / "model"
 
 #: Kinds of plugins that alignment looks up by name, and those of them that are taken along.
 KINDS = {"isotone.aligners": ("ctc", "segmental"), "isotone.formats": None}
@@ -53,7 +53,7 @@ def everywhere(text: str) -> Iterable[str]:
 
 
 def stage(folder: Path, model: Path | None) -> None:
-    """Write the source of the distribution to a folder, with an export of the English pack or without a model."""
+    """Write the source of the distribution to a folder, with a model or without."""
     target = folder / "isotone_light"
     shutil.copytree(LIGHT / "isotone_light", target, ignore=shutil.ignore_patterns("__pycache__"))
     for path in target.glob("*.py"):
@@ -94,25 +94,14 @@ def _moved(name: str) -> str:
     return re.sub(r"^\w+", lambda m: PACKAGES[m[0]][1], name)
 
 
-def export_english(folder: Path) -> None:
-    """Export the English pack to ONNX."""
-    from isotone.model import Model
-    from isotone.model.onnx import export_onnx
-
-    export_onnx(Model.load("english"), folder)
-
-
 def main() -> None:
     """Build the wheel."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path, help="folder of the wheel")
-    parser.add_argument("--model", type=Path, help="an export of the English pack")
+    parser.add_argument("--model", type=Path, default=ENGLISH, help="a model with its form for onnxruntime")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        model = options.model or Path(name, "english")
-        if options.model is None:
-            export_english(model)
-        stage(Path(name, "source"), model)
+        stage(Path(name, "source"), options.model)
         options.out.mkdir(parents=True, exist_ok=True)
         command = ["-m", "build", "--wheel", "--no-isolation", "--outdir", str(options.out.resolve())]
         subprocess.run(

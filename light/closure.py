@@ -26,16 +26,14 @@ LAZY = {
         "isotone.interfaces.files",
         "isotone.interfaces.packs",
     ),
+    "isotone.tensors": ("isotone.tensors.arrays",),
     "isotone.text.ipa": ("isotone.text.espeak_library",),
     "isotone.text.pronounce": ("isotone.text.espeak",),
 }
 
 # Other packages that what is taken along may import at once; those that it imports in functions may be missing.
-ALLOWED = frozenset(
-    {"filelock", "llvmlite", "numba", "numpy", "praatio", "safetensors", "soundfile", "soxr", "torch"}
-)
+ALLOWED = frozenset({"filelock", "llvmlite", "numba", "numpy", "praatio", "safetensors", "soundfile", "soxr"})
 
-_TORCH = re.compile(r"^(\s*)(?:import torch$|from (torch(?:\.nn\.utils\.rnn)?) import )", re.M)
 _OURS = re.compile(r"^(\s*(?:from|import) )(isotone(?:_ctc|_ottc)?)(?=[. ])", re.M)
 
 
@@ -103,15 +101,7 @@ def _check(module: str, wanted: Iterable[str]) -> None:
 
 
 def renamed(text: str) -> str:
-    """Return a source for the distribution: its imports name the modules there, and torch is the stand-in.
-
-    Raises:
-        ImportError: it imports a part of torch that the stand-in does not have.
-    """
-    whole, names = "from isotone_light import tensors as torch", "from isotone_light.tensors import "
-    text = _TORCH.sub(lambda m: m[1] + (names if m[2] else whole), text)
-    if other := re.search(r"^\s*(?:from|import) torch\b.*$", text, re.M):
-        raise ImportError(f"The stand-in for torch has no {other[0].strip()!r}.")
+    """Return a source for the distribution: its imports name the modules there."""
     text = _OURS.sub(lambda m: m[1] + PACKAGES[m[2]][1], text)
     # groups of entry points, and the classes that plugins are subclasses of
     return re.sub(r'"isotone\.(?=\w+"|interfaces:)(?!json")', '"isotone_light.core.', text)

@@ -16,7 +16,17 @@ from docs import architecture
 from tests.paths import ROOT
 
 #: Modules beside the rooms.
-MODULES = {"__init__", "__main__", "alignment", "files", "late", "progress", "registries", "registry"}
+MODULES = {
+    "__init__",
+    "__main__",
+    "alignment",
+    "files",
+    "installed",
+    "late",
+    "progress",
+    "registries",
+    "registry",
+}
 PLUGINS = sorted(path for path in (ROOT / "plugins").iterdir() if (path / "__init__.py").is_file())
 
 

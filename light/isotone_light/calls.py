@@ -7,9 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from isotone_light.model import OnnxModel
-
 from isotone.kernels import compiling
+from isotone.model.onnx_form import check_current, description_of
+from isotone.model.onnx_model import OnnxModel
 from isotone.pipeline.forced import ForcedPipeline
 from isotone.pipeline.passages import SLACK_S
 from isotone.quick import given
@@ -39,7 +39,7 @@ def align(
         text: The text; a ``pathlib.Path`` is a transcript of any kind that isotone reads; a mapping or list is the
             result of a recogniser.
         rate: Hz of an array.
-        model: Folder that ``isotone export --onnx`` wrote. Default: English.
+        model: Folder that ``isotone export --onnx`` wrote, or added to. Default: English.
         dictionaries, rules: Pronunciation dictionaries, and tables of readings of written forms.
         slack_s: Seconds by which the times of passages may be wrong.
         options: Of :class:`isotone.pipeline.forced.ForcedPipeline`, such as ``extra_speech`` or ``closures``.
@@ -64,4 +64,6 @@ def pipeline(model: Path | str = ENGLISH, text: TextOptions | None = None, **opt
 
 @lru_cache(maxsize=1)
 def _model(folder: Path, changed: int) -> Any:
+    if folder != ENGLISH.resolve():
+        check_current(folder, description_of(folder))
     return OnnxModel(folder)

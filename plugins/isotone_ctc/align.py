@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-
 from isotone.alignment import AlignmentError
 from isotone.interfaces import Aligner
 from isotone.kernels.graphs import with_fillers
 from isotone.kernels.paths import BlankRule, EdgeRule, check_blank_rules, coupling_from_paths, fill_blanks
 from isotone.kernels.viterbi import check_ctc, ctc_path, graph_path
+from isotone.tensors import Tensor, torch
 from isotone.types import Coupling, Emissions, Targets
 
 
@@ -26,6 +24,7 @@ class CTCViterbi(Aligner):
     skips_optional = True
     takes_graph = True
     takes_device = True
+    takes_arrays = True
 
     def __init__(self, *, blanks: BlankRule = "leave", edges: EdgeRule = "fill") -> None:
         check_blank_rules(blanks, edges)

@@ -6,14 +6,12 @@ import math
 from copy import copy
 from dataclasses import replace
 
-import torch
-from torch import Tensor
-
 from isotone.interfaces import Aligner
 from isotone.kernels.graphs import near_frames, with_fillers
 from isotone.kernels.guide import near_labels
 from isotone.kernels.paths import coupling_from_paths, subframe_coupling
 from isotone.kernels.viterbi import fewest_frames, graph_path
+from isotone.tensors import Tensor, no_grad, torch
 from isotone.types import Coupling, Emissions, Targets
 from isotone_ottc.sequences import insert_blanks, insert_silence, share_repeats
 from isotone_ottc.states import check_states, label_count, spell_states
@@ -40,6 +38,7 @@ class SegmentalViterbi(Aligner):
 
     skips_optional = True
     takes_device = True
+    takes_arrays = True
 
     def __init__(
         self,
@@ -85,7 +84,7 @@ class SegmentalViterbi(Aligner):
         """See :meth:`isotone.interfaces.Aligner.frame_scores`."""
         return emissions.without_prior(self.prior).log_probs()
 
-    @torch.no_grad()
+    @no_grad
     def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:
         """Align.
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-
+from isotone.tensors import Tensor, torch
 from isotone.types import Emissions, length_mask
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-
 from isotone.alignment import AlignmentError
 from isotone.kernels.viterbi import monotone_path
+from isotone.tensors import Tensor, no_grad, torch
 from isotone.types import Emissions, length_mask
 
 # Nats. An alignment must exist even through labels that the emissions rule out, with -inf.
@@ -89,7 +87,7 @@ def spread_weights(weights: Tensor, origin: Tensor) -> Tensor:
     return torch.where(known, (weights / parts.clamp(min=1)).gather(1, position), 0.0)
 
 
-@torch.no_grad()
+@no_grad
 def own_weights(
     emissions: Emissions,
     labels: Tensor,

@@ -101,7 +101,7 @@ def alone(path: Path) -> FileLock:
 
 
 @contextmanager
-def atomic_folder(path: Path | str, keep: Collection[str] = ()) -> Iterator[Path]:
+def atomic_folder(path: Path | str, keep: Collection[str] = (), drop: Collection[str] = ()) -> Iterator[Path]:
     """Create a temporary folder beside ``path`` and rename it into place when the block ends without an error.
 
     An existing folder is replaced as a whole, unless it holds a file or folder that the new one does not have.
@@ -109,6 +109,7 @@ def atomic_folder(path: Path | str, keep: Collection[str] = ()) -> Iterator[Path
     Args:
         path: The folder.
         keep: Names of files of the existing folder that the new one takes over where it has none of that name.
+        drop: Names of files of the existing folder that were made of it, and go with it.
 
     Raises:
         FileExistsError: ``path`` is a file, or a folder with something else in it.
@@ -126,7 +127,7 @@ def atomic_folder(path: Path | str, keep: Collection[str] = ()) -> Iterator[Path
             for kept in (path / name for name in keep):
                 if kept.is_file() and not (temporary / kept.name).exists():
                     shutil.copy2(kept, temporary / kept.name)
-            check_replaceable(path, [new.name for new in temporary.iterdir()])
+            check_replaceable(path, [*drop, *(new.name for new in temporary.iterdir())])
             old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name[:40]}.old.")) / path.name
             path.rename(old)
         try:

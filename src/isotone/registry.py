@@ -14,8 +14,10 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any, Generic, TypeVar
+
+from isotone.installed import installed
 
 T = TypeVar("T")
 
@@ -124,7 +126,7 @@ class Registry(Generic[T]):
 
     def names(self) -> list[str]:
         """Return all names, sorted, without importing a plugin."""
-        return sorted({*self._registered, *(e.name for e in entry_points(group=self.group))})
+        return sorted({*self._registered, *(e.name for e in installed(self.group))})
 
     def get(self, name: str) -> Callable[..., T]:
         """Return the class of that name; its plugin is imported.
@@ -230,9 +232,9 @@ class Registry(Generic[T]):
             check: Import all, and report those that fail. Otherwise descriptions are read from the sources, where
                 that is possible: imports of all plugins take seconds, and hundreds of megabytes.
         """
-        installed = entry_points(group=self.group)  # once: it reads the files of every installed distribution
-        names = sorted({*self._registered, *installed.names})
-        return [self._info(name, _distinct(installed.select(name=name)), check) for name in names]
+        entries = installed(self.group)
+        names = sorted({*self._registered, *entries.names})
+        return [self._info(name, _distinct(entries.select(name=name)), check) for name in names]
 
     def _info(self, name: str, entries: list[EntryPoint], check: bool) -> PluginInfo:
         target, error, summary = _claims(entries), None, None
@@ -252,7 +254,7 @@ class Registry(Generic[T]):
         return PluginInfo(name, self.kind, target, *origin, summary or "", error, facts)
 
     def _entries(self, name: str) -> list[EntryPoint]:
-        return _distinct(entry_points(group=self.group, name=name))
+        return _distinct(installed(self.group).select(name=name))
 
 
 def _distinct(entries: Iterable[EntryPoint]) -> list[EntryPoint]:

@@ -28,7 +28,7 @@ def test_mel_powers_are_squared_magnitudes_by_filters(
     monkeypatch.setitem(sys.modules, "torch", spectra_of)
     frames = np.random.default_rng(0).normal(size=(7, 256)).astype(np.float32)
     filters = mel_filters(26, 16_000, 256).astype(np.float32)
-    found = mel_powers(frames, filters)
+    found = mel_powers(frames, np.ones(frames.shape[1], np.float32), filters)
     n, k = np.arange(256), np.arange(129)
     spectra = frames @ np.exp(-2j * np.pi * np.outer(n, k) / 256)
     assert found.dtype == np.float32

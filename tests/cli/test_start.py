@@ -29,4 +29,4 @@ def test_help_and_lists_import_no_torch(arguments: list[str]) -> None:
 def test_alignment_imports_no_training_and_no_matching() -> None:
     code = "from isotone.batch import Options, Target, Workers, align_files"
     others = "transformers", "torchaudio", "accelerate", "datasets", "isotone.warping", "isotone.training"
-    assert imported(code, "torch", *others) == ["torch"]
+    assert imported(code, "isotone.batch.commands", "torch", *others) == ["isotone.batch.commands"]

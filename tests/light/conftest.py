@@ -43,13 +43,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The distribution with the English pack."""
-    for package in ("onnx", "onnxscript", "onnxruntime"):
-        pytest.importorskip(package)
-    if not (build.ROOT / "plugins/isotone_english/model").is_dir():
-        pytest.skip("the pack's weights are not built")
-    model = tmp_path_factory.mktemp("export") / "english"
-    build.export_english(model)
-    return _staged(tmp_path_factory.mktemp("built"), model)
+    return _staged(tmp_path_factory.mktemp("built"), build.ENGLISH)
 
 
 @pytest.fixture(scope="session")

@@ -153,7 +153,7 @@ def test_errors_are_those_of_isotone(light: Light) -> None:
 
 
 def test_a_folder_that_is_no_export_is_named(light: Light, built: Path, tmp_path: Path) -> None:
-    load = light("model").OnnxModel
+    load = light("core.model.onnx_model").OnnxModel
     error = light("core.model.decoding").ModelError
     with pytest.raises(FileNotFoundError, match="no folder"):
         load(tmp_path / "none")
@@ -163,13 +163,13 @@ def test_a_folder_that_is_no_export_is_named(light: Light, built: Path, tmp_path
     (folder / "model.onnx").write_bytes((folder / "model.onnx").read_bytes()[:1000])
     with pytest.raises(error, match="cannot be read"):
         load(folder)
-    (folder / "isotone.json").write_text('{"format": 1}')
-    with pytest.raises(error, match="format 1, and not 'onnx 1'"):
+    (folder / "onnx.json").write_text('{"format": 1}')
+    with pytest.raises(error, match="format 1, and not 'onnx 2'"):
         load(folder)
-    (folder / "isotone.json").write_text('{"format": "onnx 1"}')
+    (folder / "onnx.json").write_text('{"format": "onnx 2"}')
     with pytest.raises(error, match="damaged"):
         load(folder)
-    (folder / "isotone.json").write_text("{")
+    (folder / "onnx.json").write_text("{")
     with pytest.raises(error, match="damaged"):
         load(folder)
 

@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 import torch
 
+from isotone.batch.keys import model_key
 from isotone.model import Model, ModelError
 from isotone.model import onnx as export
+from isotone.model.onnx_form import check_current, description_of
+from isotone.model.onnx_model import OnnxModel
 from isotone.text import tokenizer as tokenizers
 from tests.tiny_models import error_of, isotone, save_character_model, save_noise, save_transformers_model
 
@@ -21,12 +24,11 @@ for package in ("onnx", "onnxscript", "onnxruntime"):
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
-def session_of(folder: Path) -> Any:
-    from onnxruntime import InferenceSession, SessionOptions
-
-    options = SessionOptions()
-    options.log_severity_level = 3
-    return InferenceSession(folder / export.GRAPH, options)
+def run(form: OnnxModel, batch: np.ndarray, *lengths: int, statistics: Any = None) -> dict[str, Any]:
+    """Emissions of samples ``(B, N)`` as arrays: per head logits and lengths."""
+    with form.tensors():
+        found = form(batch, np.array(lengths), statistics=statistics)
+    return {name: (np.asarray(e.logits), np.asarray(e.lengths)) for name, e in found.items()}
 
 
 @pytest.fixture(scope="module")
@@ -40,50 +42,75 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Model, Path]:
 
 def test_logits_and_lengths_are_torchs(exported: tuple[Model, Path]) -> None:
     model, folder = exported
-    session, rng = session_of(folder), np.random.default_rng(1)
+    form, rng = OnnxModel(folder), np.random.default_rng(1)
     for size in (100, 719, 720, 4_321, 40_000):
         audio = rng.normal(0, 0.1, (1, size)).astype(np.float32)
-        found = dict(zip(names(session), session.run(None, {"audio": audio, "lengths": np.array([size])})))
+        found = run(form, audio, size)
         with torch.inference_mode():
             expected = model(torch.from_numpy(audio), torch.tensor([size]))
         for name, emissions in expected.items():
             frames = int(emissions.lengths[0])
-            assert found[f"{name}.lengths"].tolist() == [frames]
-            np.testing.assert_allclose(found[name][0, :frames], emissions.logits[0, :frames], atol=1e-3)
-
-
-def names(session: Any) -> list[str]:
-    return [output.name for output in session.get_outputs()]
+            logits, lengths = found[name]
+            assert lengths.tolist() == [frames]
+            np.testing.assert_allclose(logits[0, :frames], emissions.logits[0, :frames], atol=1e-3)
 
 
 def test_padding_changes_nothing(exported: tuple[Model, Path]) -> None:
-    session, rng = session_of(exported[1]), np.random.default_rng(2)
-    batch, lengths = rng.normal(0, 0.1, (3, 20_000)).astype(np.float32), np.array([20_000, 900, 7_777])
-    together = session.run(["ctc", "ottc", "ctc.lengths"], {"audio": batch, "lengths": lengths})
-    for row, size in enumerate(lengths):
-        inputs = {"audio": batch[row : row + 1, :size], "lengths": lengths[row : row + 1]}
-        alone = session.run(["ctc", "ottc", "ctc.lengths"], inputs)
-        frames = int(alone[2][0])
-        assert frames == together[2][row]
-        for one, all_rows in zip(alone[:2], together[:2]):
-            np.testing.assert_allclose(one[0, :frames], all_rows[row, :frames], atol=2e-5)
+    form, rng = OnnxModel(exported[1]), np.random.default_rng(2)
+    batch, sizes = rng.normal(0, 0.1, (3, 20_000)).astype(np.float32), (20_000, 900, 7_777)
+    together = run(form, batch, *sizes)
+    for row, size in enumerate(sizes):
+        for name, (logits, lengths) in run(form, batch[row : row + 1, :size], size).items():
+            frames = int(lengths[0])
+            assert frames == together[name][1][row]
+            np.testing.assert_allclose(logits[0, :frames], together[name][0][row, :frames], atol=2e-5)
 
 
 def test_statistics_may_be_given(exported: tuple[Model, Path]) -> None:
     model, folder = exported
-    session, rng = session_of(folder), np.random.default_rng(3)
+    form, rng = OnnxModel(folder), np.random.default_rng(3)
     audio = rng.normal(0, 0.1, (1, 16_000)).astype(np.float32)
-    inputs = {"audio": audio, "lengths": np.array([16_000])}
-    mean, variance = np.full(80, 3.0, np.float32), np.linspace(1, 4, 80).astype(np.float32)
-    (found,) = session.run(["ottc"], inputs | {"mean": mean, "variance": variance})
-    tensors = torch.from_numpy(audio), torch.tensor([16_000])
+    given = np.full(80, 3.0), np.linspace(1, 4, 80)
     with torch.inference_mode():
-        given = model(*tensors, statistics=(torch.from_numpy(mean), torch.from_numpy(variance)))
-    np.testing.assert_allclose(found, given["ottc"].logits, atol=1e-3)
-    assert np.abs(found - session.run(["ottc"], inputs)[0]).max() > 0.01
-    # energies are those that statistics are made of
-    (energies,) = session.run(["energies"], inputs)
-    np.testing.assert_allclose(energies[0], model.encoder.front_end.energies(tensors[0][0]), atol=1e-3)
+        tensors = tuple(map(torch.from_numpy, given))
+        expected = model(torch.from_numpy(audio), torch.tensor([16_000]), statistics=tensors)
+    found = run(form, audio, 16_000, statistics=given)["ottc"][0]
+    np.testing.assert_allclose(found, expected["ottc"].logits, atol=1e-3)
+    assert np.abs(found - run(form, audio, 16_000)["ottc"][0]).max() > 0.01
+
+
+@pytest.mark.parametrize("samples", [399, 400, 50_000, 200_001])
+def test_statistics_are_torchs(exported: tuple[Model, Path], samples: int) -> None:
+    model, folder = exported
+    audio = np.random.default_rng(4).normal(0, 0.1, samples).astype(np.float32)
+    found, expected = (
+        OnnxModel(folder).encoder.statistics(audio),
+        model.encoder.statistics(torch.from_numpy(audio)),
+    )
+    assert (found is None) == (expected is None)
+    for one, other in zip(found or (), expected or ()):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_a_form_beside_weights_takes_them_from_there(tmp_path: Path) -> None:
+    folder = save_character_model(tmp_path / "model")
+    model = Model.load(folder)
+    assert export.add_onnx(model, folder) <= export.TOLERANCE
+    assert b"model.safetensors" in (folder / "model.onnx").read_bytes()
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    audio = np.random.default_rng(5).normal(0, 0.1, (1, 9_000)).astype(np.float32)
+    with torch.inference_mode():
+        expected = model(torch.from_numpy(audio), torch.tensor([9_000]))["ctc"].logits
+    form = OnnxModel(folder)
+    np.testing.assert_allclose(run(form, audio, 9_000)["ctc"][0], expected, atol=1e-3)
+    # isotone itself knows it as the same model
+    assert model_key(form) == model_key(model)
+    check_current(folder, description_of(folder))
+    about = json.loads((folder / "isotone.json").read_text())
+    about["reading"]["refine"] = 3.0
+    (folder / "isotone.json").write_text(json.dumps(about))
+    with pytest.raises(ModelError, match="has changed since"):
+        check_current(folder, description_of(folder))
 
 
 def test_the_folder_describes_the_model(exported: tuple[Model, Path]) -> None:
@@ -142,11 +169,11 @@ def test_a_wrong_graph_is_not_written(tmp_path: Path, monkeypatch: pytest.Monkey
     model = Model.load(save_character_model(tmp_path / "model"))
     write = export._write_graph
 
-    def other(graph: Any, path: Path) -> None:
+    def other(graph: Any, path: Path, weights: Path | None) -> None:
         changed = export.Graph(model).eval()
         with torch.no_grad():
             changed.model.heads["ctc"].get_submodule("lm_head").bias[3] += 0.001
-        write(changed, path)
+        write(changed, path, weights)
 
     monkeypatch.setattr(export, "_write_graph", other)
     with pytest.raises(ModelError, match=r"by 1\.0e-03"):
@@ -170,9 +197,8 @@ def test_the_command(tmp_path: Path) -> None:
     model = save_character_model(tmp_path / "model")
     before = {path: path.read_bytes() for path in model.rglob("*") if path.is_file()}
     noise = save_noise(tmp_path / "noise.wav")
-    # onto the model itself, and onto a folder of something else
-    for taken in (model, tmp_path):
-        assert "which would be lost" in error_of("export", model, "--onnx", taken)
+    # onto a folder of something else
+    assert "which would be lost" in error_of("export", model, "--onnx", tmp_path)
     assert {path: path.read_bytes() for path in model.rglob("*") if path.is_file()} == before
     for _ in range(2):  # an export is replaced
         done = isotone("export", model, "--onnx", tmp_path / "out", "--audio", noise)
@@ -180,7 +206,18 @@ def test_the_command(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "isotone.json", "model.onnx", "tokenizer",
     ]  # fmt: skip
-    assert "give the model that it was made of" in error_of("align", noise, "--model", tmp_path / "out")
+    noise.with_suffix(".txt").write_text("hello")
+    isotone("align", noise, "--model", tmp_path / "out", "--out", tmp_path / "aligned")
+    assert (tmp_path / "aligned" / "noise.TextGrid").is_file()
+    others = ("--model", tmp_path / "out", "--out", tmp_path / "others")
+    assert "that it was made of" in error_of("align", noise, *others, "--engine", "torch")
+    # onto the model itself: beside the weights
+    isotone("export", model, "--onnx", model)
+    assert {path: path.read_bytes() for path in before} == before
+    assert {path.name for path in set(model.rglob("*")) - set(before) if path.is_file()} == {
+        "model.onnx",
+        "onnx.json",
+    }
     assert "--onnx" in error_of("export", model, "--out", tmp_path / "x", "--audio", noise)
 
 

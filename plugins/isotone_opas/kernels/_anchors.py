@@ -37,7 +37,9 @@ _STAY, _TAKE, _SKIP = 0, 1, 2
 
 
 @compiled
-def take_row(b: int, log_probs: np.ndarray, found: np.ndarray, frames: np.ndarray, scores: np.ndarray) -> None:
+def take_row(
+    b: int, log_probs: np.ndarray, found: np.ndarray, frames: np.ndarray, scores: np.ndarray
+) -> None:
     """Fill row b of ``scores (B, T, L)`` with the scores ``(B, T, V)`` of the labels that were found."""
     for t in range(frames[b]):
         for v in range(len(found)):

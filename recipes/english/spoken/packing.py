@@ -14,6 +14,7 @@ from isotone.corpus.librispeech import LibriSpeechCorpus
 from isotone.files import atomic_write
 from isotone.model import Model
 from isotone.model.check import Check
+from isotone.model.onnx import add_onnx
 from isotone.training.data import Utterances
 from isotone.training.presence import fit
 from isotone.training.threshold import measure
@@ -41,6 +42,7 @@ def write_pack(run: Path, package: Path, speech: Sequence[Path], facts: dict[str
         if all(any(root.rglob(speaker)) for speaker in HELD_OUT):
             model.check = checked(model, root)
     model.save(package / "model", half=True)
+    add_onnx(Model.load(package / "model"), package / "model")
     # the lexicon's licence travels with it
     shutil.copyfile(LICENCE, package / LICENCE.name)
     made = {"isotone": __version__, **facts, "speech": {root.name: fingerprint(root) for root in speech}}

@@ -150,7 +150,7 @@ def _levels(samples: Samples, first: int, end: int, hop: int, sample_rate: int) 
     window = np.hanning(size + 2)[1:-1].astype(np.float32)
     filters = mel_filters(_BANDS, sample_rate, size, _LOWEST_HZ).astype(np.float32)
     views = np.lib.stride_tricks.sliding_window_view(part, size)[::hop]
-    power = mel_powers(views * window, filters)
+    power = mel_powers(views, window, filters)
     return np.log(power + _FLOOR * power.mean(0) + np.float32(1e-12)).astype(np.float64)
 
 

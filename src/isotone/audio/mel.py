@@ -7,6 +7,9 @@ import sys
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+# Frames whose spectra are computed at once: they stay in the processor's cache.
+_BLOCK = 128
+
 
 def mel_filters(bands: int, sample_rate: int, fft: int, lowest_hz: float = 20.0) -> NDArray[np.float64]:
     """Compute Kaldi's mel filters ``(fft // 2 + 1, bands)``: triangles on its mel scale, up to half the sample rate."""
@@ -20,12 +23,19 @@ def mel_filters(bands: int, sample_rate: int, fft: int, lowest_hz: float = 20.0)
     return np.maximum(0.0, np.minimum(-slopes[:, :-2] / widths[:-1], slopes[:, 2:] / widths[1:]))
 
 
-def mel_powers(frames: NDArray[np.float32], filters: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Compute the powers ``(n, bands)`` of frames ``(n, N)`` by filters ``(N // 2 + 1, bands)``.
+def mel_powers(
+    views: NDArray[np.float32], window: NDArray[np.float32], filters: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Compute the powers ``(n, bands)`` of frames ``(n, N)`` by a window ``(N,)`` and filters ``(N // 2 + 1, bands)``.
 
-    Torch computes the spectra where it is imported already: it takes a tenth of numpy's time.
+    Torch computes the spectra where it is imported already: it takes a third of numpy's time.
     """
     torch = sys.modules.get("torch")
-    spectra = torch.fft.rfft(torch.from_numpy(frames)).numpy() if torch else np.fft.rfft(frames)
-    parts = spectra.view(spectra.real.dtype)  # real and imaginary parts in turn
-    return np.square(parts, out=parts) @ np.repeat(filters, 2, 0)
+    both = np.repeat(filters, 2, 0)  # for real and imaginary parts in turn
+    out = np.empty((len(views), filters.shape[1]), np.float32)
+    for start in range(0, len(views), _BLOCK):
+        frames = views[start : start + _BLOCK] * window
+        spectra = torch.fft.rfft(torch.from_numpy(frames)).numpy() if torch else np.fft.rfft(frames)
+        parts = spectra.view(spectra.real.dtype)
+        out[start : start + _BLOCK] = np.square(parts, out=parts) @ both
+    return out

@@ -1,40 +1,26 @@
-"""Keys: digests of all that a result depends on. Equal keys mean equal results."""
+"""Keys of results: digests of all that a result depends on. Equal keys mean equal results."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 import isotone
-from isotone.model import Model
+from isotone.model.onnx_model import OnnxModel
 
-_BYTES = torch.uint8
+if TYPE_CHECKING:
+    from isotone.model import Model
 
 
-def model_key(model: Model) -> str:
-    """Compute the SHA-256 of a model's configuration, tokenizer and weights, whatever folder it is from."""
-    digest = hashlib.sha256()
-    about = {"heads": model.head_specs, "reading": asdict(model.decoding), "encoder": model.encoder.name}
-    digest.update(json.dumps(about, sort_keys=True, default=str).encode())
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        model.encoder.save(folder / "encoder")
-        model.tokenizer.save(folder / "tokenizer")
-        for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-            digest.update(path.relative_to(folder).as_posix().encode())
-            digest.update(path.read_bytes())
-    for name, value in sorted(model.state_dict().items()):
-        tensor = value.detach().cpu().contiguous()
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(memoryview(tensor.flatten().view(_BYTES).numpy()) if tensor.numel() else b"")
-    return digest.hexdigest()
+def model_key(model: Model | OnnxModel) -> str:
+    """Return the key of a model, which is the same for a model and its form for onnxruntime."""
+    if isinstance(model, OnnxModel):
+        return model.key
+    from isotone.model.key import key_of
+
+    return key_of(model)
 
 
 def result_key(model: str, inputs: Mapping[str, str], options: Mapping[str, Any]) -> str:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from isotone.files import check_folder, digest_of
-from isotone.model import Model
+from isotone.model.engine import Engine, engine_for
 from isotone.model.fetch import check_source
-from isotone.pipeline import Pipeline
 from isotone.pipeline.channels import WAYS
+from isotone.pipeline.forced import ForcedPipeline
 from isotone.pipeline.passages import SLACK_S
 from isotone.pipeline.stars import STAR_COST
 from isotone.pipeline.windows import Windows
 from isotone.registries import aligners, decoders, formats
 from isotone.text.options import TextOptions
+
+if TYPE_CHECKING:
+    from isotone.model import Model
+    from isotone.pipeline import Pipeline
+
+log = logging.getLogger(__name__)
 
 #: The name of a plugin, or a mapping of its name and options.
 Part = str | dict[str, Any]
@@ -33,6 +38,7 @@ class Options:
         model: Model or run folder, or a hub id.
         aligner, decoder, times, guided, edges, extra_speech, star_cost: See :class:`isotone.pipeline.Pipeline`.
         device: Device of the model.
+        engine: One of :data:`isotone.model.engine.ENGINES`, which aligns.
         window_s: Seconds of the windows into which long audio is cut; 0: none. See
             :class:`isotone.pipeline.windows.Windows`.
         text: Options of given texts.
@@ -49,6 +55,7 @@ class Options:
     decoder: Part | None = None
     times: str | None = None
     device: str = "cpu"
+    engine: str = "auto"
     window_s: float = Windows.window_s
     guided: bool = True
     edges: bool = True
@@ -76,42 +83,67 @@ class Options:
             raise ValueError(f"--slack expects seconds of 0 or more; got {self.slack_s}.")
         if self.channels not in WAYS:
             raise ValueError(f"--channels is {', '.join(WAYS[:-1])} or {WAYS[-1]}; got {self.channels!r}.")
-        try:
-            torch.empty(0, device=self.device)
-        except (RuntimeError, AssertionError, NotImplementedError) as error:
-            reason = str(error).splitlines()[0]
-            raise ValueError(f"The device {self.device!r} cannot be used: {reason}") from error
+        _check_device(self.device)
         check_source(self.model)
+        self.chosen_engine()
+
+    def chosen_engine(self) -> Engine:
+        """Choose the engine that aligns."""
+        return engine_for(self.model, self.engine, device=self.device, aligner=self.aligner)
+
+    def load_aligner(self) -> Any:
+        """Load the model by the engine that aligns: a ``Model`` or an ``OnnxModel``."""
+        engine = self.chosen_engine()
+        log.info("Engine: %s%s", engine.name, f" ({engine.reason})" if engine.reason else "")
+        return engine.load(self.model, self.text.language or "")
+
+    def aligning(self, model: Any = None) -> ForcedPipeline:
+        """Make the pipeline that aligns, of a model that :meth:`load_aligner` gave before, or load it."""
+        return ForcedPipeline(model or self.load_aligner(), **self._uses())
 
     def load(self) -> Model:
-        """Load the model."""
+        """Load the model, by torch."""
+        from isotone.model import Model
+
         return Model.load(self.model, self.text.language or "")
 
     def pipeline(self, model: Model | None = None) -> Pipeline:
-        """Make the pipeline of a model that :meth:`load` gave before, or load it."""
-        return Pipeline(
-            model or self.load(),
-            aligner=self.aligner,
-            decoder=self.decoder,
-            times=self.times,
-            device=self.device,
-            windows=Windows(self.window_s),
-            extra_speech=self.extra_speech,
-            star_cost=self.star_cost,
-            guided=self.guided,
-            edges=self.edges,
-            text=self.text,
-            closures=self.closures,
-            presence=self.presence,
-        )
+        """Make the pipeline that recognises and aligns, of a model that :meth:`load` gave before, or load it."""
+        from isotone.pipeline import Pipeline
+
+        return Pipeline(model or self.load(), decoder=self.decoder, **self._uses())
+
+    def _uses(self) -> dict[str, Any]:
+        """Return the options of pipelines."""
+        names = ("aligner", "times", "device", "extra_speech", "star_cost", "guided", "edges", "text", "closures",
+                 "presence")  # fmt: skip
+        return {"windows": Windows(self.window_s), **{name: getattr(self, name) for name in names}}
 
     def values(self) -> dict[str, Any]:
-        """Return plain values of the options that results depend on, without model and device; files as digests."""
-        values = {name: value for name, value in asdict(self).items() if name not in ("model", "device")}
+        """Return plain values of the options that results depend on, without the model; files as digests.
+
+        Device and engine are not among them. They may change the last digits of a number, which is no reason to repeat
+        what is done.
+        """
+        without = ("model", "device", "engine")
+        values = {name: value for name, value in asdict(self).items() if name not in without}
         values["text"]["dictionaries"] = [digest_of(path) for path in self.text.dictionaries]
         values["text"]["rules"] = [digest_of(path) for path in self.text.rules]
         values["text"]["numbers"] = _version("num2words")
         return values
+
+
+def _check_device(device: str) -> None:
+    """Raise ValueError for a device that cannot be used."""
+    if device == "cpu":
+        return
+    import torch
+
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"The device {device!r} cannot be used: {reason}") from error
 
 
 def _version(distribution: str) -> str:

@@ -37,6 +37,7 @@ class Outcome:
         pruned: Number of these that were removed.
         files: The files of every recording, below the output folder.
         report: Lines of the command's report on all recordings.
+        engine: Engine of the model (:mod:`isotone.model.engine`); empty where there is none.
     """
 
     done: int = 0
@@ -52,6 +53,7 @@ class Outcome:
     pruned: int = 0
     files: dict[str, list[str]] = field(default_factory=dict)
     report: list[str] = field(default_factory=list)
+    engine: str = ""
 
 
 def outcome_of(entries: Sequence[Entry], plan: Plan, gone: int, pruned: int, ledger: Ledger) -> Outcome:

@@ -75,7 +75,9 @@ def run(
             pruned = _prune(ledger, gone) if target.prune else 0
             _forget_mended(ledger, entries, work.command)
             report = write_lists(ledger, target, work)
-        return replace(outcome_of(entries, plan, len(gone), pruned, ledger), report=report)
+        return replace(
+            outcome_of(entries, plan, len(gone), pruned, ledger), report=report, engine=work.engine
+        )
 
 
 @contextmanager

@@ -43,7 +43,8 @@ class _Speech(Work):
     """
 
     def __init__(self, options: Options, target: Target, given_text: bool) -> None:
-        self.pipeline = options.pipeline()
+        self.pipeline: Any = options.aligning() if given_text else options.pipeline()
+        self.engine = self.pipeline.model.engine
         self.sample_rate = self.pipeline.model.encoder.sample_rate
         self.writers = writers_for(target.formats, self.pipeline.tokenizer.tiers(given_text))
         self.suffixes = {name: writer.suffix for name, writer in self.writers.items()}

@@ -96,6 +96,7 @@ class Work(ABC):
         reports: Names of the files of its report.
         sample_rate: Hz of the samples it takes.
         suffixes: Suffixes of the files it writes, by the name of their format.
+        engine: Engine of its model (:mod:`isotone.model.engine`); empty where it has none.
     """
 
     command: ClassVar[str]
@@ -103,6 +104,7 @@ class Work(ABC):
     reports: ClassVar[tuple[str, ...]] = ()
     sample_rate: int
     suffixes: Mapping[str, str]
+    engine: str = ""
 
     @abstractmethod
     def inputs(self, recording: Path, own: Own) -> Inputs:

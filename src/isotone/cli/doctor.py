@@ -22,7 +22,7 @@ from isotone.cli.console import AsJson, out, print_json, say
 _STYLES = {"ok": "green", "note": "yellow", "problem": "bold red"}
 
 #: Packages whose versions reports of errors need; the others are shown where something is amiss.
-_PACKAGES = ("torch", "torchaudio", "transformers", "numba", "numpy", "soundfile")
+_PACKAGES = ("torch", "torchaudio", "transformers", "onnxruntime", "numba", "numpy", "soundfile")
 _ROOM_GIB = 1.0
 #: Packages of the extras.
 _EXTRAS = {"search": ("faiss", "an index of vectors for searches"), "numbers": ("num2words", "numbers beyond English"),
@@ -162,6 +162,19 @@ def _kernels() -> Iterator[Finding]:
         yield Finding("compiled kernels", "note", f"kept in {place}, among temporary files", advice)
 
 
+def _engine() -> Iterator[Finding]:
+    from isotone.model.engine import engine_for
+
+    engine = engine_for("english")
+    if engine.reason:
+        advice = (
+            f"Alignment starts more quickly by onnxruntime. {engine.reason[:1].upper()}{engine.reason[1:]}."
+        )
+        yield Finding("engine of alignment", "note", "torch", advice)
+    else:
+        yield Finding("engine of alignment", "ok", "onnxruntime")
+
+
 def _alignment() -> Iterator[Finding]:
     import numpy as np
 
@@ -240,4 +253,15 @@ def _unwritable(folder: Path) -> str:
 
 
 #: The checks in order; the last ones take longest.
-CHECKS = (_versions, _devices, _folders, _audio, _extras, _pronunciation, _kernels, _threads, _alignment)
+CHECKS = (
+    _versions,
+    _devices,
+    _folders,
+    _audio,
+    _extras,
+    _pronunciation,
+    _kernels,
+    _threads,
+    _engine,
+    _alignment,
+)

@@ -19,9 +19,9 @@ def export(
     onnx: Annotated[
         Path | None,
         typer.Option(
-            help="Write a model that onnxruntime runs to this folder, with all that alignment needs beside it. "
-            "isotone-light reads it, without torch. It is checked against torch first. Needs the extra: "
-            "isotone\\[onnx]."
+            help="Write a model that onnxruntime runs to this folder, with all that alignment needs beside it. Given "
+            "the model's own folder, it comes beside the weights, and isotone align takes it. It is checked against "
+            "torch first. Needs the extra: isotone\\[onnx]."
         ),
     ] = None,
     audio: Annotated[
@@ -76,9 +76,14 @@ def _write_onnx(source: Path, folder: Path, audio: list[Path]) -> None:
         fail(f"--onnx needs {' and '.join(missing)}: pip install 'isotone[onnx]'.")
     from isotone import audio as recordings
     from isotone.model import Model
-    from isotone.model.onnx import export_onnx
+    from isotone.model.fetch import model_folder
+    from isotone.model.onnx import add_onnx, export_onnx
 
     model = Model.load(source)
     samples = [recordings.load(path, model.encoder.sample_rate) for path in audio]
-    difference = export_onnx(model, folder, samples)
+    own = model_folder(source)
+    if folder.exists() and any(one.exists() and one.samefile(folder) for one in (source, own)):
+        difference = add_onnx(model, own, samples)
+    else:
+        difference = export_onnx(model, folder, samples)
     say(f"Model: {folder} (logits differ from torch's by {difference:.1e} at most)")

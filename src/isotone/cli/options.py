@@ -63,6 +63,12 @@ Aligner = Annotated[
 ]
 Times = Annotated[str | None, typer.Option(help="Head that gives the times, instead of the model's own.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps ...")]
+Engine = Annotated[
+    str,
+    typer.Option(
+        help="onnx (onnxruntime, which starts in less time), torch, or auto: onnx where it can be. Times are the same."
+    ),
+]
 Window = Annotated[
     float,
     typer.Option(

@@ -41,6 +41,7 @@ def align(
     format: opt.Format = ["textgrid"],  # noqa: B006 - typer copies it
     out_dir: OutOption = Path("alignments"),
     device: opt.Device = "cpu",
+    engine: opt.Engine = "auto",
     window: opt.Window = 15.0,
     guide: opt.Guide = True,
     edges: opt.Edges = True,
@@ -83,13 +84,12 @@ def align(
 
     Example: isotone align talk.wav talk.txt; isotone align speech/ --out aligned --format textgrid --jobs 4
     """
-    model = opt.chosen(model, language)  # before torch is imported
     from isotone.batch import Options, Target, Workers, align_files
 
     with explained(), interrupted(out_dir):
-        options = Options(model, aligner=opt.plugin(aligner), times=times, device=device, window_s=window,
-            guided=guide, edges=edges, extra_speech=extra_speech, star_cost=star_cost, closures=closures, slack_s=slack,
-            channels=channels, presence=presence, text=opt.texts(language, dictionary, keep_markup, rules))  # fmt: skip
+        options = Options(opt.chosen(model, language), opt.plugin(aligner), None, times, device, engine, window, guide,
+            edges, extra_speech, star_cost, opt.texts(language, dictionary, keep_markup, rules), closures, presence,
+            slack, channels)  # fmt: skip
         target = Target(out_dir, tuple(format), overwrite, redo, prune, analysis, speaker_characters, page)
         done = align_files(audio, _adapted(audio, options, out_dir, text_dir, adapt), target, beside=beside, book=book,
             text=text, text_dir=text_dir, min_score=min_score, check=check, workers=Workers(jobs, cluster))  # fmt: skip

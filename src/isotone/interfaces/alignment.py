@@ -6,8 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
-from torch import Tensor
-
+from isotone.tensors import Tensor
 from isotone.types import Coupling, Emissions, Targets, Warp, Window
 
 if TYPE_CHECKING:
@@ -26,12 +25,15 @@ class Aligner(ABC):
             the likeliest.
         takes_device: True where it aligns on the device of the emissions, and gives couplings there. Others are given
             emissions and targets on the CPU; with graphs, all are.
+        takes_arrays: True where its module imports :mod:`isotone.tensors` in place of torch, so that it aligns what
+            onnxruntime computes. With others, the model runs by torch.
     """
 
     skips_optional: bool = False
     takes_guide: bool = False
     takes_graph: bool = False
     takes_device: bool = False
+    takes_arrays: bool = False
 
     @abstractmethod
     def __call__(self, emissions: Emissions, targets: Targets) -> Coupling:

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from isotone.kernels._graphs import ALL, CTC, REPEATS, fill_row
 from isotone.kernels._inputs import like, to_numpy
 from isotone.kernels.viterbi.graph import Arcs
+from isotone.tensors import Tensor, torch
 from isotone.types import FramePath, Targets, TokenGraph
 
 #: Rules for fillers: one between equal neighbours, and none elsewhere; one everywhere; and one everywhere that equal

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-
+from isotone.tensors import Tensor, torch
 from isotone.types import FramePath
 
 

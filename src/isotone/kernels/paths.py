@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from isotone.kernels._subframe import MOST, subframe_row
 from isotone.kernels.threads import each_task
+from isotone.tensors import Tensor, torch
 from isotone.types import Coupling, length_mask
 
 #: Rules for blank frames between tokens, and for those before the first and after the last.

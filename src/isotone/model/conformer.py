@@ -106,14 +106,18 @@ class _Projection(nn.Module):
 
 
 class _Layers(nn.Module):
+    #: Set in graphs of whole recordings, without padding.
+    unpadded = False
+
     def __init__(self, config: Settings) -> None:
         super().__init__()
         self.dropout = nn.Dropout(config.hidden_dropout)
         self.layers = nn.ModuleList([_Layer(config) for _ in range(config.num_hidden_layers)])
 
     def forward(self, values: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
-        # faster without a mask; a graph that is compiled or exported has to serve any
-        padded = None if not torch.compiler.is_compiling() and bool(mask.all()) else ~mask
+        # faster without a mask; a graph that is compiled has to serve any
+        whole = self.unpadded or (not torch.compiler.is_compiling() and bool(mask.all()))
+        padded = None if whole else ~mask
         values = self.dropout(_without(values, padded))
         states = [values]
         for layer in self.layers:
@@ -162,6 +166,8 @@ class _FeedForward(nn.Module):
 
 
 class _Attention(nn.Module):
+    unpadded = False
+
     def __init__(self, config: Settings) -> None:
         super().__init__()
         self.heads, self.dropout = config.num_attention_heads, config.attention_dropout
@@ -174,10 +180,14 @@ class _Attention(nn.Module):
             part(values).unflatten(-1, (self.heads, -1)).transpose(1, 2)
             for part in (self.linear_q, self.linear_k, self.linear_v)
         )
+        return self.linear_out(self._mixed(query, key, value, padded).transpose(1, 2).flatten(2))
+
+    def _mixed(self, query: Tensor, key: Tensor, value: Tensor, padded: Tensor | None) -> Tensor:
+        if self.unpadded:  # an exporter guards the other form against rows without a frame, which takes long
+            return torch.softmax(query @ key.mT * query.shape[-1] ** -0.5, -1) @ value
         seen = None if padded is None else ~padded[:, None, None, :].expand(-1, 1, padded.shape[1], -1)
         dropout = self.dropout if self.training else 0.0
-        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=seen, dropout_p=dropout)
-        return self.linear_out(mixed.transpose(1, 2).flatten(2))
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=seen, dropout_p=dropout)
 
 
 class _Convolution(nn.Module):

@@ -5,11 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from isotone.text.tokenizer import Tokenizer
 
 
 class ModelError(ValueError):
     """A model folder cannot be used; the message names the part that is missing or does not match."""
+
+
+def set_language(tokenizer: Tokenizer, language: str) -> None:
+    """Set the language of texts, in place of the one saved with the tokenizer; ModelError if it is not read."""
+    try:
+        tokenizer.use_language(language)
+    except ValueError as error:
+        raise ModelError(f"The model does not read the language {language!r}: {error}") from error
 
 
 @dataclass

@@ -126,7 +126,11 @@ class LogMel(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         audio = mask_rows(audio, lengths)
         audio = F.pad(audio, (0, max(0, self.window_size + (self.stack - 1) * self.hop - audio.shape[1])))
-        mel = self.log_mel(audio)
+        stacked, out = self.stacked(self.log_mel(audio), lengths, statistics)
+        return stacked.to(audio), out
+
+    def stacked(self, mel: Tensor, lengths: Tensor, statistics: Statistics | None) -> tuple[Tensor, Tensor]:
+        """Normalise and stack energies ``(B, T, bands)``; ``lengths (B,)`` are samples. Return features and frames."""
         # statistics over all valid 10 ms frames, with those too few for a stack at the end, as in transformers
         valid = (1 + (lengths - self.window_size).div(self.hop, rounding_mode="floor")).clamp(min=0)
         mask = length_mask(valid, mel.shape[1])[..., None]
@@ -136,7 +140,7 @@ class LogMel(nn.Module):
         mean, variance = _given_or_own(statistics, (mean, variance))
         mel = ((mel - mean) * torch.rsqrt(variance + 1e-7)).masked_fill(~mask, 0.0)
         size = mel.shape[1] // self.stack * self.stack
-        stacked = mel[:, :size].reshape(mel.shape[0], size // self.stack, -1).to(audio)
+        stacked = mel[:, :size].reshape(mel.shape[0], size // self.stack, -1)
         out = self.frames(lengths)
         return mask_rows(stacked, out), out
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,9 @@ from torch import Tensor, nn
 from isotone.files import atomic_folder
 from isotone.interfaces import Encoder, Head, Statistics
 from isotone.model.check import Check
-from isotone.model.decoding import DecodingConfig, ModelError
+from isotone.model.decoding import DecodingConfig, ModelError, set_language
 from isotone.model.fetch import CONFIG, check_source, fetch, model_folder
+from isotone.model.onnx_form import BESIDE, GRAPH
 from isotone.model.pretrained import load_ctc
 from isotone.registries import aligners, encoders, heads
 from isotone.text import tokenizer as tokenizers
@@ -46,6 +47,8 @@ class Model(nn.Module):
         ModelError: ``decoding`` names a head that the model lacks, or a head has no ``name``.
     """
 
+    engine = "torch"
+
     def __init__(
         self,
         encoder: Encoder,
@@ -68,6 +71,10 @@ class Model(nn.Module):
             {name: _head(spec, encoder, tokenizer) for name, spec in head_specs.items()}
         )
         decoding.check_heads(list(self.heads))
+
+    def tensors(self) -> AbstractContextManager[None]:
+        """Return the context in which its emissions are computed with: torch needs none."""
+        return nullcontext()
 
     def aligner_of(self, head: str) -> dict[str, Any]:
         """Return the specification of a head's aligner.
@@ -124,7 +131,7 @@ class Model(nn.Module):
         Raises:
             FileExistsError: the folder holds other files than a model and its card, which would be lost.
         """
-        with atomic_folder(folder, keep=["README.md"]) as target:
+        with atomic_folder(folder, keep=["README.md"], drop=(GRAPH, BESIDE)) as target:
             config = {
                 "format": 1,
                 "encoder": self.encoder.name,
@@ -165,7 +172,7 @@ class Model(nn.Module):
         if (folder / CONFIG).is_file():
             model = cls._load_own(folder)
             if language:
-                _set_language(model.tokenizer, language)
+                set_language(model.tokenizer, language)
             return model
         if not (folder / "config.json").is_file():
             raise ModelError(
@@ -187,8 +194,8 @@ class Model(nn.Module):
             found = config.get("format") if isinstance(config, dict) else config
             if str(found).startswith("onnx"):
                 raise ModelError(
-                    f"{folder} is an export to ONNX, which isotone-light aligns with: give the model that it was "
-                    "made of."
+                    f"{folder} is an export to ONNX, which aligns on the CPU and does nothing else: give the model "
+                    "that it was made of."
                 )
             raise ModelError(f"{folder / CONFIG}: format {found!r} is not one this version reads (1).")
         try:
@@ -246,11 +253,3 @@ def _from_transformers(folder: Path, source: str, language: str) -> Model:
     model = Model(parts.encoder, {"ctc": parts.head}, parts.tokenizer, decoding)
     model.heads["ctc"].get_submodule("lm_head").load_state_dict(parts.weights)
     return model.eval()
-
-
-def _set_language(tokenizer: Tokenizer, language: str) -> None:
-    """Set the language of texts, in place of the one saved with the tokenizer."""
-    try:
-        tokenizer.use_language(language)
-    except ValueError as error:
-        raise ModelError(f"The model does not read the language {language!r}: {error}") from error

@@ -1,13 +1,15 @@
-"""Export of models to ONNX: one folder that alignment needs neither torch nor transformers to read.
+"""Export of models to their form for onnxruntime, which alignment needs neither torch nor transformers to read.
 
-``model.onnx`` has front end, normalisation, encoder and heads. ``isotone.json`` describes it, and ``tokenizer`` is the
-model's own.
+The graph has normalisation, encoder and heads, and the front end of models on the wave form. Log-mel energies are made
+by numpy: its spectra take a tenth of the time of onnxruntime's.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import shutil
+import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,14 +24,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from isotone.files import atomic_folder, check_replaceable
+from isotone.interfaces import Statistics
 from isotone.model.encoder import SpeechEncoder
-from isotone.model.fetch import CONFIG
 from isotone.model.frontend import LogMel
-from isotone.model.model import Model, ModelError
+from isotone.model.key import key_of
+from isotone.model.model import WEIGHTS, Model, ModelError
+from isotone.model.onnx_form import BESIDE, CONFIG, FORMAT, GRAPH, digest_of_model
+from isotone.model.onnx_model import OnnxModel
+from isotone.model.onnx_weights import halve, share
 from isotone.model.strides import has_adapter
-
-#: Name of the graph in the folder, and the format in its description.
-GRAPH, FORMAT = "model.onnx", "onnx 1"
+from isotone.types import mask_rows
 
 #: Largest difference of logits from torch's that an export may have.
 TOLERANCE = 1e-4
@@ -37,20 +41,21 @@ TOLERANCE = 1e-4
 #: Of ONNX. The first with all that the graphs use; later ones have nothing for them, and need later runtimes.
 OPSET = 18
 
-# Names of the inputs. The last two are optional: NaN, their default, is for the statistics of the audio itself.
-_INPUTS = ("audio", "lengths", "mean", "variance")
-_ENERGIES = "energies"
+# Names of the inputs after the first. The last two are optional: NaN, their default, is for the statistics of the audio
+# itself.
+_INPUTS = ("lengths", "mean", "variance")
 
 
 def export_onnx(model: Model, folder: Path | str, audio: Sequence[NDArray[np.float32]] = ()) -> float:
-    """Write a model as a folder with a graph of ONNX, checked against torch by onnxruntime.
+    """Write a model's form for onnxruntime as a folder, checked against torch.
 
-    The graph takes ``audio (B, N)`` float32 and ``lengths (B,)`` int64, of any size. Per head it gives ``NAME``, logits
-    ``(B, T, V)``, and ``NAME.lengths (B,)``. Optional inputs ``mean`` and ``variance`` are statistics to normalise a
-    part of a recording by. ``energies`` are log-mel energies ``(B, T, bands)``, of which such statistics are made.
+    The graph takes recordings of one length: ``audio (B, N)`` float32, or log-mel energies ``energies (B, T, bands)``
+    float64; and ``lengths (B,)`` int64, their samples. Per head it gives ``NAME``, logits ``(B, T, V)``, and
+    ``NAME.lengths (B,)``. Optional inputs ``mean`` and ``variance`` are statistics to normalise a part of a recording
+    by. It has no masks, which take a sixth of its time: of a batch with padding every row runs alone.
 
-    The front end of the graph has 64 bits. With 32, rounding alone moves the logits of clean recordings by up to
-    0.001: bands near digital silence lie far below the loudest. For the same reason torch has 64 bits in the check.
+    Energies have 64 bits. With 32, rounding alone moves the logits of clean recordings by up to 0.001: bands near
+    digital silence lie far below the loudest. For the same reason torch has 64 bits in the check.
 
     Args:
         model: A model whose encoder is a :class:`isotone.model.encoder.SpeechEncoder`.
@@ -65,26 +70,63 @@ def export_onnx(model: Model, folder: Path | str, audio: Sequence[NDArray[np.flo
         FileExistsError: the folder holds other files.
         ImportError: ONNX is not installed.
     """
-    if not isinstance(model.encoder, SpeechEncoder):
-        raise ModelError(f"A {type(model.encoder).__name__} is no encoder that ONNX export knows.")
     check_replaceable(Path(folder), (GRAPH, CONFIG, "tokenizer"))
-    graph = Graph(model).eval()
     with atomic_folder(folder) as target:
-        _write_graph(graph, target / GRAPH)
-        difference = largest_difference(graph, target / GRAPH, [*_noise(model.encoder.sample_rate), *audio])
-        if not difference <= TOLERANCE:
-            raise ModelError(
-                f"The ONNX graph gives other logits than torch, by {difference:.1e}; at most {TOLERANCE:.0e} is right. "
-                "Nothing was written. Please report this with the versions of torch, onnxscript and onnxruntime."
-            )
-        text = json.dumps(description(graph), indent=2, ensure_ascii=False)
-        (target / CONFIG).write_text(text + "\n", encoding="utf-8")
         model.tokenizer.save(target / "tokenizer")
+        return _write(model, target, CONFIG, audio)
+
+
+def add_onnx(model: Model, folder: Path, audio: Sequence[NDArray[np.float32]] = ()) -> float:
+    """Write a model's form beside its weights, which the graph takes from there; see :func:`export_onnx`.
+
+    Args:
+        model: The model of the folder.
+        folder: The model's folder.
+        audio: Recordings to check with, beside noise.
+    """
+    with tempfile.TemporaryDirectory(dir=folder.parent) as name:
+        target = Path(name)
+        # a graph finds its weights in its own folder
+        for path in folder.iterdir():
+            if path.name not in (GRAPH, BESIDE):
+                (shutil.copytree if path.is_dir() else shutil.copy)(path, target / path.name)
+        difference = _write(model, target, BESIDE, audio)
+        for file in (GRAPH, BESIDE):
+            (target / file).replace(folder / file)
     return difference
 
 
+def _write(model: Model, folder: Path, config: str, audio: Sequence[NDArray[np.float32]]) -> float:
+    """Write graph and description to a folder with a tokenizer; return the largest difference of logits."""
+    if not isinstance(model.encoder, SpeechEncoder):
+        raise ModelError(f"A {type(model.encoder).__name__} is no encoder that ONNX export knows.")
+    graph = Graph(model).eval()
+    _write_graph(graph, folder / GRAPH, folder / WEIGHTS if config == BESIDE else None)
+    about = description(model) | ({"made_of": digest_of_model(folder)} if config == BESIDE else {})
+    text = json.dumps(about, indent=2, ensure_ascii=False)
+    (folder / config).write_text(text + "\n", encoding="utf-8")
+    difference = largest_difference(model, folder, [*_noise(model.encoder.sample_rate), *audio])
+    if not difference <= TOLERANCE:
+        raise ModelError(
+            f"The ONNX graph gives other logits than torch, by {difference:.1e}; at most {TOLERANCE:.0e} is right. "
+            "Nothing was written. Please report this with the versions of torch, onnxscript and onnxruntime."
+        )
+    return difference
+
+
+class _FromEnergies(LogMel):
+    """A front end that is given log-mel energies ``(B, T, bands)`` in place of samples."""
+
+    def forward(
+        self, audio: Tensor, lengths: Tensor, statistics: Statistics | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Normalise and stack energies; ``lengths (B,)`` are samples."""
+        values, frames = self.stacked(audio, lengths, statistics)
+        return mask_rows(values.float(), frames), frames
+
+
 class Graph(nn.Module):
-    """A copy of a model as a function of tensors, with a front end of 64 bits.
+    """A copy of a model as a function of whole recordings: of energies where the front end is a log-mel filter bank.
 
     Args:
         model: The model.
@@ -94,39 +136,34 @@ class Graph(nn.Module):
         super().__init__()
         self.model = deepcopy(model).cpu()
         self.encoder: Any = self.model.encoder
-        if self.log_mel:
-            self.encoder.front_end.double()
-
-    @property
-    def log_mel(self) -> bool:
-        """True where the front end is a log-mel filter bank."""
-        return isinstance(self.encoder.front_end, LogMel)
-
-    @property
-    def statistics_size(self) -> int:
-        """Number of means and of variances."""
-        return self.encoder.front_end.get_buffer("filters").shape[1] if self.log_mel else 1
+        if bands := _bands(model):
+            front: Any = self.encoder.front_end
+            self.encoder.front_end = _FromEnergies(front.sample_rate, bands, front.stack)
+        self.bands = bands
+        for part in self.model.modules():
+            if hasattr(part, "unpadded"):
+                setattr(part, "unpadded", True)  # noqa: B010 - modules declare no such attribute
 
     @property
     def outputs(self) -> list[str]:
         """Names of the outputs, in order."""
-        heads = [part for name in self.model.heads for part in (name, f"{name}.lengths")]
-        return [*heads, _ENERGIES] if self.log_mel else heads
+        return [part for name in self.model.heads for part in (name, f"{name}.lengths")]
 
     def forward(self, audio: Tensor, lengths: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, ...]:
-        """Compute logits and lengths of all heads, and log-mel energies."""
+        """Compute logits and lengths of all heads."""
         emissions = self.model(audio, lengths, statistics=(mean, variance))
-        out: list[Tensor] = [part for e in emissions.values() for part in (e.logits, e.lengths)]
-        if self.log_mel:
-            front = self.encoder.front_end
-            short = max(0, front.window_size - audio.shape[1])
-            out.append(front.log_mel(nn.functional.pad(audio, (0, short))).float())
-        return tuple(out)
+        return tuple(part for e in emissions.values() for part in (e.logits, e.lengths))
 
 
-def description(graph: Graph) -> dict[str, Any]:
-    """Make what ``isotone.json`` says: heads with their frames and priors, decoding, and numbers of frames."""
-    model, encoder = graph.model, graph.encoder
+def _bands(model: Model) -> int:
+    """Return the number of mel bands of a model's front end; 0 where it takes samples."""
+    front: Any = model.encoder.front_end
+    return front.get_buffer("filters").shape[1] if isinstance(front, LogMel) else 0
+
+
+def description(model: Model) -> dict[str, Any]:
+    """Make the description of a form: heads with their frames and priors, decoding, and numbers of frames."""
+    encoder: Any = model.encoder
     with torch.inference_mode():
         found = model(torch.zeros(1, encoder.sample_rate), torch.tensor([encoder.sample_rate]))
     heads = {
@@ -136,10 +173,11 @@ def description(graph: Graph) -> dict[str, Any]:
         }
         for name, e in found.items()
     }  # fmt: skip
-    normalised = "log-mel" if graph.log_mel else "samples" if encoder.front_end.normalize else ""
+    bands = _bands(model)
+    normalised = "log-mel" if bands else "samples" if encoder.front_end.normalize else ""
     out = {
-        "format": FORMAT, "sample_rate": encoder.sample_rate, "normalised": normalised,
-        "exact_padding": encoder.exact_padding, "frame_steps": _frame_steps(encoder), "heads": heads,
+        "format": FORMAT, "key": key_of(model), "sample_rate": encoder.sample_rate, "normalised": normalised,
+        "bands": bands, "exact_padding": encoder.exact_padding, "frame_steps": _frame_steps(encoder), "heads": heads,
         "reading": asdict(model.decoding),
     }  # fmt: skip
     return out | ({"check": asdict(model.check)} if model.check else {})
@@ -158,48 +196,32 @@ def _frame_steps(encoder: SpeechEncoder) -> list[tuple[int, int, int]]:
     return steps
 
 
-def _write_graph(graph: Graph, path: Path) -> None:
-    """Export a graph, and make the statistics' inputs optional."""
+def _write_graph(graph: Graph, path: Path, weights: Path | None) -> None:
+    """Export a graph, make the statistics' inputs optional, and make it small."""
     import onnx
     from onnx import numpy_helper
 
-    rate, size = graph.encoder.sample_rate, graph.statistics_size
+    rate, size = graph.encoder.sample_rate, graph.bands or 1
     own = np.full(size, np.nan, np.float32)
     batch, time = torch.export.Dim.DYNAMIC, torch.export.Dim.DYNAMIC
     # a batch of one would be taken for a constant, and one tensor given twice for one input
     statistics = torch.from_numpy(own), torch.from_numpy(own.copy())
-    example = torch.zeros(2, rate), torch.tensor([rate, rate // 2]), *statistics
+    first = torch.zeros(2, 98, size, dtype=torch.float64) if graph.bands else torch.zeros(2, rate)
+    names = ("energies" if graph.bands else "audio", *_INPUTS)
     with _quiet():
         program = torch.onnx.export(
-            graph, example, dynamo=True, opset_version=OPSET, input_names=_INPUTS, output_names=graph.outputs,
+            graph, (first, torch.tensor([rate, rate]), *statistics), dynamo=True, opset_version=OPSET,
+            input_names=names, output_names=graph.outputs,
             dynamic_shapes=({0: batch, 1: time}, {0: batch}, None, None), verbose=False,
         )  # fmt: skip
     assert program is not None
     proto = program.model_proto
-    for name in _INPUTS[2:]:
+    for name in names[2:]:
         proto.graph.initializer.append(numpy_helper.from_array(own, name))
     halve(proto)
+    if weights is not None:
+        share(proto, weights)
     onnx.save(proto, path)
-
-
-def halve(proto: Any) -> None:
-    """Store the constants that 16 bits hold exactly, as those of packs, with 16 bits; the runtime widens them."""
-    from onnx import TensorProto, helper, numpy_helper
-
-    inputs = {one.name for one in proto.graph.input}
-    casts = []
-    for tensor in proto.graph.initializer:
-        values = numpy_helper.to_array(tensor)
-        if tensor.name in inputs or values.dtype != np.float32 or values.size < 1000:
-            continue
-        half = values.astype(np.float16)
-        if np.array_equal(half.astype(np.float32), values):
-            name = tensor.name
-            tensor.CopyFrom(numpy_helper.from_array(half, f"{name}.half"))
-            casts.append(helper.make_node("Cast", [f"{name}.half"], [name], to=TensorProto.FLOAT))
-    nodes = [*casts, *proto.graph.node]
-    del proto.graph.node[:]
-    proto.graph.node.extend(nodes)
 
 
 @contextmanager
@@ -225,42 +247,39 @@ def _noise(rate: int) -> list[NDArray[np.float32]]:
     return [rng.normal(0, level, round(s * rate)).astype(np.float32) for s, level in sizes.items()]
 
 
-def largest_difference(graph: Graph, path: Path, audio: Sequence[NDArray[np.float32]]) -> float:
-    """Compute the largest difference of an exported graph's logits from torch's with 64 bits.
+def largest_difference(model: Model, folder: Path, audio: Sequence[NDArray[np.float32]]) -> float:
+    """Compute the largest difference of a form's logits from torch's with 64 bits.
 
     Every recording runs alone, the longest also with the statistics of its first half, and the first ones in a padded
     batch, if padding does not change results in torch. A difference in the number of frames counts as infinite.
     """
-    from onnxruntime import InferenceSession, SessionOptions
-
-    options = SessionOptions()
-    options.log_severity_level = 3  # it warns of inputs that may be left out
-    session = InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    runs: list[tuple[Sequence[NDArray], tuple]] = [([one], ()) for one in audio]
-    if graph.encoder.exact_padding:
-        runs.append((audio[:4], ()))
+    own: Any = OnnxModel(folder)
+    exact: Any = deepcopy(model).cpu().double()
+    runs: list[tuple[Sequence[NDArray], Any]] = [([one], None) for one in audio]
+    if exact.encoder.exact_padding:
+        runs.append((audio[:4], None))
     longest = max(audio, key=len)
-    statistics = graph.encoder.statistics(torch.from_numpy(longest[: len(longest) // 2]))
+    statistics = own.encoder.statistics(longest[: len(longest) // 2])
     if statistics is not None:
-        runs.append(([longest], tuple(x.float().reshape(-1).numpy() for x in statistics)))
-    exact = deepcopy(graph).double()
+        runs.append(([longest], statistics))
     worst = 0.0
     for some, given in runs:
         lengths = np.array([len(one) for one in some])
         batch = np.zeros((len(some), lengths.max()), np.float32)
         for row, one in zip(batch, some):
             row[: len(one)] = one
-        found = session.run(graph.outputs, dict(zip(_INPUTS, (batch, lengths, *given))))
-        own = np.full(graph.statistics_size, np.nan, np.float32)
-        wave, *numbers = (torch.from_numpy(x).double() for x in (batch, *(given or (own, own))))
+        with own.tensors():
+            found = own(batch, lengths, statistics=given)
+        tensors = None if given is None else tuple(torch.from_numpy(x.reshape(-1)) for x in given)
         with torch.inference_mode():
-            expected = [part.numpy() for part in exact(wave, torch.from_numpy(lengths), *numbers)]
-        heads = 2 * len(graph.model.heads)
-        for got, right, frames, true in zip(
-            found[:heads:2], expected[:heads:2], found[1:heads:2], expected[1:heads:2]
-        ):
-            if got.shape != right.shape or not np.array_equal(frames, true):
-                return np.inf
-            kept = np.arange(got.shape[1]) < true[:, None]
-            worst = max(worst, float(np.abs(got - right)[kept].max(initial=0.0)))
+            right = exact(torch.from_numpy(batch).double(), torch.from_numpy(lengths), statistics=tensors)
+        worst = max(worst, *(_difference(found[name], right[name]) for name in right))
     return worst
+
+
+def _difference(found: Any, right: Any) -> float:
+    got, expected, frames = np.asarray(found.logits), right.logits.numpy(), right.lengths.numpy()
+    if got.shape != expected.shape or not np.array_equal(np.asarray(found.lengths), frames):
+        return np.inf
+    kept = np.arange(got.shape[1]) < frames[:, None]
+    return float(np.abs(got - expected)[kept].max(initial=0.0))

@@ -11,9 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from isotone.alignment import AlignmentError
 from isotone.kernels.viterbi import ctc_score
@@ -21,6 +19,7 @@ from isotone.model.check import Check
 from isotone.pipeline.rows import each_row
 from isotone.pipeline.stars import STAR_NUMBER, starred
 from isotone.pipeline.texts import TextToAlign
+from isotone.tensors import Tensor, torch
 from isotone.types import Coupling, Emissions, Grid, Targets
 
 Key = TypeVar("Key")

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch
 
 from isotone.alignment import AlignmentError
 from isotone.pipeline.activity import without_silence
 from isotone.pipeline.windows import Windows, emit
 from isotone.registry import nearest
+from isotone.tensors import torch
 from isotone.types import Emissions
 
 if TYPE_CHECKING:

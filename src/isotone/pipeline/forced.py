@@ -51,7 +51,7 @@ class ForcedPipeline:
     """A model with its aligner.
 
     Args:
-        model: The model.
+        model: The model; or :class:`isotone.model.onnx_model.OnnxModel`, which has what is asked of it here.
         aligner: Name or specification of an aligner, in place of the model's own for the timing head.
         times: Head whose emissions give the times, in place of the model's own.
         device: Device of the model.
@@ -169,25 +169,26 @@ class ForcedPipeline:
         judged: bool = True,
     ) -> list[Result]:
         """Align several utterances at once; see :meth:`align`."""
-        if len(ids) > 1 and self.emitter.alone(audio):
-            rows = zip(ids, audio, transcripts)
-            return [self.align(*one, star_cost=star_cost, judged=judged) for one in rows]
-        texts = [self._with_pauses(t) for t in transcripts]
-        audio = [dried(samples, self.model.encoder.sample_rate) for samples in audio]
-        emissions = self.emitter(ids, audio, self.placer.heads, self.on_window)
-        emissions = self.placer.where_aligned(emissions, texts)
-        strings = [" ".join(word.text for word in t.words) for t in transcripts]
-        cost = self.star_cost if star_cost is None else star_cost
-        longest = max(self.emitter.seconds(samples) for samples in audio)
-        judged = judged and self.presence is not None and longest <= verdict.LONGEST_S
-        out = self._given(ids, audio, emissions, texts, strings, cost, judged)
-        for i, found in enumerate(out):
-            row = {head: e.rows([i]) for head, e in emissions.items()}
-            given = _Given(ids[i], audio[i], row, texts[i], strings[i], cost, judged)
-            edged = self._within_edges(given, found) if self.finds_edges else None
-            said = self._as_said(given, edged or found) if judged else edged or found
-            out[i] = in_language(said, transcripts[i], self.model.check)
-        return out
+        with self.model.tensors():
+            if len(ids) > 1 and self.emitter.alone(audio):
+                rows = zip(ids, audio, transcripts)
+                return [self.align(*one, star_cost=star_cost, judged=judged) for one in rows]
+            texts = [self._with_pauses(t) for t in transcripts]
+            audio = [dried(samples, self.model.encoder.sample_rate) for samples in audio]
+            emissions = self.emitter(ids, audio, self.placer.heads, self.on_window)
+            emissions = self.placer.where_aligned(emissions, texts)
+            strings = [" ".join(word.text for word in t.words) for t in transcripts]
+            cost = self.star_cost if star_cost is None else star_cost
+            longest = max(self.emitter.seconds(samples) for samples in audio)
+            judged = judged and self.presence is not None and longest <= verdict.LONGEST_S
+            out = self._given(ids, audio, emissions, texts, strings, cost, judged)
+            for i, found in enumerate(out):
+                row = {head: e.rows([i]) for head, e in emissions.items()}
+                given = _Given(ids[i], audio[i], row, texts[i], strings[i], cost, judged)
+                edged = self._within_edges(given, found) if self.finds_edges else None
+                said = self._as_said(given, edged or found) if judged else edged or found
+                out[i] = in_language(said, transcripts[i], self.model.check)
+            return out
 
     def watch(self, on_window: Callable[[float], None]) -> None:
         """Report the share of long audio that is encoded to another function from now on."""

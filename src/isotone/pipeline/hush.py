@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from isotone.pipeline.activity import RATE, quiet
+from isotone.tensors import torch
 from isotone.types import Emissions
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
-import torch
-
 from isotone.pipeline.texts import TextToAlign, targets_of
+from isotone.tensors import torch
 from isotone.text.transcript import STAR_NUMBER
 from isotone.text.word_graph import Part, WordGraph, straight
 from isotone.types import Coupling, Targets, TokenGraph, length_mask

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import torch
-
 from isotone.alignment import AlignmentError
 from isotone.interfaces import Aligner
 from isotone.pipeline.edges import EDGE_COST, LEAST_GAIN, LOCAL_GAIN, choose_edges
@@ -17,6 +15,7 @@ from isotone.pipeline.lattices import lattices_of
 from isotone.pipeline.rows import alignable
 from isotone.pipeline.stars import starred, with_star
 from isotone.pipeline.texts import TextToAlign, targets_of
+from isotone.tensors import torch
 from isotone.types import NO_TOKEN, PAST_END, Coupling, Emissions, FramePath, Targets, length_mask
 
 log = logging.getLogger(__name__)

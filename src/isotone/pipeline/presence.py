@@ -14,7 +14,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from isotone.alignment import AlignmentError
@@ -24,6 +23,7 @@ from isotone.pipeline.doubt import PRIOR
 from isotone.pipeline.rows import each_row
 from isotone.pipeline.stars import STAR_NUMBER, star_scores
 from isotone.pipeline.texts import TextToAlign
+from isotone.tensors import torch
 from isotone.types import Coupling, Emissions, Grid
 
 Array = NDArray[np.float64]

@@ -7,9 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import torch
-from torch import Tensor
-
 from isotone.alignment import SILENCE, Alignment, Origin, Tier, tier_from_spans
 from isotone.audio.boundaries import Mover
 from isotone.pipeline.plausible import long_words
@@ -17,6 +14,7 @@ from isotone.pipeline.presence import Evidence
 from isotone.pipeline.scores import Scores, score
 from isotone.pipeline.sounds import one_closure, slow
 from isotone.pipeline.stars import STAR_COST, shared_out
+from isotone.tensors import Tensor, torch
 from isotone.text.phones import CLOSURE_OF
 from isotone.text.tokenizer import Tokenizer, Transcript
 from isotone.types import Coupling, Emissions, Grid, Targets

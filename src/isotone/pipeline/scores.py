@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import torch
-from torch import Tensor
-
 from isotone.kernels.posteriors import token_posteriors
 from isotone.pipeline.rows import alignable
 from isotone.pipeline.stars import STAR_COST, STAR_NUMBER, starred
+from isotone.tensors import Tensor, torch
 from isotone.types import Coupling, Emissions, FramePath, Targets, length_mask, row_index
 from isotone.types.batch import Batch
 

@@ -11,10 +11,8 @@ from collections.abc import Container, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-import torch
-from torch import Tensor
-
 from isotone.pipeline.texts import TextToAlign
+from isotone.tensors import Tensor, torch
 from isotone.text.given import STAR, encode
 from isotone.text.normalize import Word
 from isotone.text.transcript import STAR_NUMBER, Transcript

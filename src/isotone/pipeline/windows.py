@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from isotone.audio import Samples
 from isotone.pipeline.activity import Activity, without_silence
+from isotone.tensors import torch
 from isotone.types import Emissions
 
 if TYPE_CHECKING:

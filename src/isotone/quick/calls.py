@@ -33,6 +33,7 @@ def align(
     aligner: Part | None = None,
     times: str | None = None,
     device: str = "cpu",
+    engine: str = "auto",
     window_s: float = Windows.window_s,
     guided: bool = True,
     edges: bool = True,
@@ -56,7 +57,7 @@ def align(
         language: ISO 639 code of the language. Default: English for the choice of the pack, then the model's own.
         dictionaries, rules: Pronunciation dictionaries, and tables of readings of written forms; see
             :class:`isotone.text.options.TextOptions`.
-        aligner, times, device, window_s, guided, edges, extra_speech, star_cost, closures: See
+        aligner, times, device, engine, window_s, guided, edges, extra_speech, star_cost, closures: See
             :class:`isotone.batch.options.Options`.
         keep_markup: Align markup such as ``[laughs]`` as if it were spoken.
         slack_s: Seconds by which the times of passages may be wrong.
@@ -74,7 +75,7 @@ def align(
     """
     options = options_of(
         model, language, dictionaries, keep_markup, rules, aligner=aligner, times=times, device=device,
-        window_s=window_s, guided=guided, edges=edges, extra_speech=extra_speech, star_cost=star_cost,
+        engine=engine, window_s=window_s, guided=guided, edges=edges, extra_speech=extra_speech, star_cost=star_cost,
         closures=closures, slack_s=slack_s, channels=channels,
     )  # fmt: skip
     pipeline = kept.pipeline(options)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from isotone.batch.keys import model_key
 from isotone.format.tier_names import voices
-from isotone.pipeline import Pipeline
+from isotone.pipeline.forced import ForcedPipeline
 from isotone.pipeline.given import align_text, suspicious
 from isotone.pipeline.passages import Passages
 from isotone.pipeline.result import Result
@@ -79,7 +79,7 @@ def align_dataset(
 
 
 def _aligned(
-    pipeline: Pipeline, audio: Sequence[Any], texts: Sequence[Any], slack_s: float
+    pipeline: ForcedPipeline, audio: Sequence[Any], texts: Sequence[Any], slack_s: float
 ) -> list[list[dict[str, Any]] | None]:
     """Align the rows of a batch: those without times together, and one by one where that fails."""
     rate = pipeline.model.encoder.sample_rate

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Hashable
 from pathlib import Path
+from typing import Any
 
 from isotone.batch.options import Options
 from isotone.kernels import compiling
-from isotone.model import Model
 from isotone.model.fetch import model_folder
-from isotone.pipeline import Pipeline
+from isotone.pipeline.forced import ForcedPipeline
 
 
 class Kept:
@@ -22,10 +22,10 @@ class Kept:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._model: tuple[Hashable, Model] | None = None
-        self._pipeline: tuple[Hashable, Pipeline] | None = None
+        self._model: tuple[Hashable, Any] | None = None
+        self._pipeline: tuple[Hashable, ForcedPipeline] | None = None
 
-    def pipeline(self, options: Options) -> Pipeline:
+    def pipeline(self, options: Options) -> ForcedPipeline:
         """Return the pipeline of these options; raises as :meth:`isotone.batch.Options.check` and loading do."""
         with self._lock:
             source = (options.model, options.text.language, _state(model_folder(options.model)))
@@ -33,10 +33,11 @@ class Kept:
             if self._pipeline is None or self._pipeline[0] != key:
                 options.check()
                 compiling.announce()
-                if self._model is None or self._model[0] != source:
+                loaded = source, options.chosen_engine().name
+                if self._model is None or self._model[0] != loaded:
                     self._pipeline = self._model = None  # before the next is loaded: two may not fit
-                    self._model = source, options.load()
-                self._pipeline = key, options.pipeline(self._model[1])
+                    self._model = loaded, options.load_aligner()
+                self._pipeline = key, options.aligning(self._model[1])
             return self._pipeline[1]
 
 

@@ -77,6 +77,7 @@ class StreamingAligner:
                 keep_markup,
                 rules,
                 device=device,
+                engine="torch",
                 aligner=aligner,
                 closures=closures,
             )

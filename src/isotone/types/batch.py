@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any, ClassVar, Self
 
-import torch
-from torch import Tensor
+from isotone.tensors import Tensor, torch
 
 
 def length_mask(lengths: Tensor, size: int) -> Tensor:
@@ -55,7 +54,7 @@ class Batch:
 
     def rows(self, rows: slice | Sequence[int] | Tensor) -> Self:
         """Select rows, in the order given and as often as given; their padding stays."""
-        index = rows if isinstance(rows, slice | Tensor) else row_index(rows)
+        index = rows if isinstance(rows, slice | torch.Tensor) else row_index(rows)
         return self._changed(lambda name, value: value if name in self.shared else value[index])
 
     def _changed(self, change: Any) -> Self:
@@ -64,6 +63,6 @@ class Batch:
         changed = {
             name: value._changed(change) if isinstance(value, Batch) else change(name, value)
             for name, value in found
-            if isinstance(value, Tensor | Batch)
+            if isinstance(value, torch.Tensor | Batch)
         }
         return replace(self, **changed)  # type: ignore[type-var]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import torch
-from torch import Tensor
-
+from isotone.tensors import Tensor, torch
 from isotone.types.batch import Batch, length_mask
 from isotone.types.targets import NO_TOKEN, PAST_END, FramePath
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import torch
-from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
-
+from isotone.tensors import Tensor, torch
 from isotone.types.batch import Batch, length_mask, widened
 
 
@@ -175,12 +172,12 @@ class Emissions(Batch):
         Args:
             parts: Pairs of a row's number and of its frames.
         """
-        weights = self.weight_logits
+        weights, pad = self.weight_logits, torch.nn.utils.rnn.pad_sequence
         return replace(
             self,
-            logits=pad_sequence([self.logits[row, part] for row, part in parts], batch_first=True),
+            logits=pad([self.logits[row, part] for row, part in parts], batch_first=True),
             lengths=torch.tensor([part.stop - part.start for _, part in parts], device=self.lengths.device),
-            weight_logits=None if weights is None else pad_sequence([weights[i, p] for i, p in parts], True),
+            weight_logits=None if weights is None else pad([weights[i, p] for i, p in parts], True),
         )
 
     @classmethod

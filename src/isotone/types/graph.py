@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import torch
-from torch import Tensor
-
+from isotone.tensors import Tensor, torch
 from isotone.types.batch import Batch, marks
 
 #: The arcs into one token, and the arcs of a row: those into each token, then those into the end. An arc is the token

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
-from torch import Tensor
-
+from isotone.tensors import Tensor, torch
 from isotone.types.batch import Batch, length_mask
 from isotone.types.graph import TokenGraph
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-import torch
-from torch import Tensor
+from isotone.tensors import Tensor, torch
 
 
 @dataclass(frozen=True)

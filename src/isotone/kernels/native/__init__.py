@@ -14,8 +14,8 @@ Plain kernels run
 Results agree to rounding. Plain kernels are slower: a few times where a loop has vectors of sixteen numbers, hardly
 elsewhere. Both kinds are kept on disk in folders of their own, by the decorator :func:`compiled`.
 
-Submodules: ``mode`` (the choice), ``lanes`` (vectors of sixteen numbers), ``openmp`` (threads); ``llvm_*`` and
-``plain_*`` hold the two kinds.
+Submodules: ``mode`` (the choice), ``kept`` (loading of compiled code), ``lanes`` (vectors of sixteen numbers),
+``openmp`` (threads); ``llvm_*`` and ``plain_*`` hold the two kinds.
 """
 
 from __future__ import annotations

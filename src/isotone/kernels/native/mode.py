@@ -34,6 +34,8 @@ def _has_internals() -> bool:
     try:
         from llvmlite import ir  # noqa: F401
         from numba.core import cgutils  # noqa: F401
+        from numba.core.caching import FunctionCache  # noqa: F401
+        from numba.core.runtime import rtsys  # noqa: F401
         from numba.extending import intrinsic, models, register_model  # noqa: F401
     except ImportError:
         return False
@@ -42,6 +44,9 @@ def _has_internals() -> bool:
 
 #: True where this process runs plain kernels.
 PLAIN = prefers_plain(os.environ.get(VARIABLE, ""), numba_version) or not _has_internals()
+
+if not PLAIN:
+    from isotone.kernels.native.kept import keep
 
 
 def compiled(function: Any = None, /, **options: Any) -> Any:
@@ -58,7 +63,7 @@ def compiled(function: Any = None, /, **options: Any) -> Any:
     if function is None:
         return lambda later: compiled(later, **options)
     if not PLAIN:
-        return njit(nogil=True, cache=True, **options)(function)
+        return keep(njit(nogil=True, **options)(function))
     # numba chooses a function's folder when it is decorated: other packages keep theirs
     before, config.CACHE_DIR = config.CACHE_DIR, str(plain_folder())
     try:

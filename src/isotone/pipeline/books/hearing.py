@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from isotone.audio import Samples
 from isotone.pipeline.books.book import heard_labels
 from isotone.pipeline.forced import ForcedPipeline
+from isotone.tensors import torch
 from isotone.types import Emissions
 
 #: Scores are whole numbers: so many are one nat.
@@ -57,8 +58,9 @@ def hear(pipeline: ForcedPipeline, id: str, samples: Samples, frequencies: NDArr
     rows, times = [], []
     for part, kept in _parts(len(samples) / rate):
         first = round(part[0] * rate)
-        emissions = pipeline.emitter([id], [samples[first : round(part[1] * rate)]], {head})[head].to("cpu")
-        probabilities = _probabilities(emissions, len(heard))
+        with pipeline.model.tensors():
+            emissions = pipeline.emitter([id], [samples[first : round(part[1] * rate)]], {head})[head]
+            probabilities = _probabilities(emissions.to("cpu"), len(heard))
         frames = _sounds(probabilities, heard)
         hop, offset = emissions.grid.hop_s, emissions.grid.seconds(0)
         seconds = first / rate + offset + frames * hop
@@ -83,7 +85,7 @@ def _parts(seconds: float) -> Iterator[tuple[tuple[float, float], tuple[float, f
 
 def _probabilities(emissions: Emissions, labels: int) -> NDArray[np.float32]:
     """Return the probabilities of the labels in every frame ``(T, V)``; states of a label are added up."""
-    found = emissions.logits[0, : int(emissions.lengths[0])].float().softmax(-1).numpy()
+    found = torch.softmax(emissions.logits[0, : int(emissions.lengths[0])].float(), -1).numpy()
     return found if found.shape[1] == labels else found.reshape(len(found), -1, labels).sum(1)
 
 

@@ -1,8 +1,7 @@
 """Arrays of numpy with the names and rules of torch's tensors: what alignment needs of them.
 
-isotone's modules are written for torch, whose import takes seconds and gigabytes. Built into isotone-light they take
-their tensors from here. The rules are torch's: numbers without a type are of 32 bits, and Python's numbers do not widen
-arrays. Every function is tested against torch's.
+The rules are torch's: numbers without a type are of 32 bits, and Python's numbers do not widen arrays. Every function
+is tested against torch's.
 """
 
 from __future__ import annotations
@@ -14,11 +13,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from isotone_light.scattering import scattered
+
+from isotone.tensors.scattering import scattered
 
 float32, float64, long, bool = np.float32, np.float64, np.int64, np.bool_
 inf, nan = np.inf, np.nan
 finfo, promote_types = np.finfo, np.promote_types
+isnan, isfinite, maximum, minimum = np.isnan, np.isfinite, np.maximum, np.minimum
 #: The only device.
 device = SimpleNamespace(type="cpu")
 compiler = SimpleNamespace(is_compiling=lambda: False)
@@ -260,22 +261,6 @@ def isin(values: Tensor, among: Tensor) -> Tensor:
     return _tensor(np.isin(np.asarray(values), np.asarray(among)))
 
 
-def isnan(values: Tensor) -> Tensor:
-    return np.isnan(values)
-
-
-def isfinite(values: Tensor) -> Tensor:
-    return np.isfinite(values)
-
-
-def maximum(one: Tensor, other: Tensor) -> Tensor:
-    return np.maximum(one, other)
-
-
-def minimum(one: Tensor, other: Tensor) -> Tensor:
-    return np.minimum(one, other)
-
-
 def logsumexp(values: Tensor, dim: int, keepdim: builtins.bool = False) -> Tensor:
     plain = np.asarray(values)
     top = plain.max(dim, keepdims=True, initial=-np.inf)
@@ -297,3 +282,6 @@ def sigmoid(values: Tensor) -> Tensor:
     plain = np.asarray(values)
     small = np.exp(-np.abs(plain))  # never overflows
     return _tensor(np.where(plain >= 0, 1 / (1 + small), small / (1 + small)).astype(plain.dtype))
+
+
+nn = SimpleNamespace(utils=SimpleNamespace(rnn=SimpleNamespace(pad_sequence=pad_sequence)))
