@@ -58,7 +58,7 @@ def subframe_row(
 
 
 @compiled
-def _shift(early: np.ndarray, late: np.ndarray, a: int, b: int) -> float:
+def _shift(early: np.ndarray, late: np.ndarray, a: int, b: int) -> np.float32:
     """Frames by which the boundary between labels a and b moves; 0 where scores tell nothing."""
     shift = _share(late[a] - late[b]) - _share(early[b] - early[a])
     return np.float32(0.0 if math.isnan(shift) else min(max(shift, -MOST), MOST))
