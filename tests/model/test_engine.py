@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from isotone.batch.keys import model_key
@@ -85,3 +86,16 @@ def test_a_foreign_aligner_is_run_by_torch() -> None:
 
     with registered(aligners, "own", Own):
         assert engine_for("english", aligner="own").reason == "the aligner own needs torch"
+
+
+def test_long_recordings_have_the_same_result() -> None:
+    samples = 0.1 * np.random.default_rng(0).standard_normal(40 * 16_000).astype(np.float32)
+    found = []
+    for engine in ("onnx", "torch"):
+        pipeline = Options("english", engine=engine).pipeline()
+        text = pipeline.encode("she had your dark suit in greasy wash water all year")
+        found.append(pipeline.align("a", samples, text, judged=False).alignment)
+    assert found[0].tier("words").labels == found[1].tier("words").labels
+    for one, other in zip(found[0].tier("words"), found[1].tier("words")):
+        assert (one.start, one.end) == pytest.approx((other.start, other.end), abs=1e-6)
+        assert one.confidence == pytest.approx(other.confidence, abs=1e-6)

@@ -117,7 +117,7 @@ def _confidence(log_probs: Tensor, paths: FramePath, targets: Targets, lengths: 
     if paths.tokens.shape[1] > _LONG:
         single = ([row] for row in range(len(log_probs)))
         parts = [
-            _confidence_in_pieces(log_probs[r], paths.rows(r), targets.rows(r), int(lengths[r]), blank)
+            _confidence_in_pieces(log_probs[r], paths.rows(r), targets.rows(r), int(lengths[r[0]]), blank)
             for r in single
         ]
         return torch.cat(parts)
