@@ -92,7 +92,11 @@ def test_files_of_audio_and_wrong_options_are_refused(text: Path, model: Path, t
 def running(text: Path, model: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "isotone", "stream", str(text), "--model", str(model)]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
+    # a shell's background jobs ignore SIGINT, and so would their children
+    return subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
 
 
 def test_an_interrupted_stream_gives_the_rest(text: Path, model: Path) -> None:
