@@ -103,5 +103,25 @@ def test_words_whose_audio_is_forgotten_are_final_as_they_were_given() -> None:
     # first heard late, so that they would be final only after their audio was forgotten
     looks = scripted(lambda now_s: (0, 0 if now_s < 3.95 else 6), lambda now_s: False)
     assert [word.number for word in looks[39][0]] == list(range(6))
-    assert [settled for _, settled in looks][44:48] == [0, 1, 2, 2]  # they begin at 0.1 s, 0.4 s, 0.7 s
+    # the first begin at 0.1 s, 0.4 s, 0.7 s
+    assert [settled for _, settled in looks][44:54] == [0, 0, 1, 1, 1, 2, 2, 2, 3, 3]
     assert not any(given for given, _ in looks[40:])
+
+
+def test_words_after_a_long_pause_are_not_final_at_once() -> None:
+    looks = scripted(lambda now_s: (0, 0 if now_s < 6.35 else 20), lambda now_s: False)
+    assert [word.number for word in looks[63][0]] == list(range(20))
+    # it begins at 1.9 s, and is older than is aligned; the next one is not
+    assert [settled for _, settled in looks][63:68] == [0, 7, 7, 7, 8]
+
+
+def test_a_text_that_is_forgotten_is_done() -> None:
+    made = stream(FIRST)
+    made.look = Script(lambda now_s: (0, 0 if now_s < 3.95 else 9), lambda now_s: False)  # type: ignore[assignment]
+    noise = np.random.default_rng(0).normal(0, 0.1, 4 * RATE).astype(np.float32)
+    noise *= np.arange(len(noise)) // 1600 % 2
+    assert len(made.feed(noise)) == 9
+    assert not made.done
+    made.recent.add(np.zeros(4 * RATE, np.float32))
+    assert made.finish() == []
+    assert made.done

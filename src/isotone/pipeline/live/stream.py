@@ -158,7 +158,7 @@ class Stream:
         self._ready = self._ready or self.recent.active_s() >= least_s
         self._drop()
         wide = ends or self.recent.heard >= self._wide_at
-        if not self._ready or not (emissions := self._emissions(wide)):
+        if self.done or not self._ready or not (emissions := self._emissions(wide)):
             return []
         if wide:
             self._wide_at = self.recent.heard + round(self.timing.wide_s * self.recent.rate)
@@ -184,10 +184,14 @@ class Stream:
         """
         longest = round(self.timing.open_s * self.recent.rate) // self.recent.hop
         oldest = max(self.recent.oldest, self.recent.heard // self.recent.hop - longest)
-        while self._start < oldest and self.settled in self._given and self.settled not in self._taken:
+        if self._start >= oldest:
+            return
+        starts = {number: word.start for number, (word, _) in self._given.items() if word.start is not None}
+        forgotten = [number for number, start in starts.items() if self._unit(start) < oldest]
+        while self.settled <= max(forgotten, default=-1) and self.settled not in self._taken:
             self._finalize()
         if self._start < oldest:
-            self._start, self._begun = oldest, False
+            self._start, self._begun = max(oldest, self._unit(self._end_s)), False
 
     def _emissions(self, wide: bool) -> Mapping[str, Emissions]:
         """Return emissions of the open part, by a wide look or not; none where it is too short."""
@@ -252,7 +256,11 @@ class Stream:
         self.settled += 1
         self._end_s = max(self._end_s, word.end or 0.0)
         begin_s, self._begun = (self._end_s, False) if word.start is None else (word.start, True)
-        self._start = max(self._start, int(begin_s * self.recent.rate) // self.recent.hop)
+        self._start = max(self._start, self._unit(begin_s))
+
+    def _unit(self, seconds: float) -> int:
+        """Return the unit at a time of the stream."""
+        return int(seconds * self.recent.rate) // self.recent.hop
 
     def _spoken(self, number: int, heard: Heard | None, before_s: float = 0.0) -> Spoken:
         """Make a word; it begins where the one before it ends, at the earliest."""
