@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
 from isotone.model import Model
 from isotone.pipeline import Pipeline
@@ -18,49 +16,12 @@ from isotone.pipeline.live.ahead import SKIP_COST, UNREAD_COST, Part, Words
 from isotone.pipeline.live.look import _strays
 from isotone.pipeline.live.recent import HEARD_S, Recent
 from isotone.pipeline.live.stream import Spoken, Stream, Timing
-from isotone.text.espeak import SAMPLE_RATE, Engine
+from tests.live import FIRST, RATE, SECOND, THIRD, Samples, fed, last, pipeline, say, stream
 from tests.paths import DATA, ROOT
 
 pytestmark = pytest.mark.skipif(
     not (ROOT / "plugins/isotone_english/model").is_dir(), reason="the pack's weights are not built"
 )
-RATE = 16_000
-FIRST, SECOND = "The old man walked slowly down to the river.", "Nobody heard the small bell ring at dawn."
-THIRD = "She put seven green bottles on the kitchen table."
-
-Samples = NDArray[np.float32]
-
-
-@cache
-def pipeline() -> Pipeline:
-    return Pipeline(Model.load("english"))
-
-
-@cache
-def say(text: str) -> Samples:
-    pytest.importorskip("espeakng_loader", reason="espeak-ng is an extra")
-    import soxr
-
-    spoken = Engine().say(text).samples.astype(np.float32) / 32768
-    hiss = np.random.default_rng(0).normal(0, 1e-4, len(spoken)).astype(np.float32)
-    return soxr.resample(spoken + hiss, SAMPLE_RATE, RATE)
-
-
-def stream(text: str, timing: Timing = Timing()) -> Stream:  # noqa: B008
-    return Stream(pipeline(), pipeline().encode(text), timing)
-
-
-def fed(made: Stream, samples: Samples, size: int = 800) -> list[tuple[Spoken, float]]:
-    """What a stream gives, with the seconds that were fed."""
-    found = []
-    for start in range(0, len(samples), size):
-        end = min(start + size, len(samples))
-        found += [(word, end / RATE) for word in made.feed(samples[start:end])]
-    return found + [(word, len(samples) / RATE) for word in made.finish()]
-
-
-def last(given: list[tuple[Spoken, float]]) -> dict[int, Spoken]:
-    return {word.number: word for word, _ in given}
 
 
 def ordered(given: list[tuple[Spoken, float]]) -> list[Spoken]:

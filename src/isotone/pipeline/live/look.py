@@ -106,9 +106,13 @@ class Looker:
         )
 
     def _aligned(self, placer: Placer, starred: Mapping[str, Emissions], part: Part) -> Aligned:
-        """Align a part with emissions that have a star, though it may have none: so that scores can be compared."""
+        """Align a part with emissions that have a star, though it may have none, so that scores can be compared.
+
+        The cost of unread tokens chooses the alignment, but it is not in the scores.
+        """
         size = next(iter(starred.values())).logits.shape[2] - 1
-        return placer([""], starred, self._ahead(part).targets.numbered(size), 0.0)
+        found = placer([""], starred, self._ahead(part).targets.numbered(size), 0.0)
+        return _without_unread(*found) if part.keen else found
 
     def _ahead(self, part: Part) -> Ahead:
         """Return the graph of a part, the last one if it is the same."""
@@ -119,12 +123,25 @@ class Looker:
         return kept[1]
 
 
+def _without_unread(targets: Targets, coupling: Coupling) -> Aligned:
+    """Take the cost of the tokens after the end of an alignment out of its scores."""
+    graph, guide = targets.graph, targets.guide
+    if graph is None or coupling.score is None:
+        return targets, coupling
+    ways = graph.ways(0, int(targets.lengths[0]))
+    cost = dict(ways[-1])[int(coupling.target[coupling.mass > 0].max())]
+    if guide is not None and guide.score is not None:
+        targets = replace(targets, guide=replace(guide, score=guide.score + cost))
+    return targets, replace(coupling, score=coupling.score + cost)
+
+
 def _strays(aligned: Callable[[Part], Aligned], kept_to: Part) -> bool:
     """Decide if the reader strays from the text.
 
-    It is believed if leaving words out, or other speech, gains enough without the cost of unread tokens, and with it if
-    there is one. Without it, a text that fits badly stays behind, and then a star gains much. With it, words are left
-    out only to come nearer to the end of the text.
+    It is believed if leaving words out, or other speech, fits the audio better by enough, both where unread tokens cost
+    nothing and where they cost something, if they do. Where they cost nothing, a text that fits badly stays behind, and
+    then a star gains much. The cost itself is not compared: words that are left out lead to the end of the text, where
+    nothing is unread, so it would speak for straying wherever much of the text is to come.
 
     Args:
         aligned: Alignment of a part.

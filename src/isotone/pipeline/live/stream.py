@@ -114,6 +114,8 @@ class Stream:
         self.settled = 0
         # words that are not final, and when they were given
         self._given: dict[int, tuple[Spoken, float]] = {}
+        # those of them that were taken back, with the times they had
+        self._taken: dict[int, Segment | None] = {}
         self._end_s = 0.0  # of the last final word
         self._start = 0  # unit at which the open part begins
         self._begun = False  # it begins with the last final word
@@ -156,7 +158,7 @@ class Stream:
         self._ready = self._ready or self.recent.active_s() >= least_s
         self._drop()
         wide = ends or self.recent.heard >= self._wide_at
-        if not self._ready or not (emissions := self._emissions(wide)):
+        if self.done or not self._ready or not (emissions := self._emissions(wide)):
             return []
         if wide:
             self._wide_at = self.recent.heard + round(self.timing.wide_s * self.recent.rate)
@@ -172,15 +174,24 @@ class Stream:
         unsaid = self._given.keys() - {one.number for one in heard} if self.look.strays else set()
         found = self._give(places, unsaid, now_s)
         if wide or not self.timing.settle_s:
-            self._settle(places, now_s, hop_s)
+            self._settle(now_s)
         return found
 
     def _drop(self) -> None:
-        """Forget the beginning of an open part that has become too long."""
+        """Forget the beginning of an open part that has become too long.
+
+        Words in it become final as they were given: without their audio they could only be put elsewhere.
+        """
         longest = round(self.timing.open_s * self.recent.rate) // self.recent.hop
         oldest = max(self.recent.oldest, self.recent.heard // self.recent.hop - longest)
+        if self._start >= oldest:
+            return
+        starts = {number: word.start for number, (word, _) in self._given.items() if word.start is not None}
+        forgotten = [number for number, start in starts.items() if self._unit(start) < oldest]
+        while self.settled <= max(forgotten, default=-1) and self.settled not in self._taken:
+            self._finalize()
         if self._start < oldest:
-            self._start, self._begun = oldest, False
+            self._start, self._begun = max(oldest, self._unit(self._end_s)), False
 
     def _emissions(self, wide: bool) -> Mapping[str, Emissions]:
         """Return emissions of the open part, by a wide look or not; none where it is too short."""
@@ -207,7 +218,8 @@ class Stream:
     def _give(self, places: Mapping[int, Heard], unsaid: Set[int], now_s: float) -> list[Spoken]:
         """Give words for the first time, and those again that have moved.
 
-        Words that were not said yet are taken back, and those whose time earlier words have taken.
+        Words that were not said yet are taken back, and those whose time earlier words have taken. One that comes again
+        where it was is corrected no longer than if it had stayed.
         """
         found = []
         before_s, top = self._end_s, max([-1, *places])
@@ -215,8 +227,11 @@ class Stream:
             old, when = self._given.get(number, (None, now_s))
             if old is None or number <= top:
                 new = self._spoken(number, places.get(number), before_s)
+                if number in self._taken and not _meet(self._taken.pop(number), new.segment):
+                    when = now_s
             elif number in unsaid or old.end is None or old.end < before_s:
-                new, when = self._spoken(number, None), now_s
+                new = self._spoken(number, None)
+                self._taken.setdefault(number, old.segment)
             else:
                 new = _after(old, before_s)
             if old is not None and not _moved(old, new) and (old.start is None or old.start >= before_s):
@@ -228,15 +243,24 @@ class Stream:
             before_s = before_s if new.end is None else max(before_s, new.end)
         return found
 
-    def _settle(self, places: Mapping[int, Heard], now_s: float, hop_s: float) -> None:
-        """Make words final that were given long ago, and move the beginning of the open part to the last of them."""
-        while self.settled in self._given and now_s - self._given[self.settled][1] >= self.timing.settle_s:
-            word, _ = self._given.pop(self.settled)
-            place = places.get(self.settled)
-            self.settled += 1
-            self._end_s = max(self._end_s, word.end or 0.0)
-            begin_s = self._end_s if place is None else place.word.start
-            self._start, self._begun = max(self._start, int(begin_s / hop_s)), place is not None
+    def _settle(self, now_s: float) -> None:
+        """Make words final that were given long ago, up to the first that was taken back."""
+        while self.settled in self._given and self.settled not in self._taken:
+            if now_s - self._given[self.settled][1] < self.timing.settle_s:
+                break
+            self._finalize()
+
+    def _finalize(self) -> None:
+        """Make the next word final, and move the beginning of the open part to it."""
+        word, _ = self._given.pop(self.settled)
+        self.settled += 1
+        self._end_s = max(self._end_s, word.end or 0.0)
+        begin_s, self._begun = (self._end_s, False) if word.start is None else (word.start, True)
+        self._start = max(self._start, self._unit(begin_s))
+
+    def _unit(self, seconds: float) -> int:
+        """Return the unit at a time of the stream."""
+        return int(seconds * self.recent.rate) // self.recent.hop
 
     def _spoken(self, number: int, heard: Heard | None, before_s: float = 0.0) -> Spoken:
         """Make a word; it begins where the one before it ends, at the earliest."""
@@ -253,6 +277,11 @@ def _after(word: Spoken, before_s: float) -> Spoken:
     if word.segment is None or word.segment.start >= before_s:
         return word
     return replace(word, segment=replace(word.segment, start=before_s))
+
+
+def _meet(a: Segment | None, b: Segment | None) -> bool:
+    """Tell if two times of a word overlap."""
+    return a is not None and b is not None and min(a.end, b.end) > max(a.start, b.start)
 
 
 def _moved(old: Spoken, new: Spoken) -> bool:
