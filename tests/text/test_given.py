@@ -159,7 +159,7 @@ def test_words_keep_their_text_and_place() -> None:
         ("[laughs] ♪", "all of it is markup (--keep-markup reads it): '[laughs]', '♪'"),
         (
             "日本 *",
-            "there are only words without a character of the model's vocabulary: '日本'. The characters are",
+            "there are only words without a character of the model's vocabulary: '日本'. Is it in another language",
         ),
         ("[inaudible]", "there are only what is marked as not understood: '[inaudible]'"),
     ],

@@ -84,5 +84,5 @@ def _gains(powers: NDArray[np.floating], hop_s: float) -> NDArray[np.floating]:
     delay = max(1, round(DELAY_S / hop_s))
     tail = np.zeros_like(smooth)
     tail[delay:] = 10 ** (-6 * delay * hop_s / DECAY_S) * smooth[:-delay]
-    share = 1 - tail / np.maximum(smooth, np.finfo(smooth.dtype).tiny)
-    return np.sqrt(np.maximum(share, _LEAST_GAIN**2))
+    left = np.maximum(smooth - tail, _LEAST_GAIN**2 * smooth)
+    return np.sqrt(np.divide(left, smooth, out=np.ones_like(left), where=smooth > 0))

@@ -246,8 +246,7 @@ MinScore = Annotated[
 Strict = Annotated[
     bool,
     typer.Option(
-        "--strict",
-        help="Exit with code 2 where the text of a file is wrong, wholly or partly, or in another language.",
+        "--strict", help="Exit with code 2 where a text is wrong, even partly, or another language."
     ),
 ]
 Presence = Annotated[
