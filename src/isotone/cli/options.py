@@ -245,9 +245,7 @@ MinScore = Annotated[
 ]
 Strict = Annotated[
     bool,
-    typer.Option(
-        "--strict", help="Exit with code 2 where a text is wrong, even partly, or another language."
-    ),
+    typer.Option("--strict", help="Exit with code 2 where a text is wrong, even partly, or foreign."),
 ]
 Presence = Annotated[
     bool,
