@@ -20,6 +20,9 @@ ROOM = 0.5
 #: Words that are read again, at least. Fewer belong to the excerpt that holds more of their neighbours.
 LEAST_AGAIN = 3
 
+# Share of their gain in another excerpt below which words are there by chance: a second take gains about as much.
+_MUCH = 0.7
+
 # Words from either end of others at which these may be divided.
 _NEAR = 12
 
@@ -72,7 +75,7 @@ def runs(book: Book, heard: Heard, found: Sequence[NDArray[np.int64]]) -> list[R
 
 
 def _worse(book: Book, one: Matched, others: Sequence[Matched]) -> NDArray[np.bool_]:
-    """Find the pairs of words that another excerpt holds too, and that were not said here: ``(k,)`` bool.
+    """Find the pairs at the ends of an excerpt whose words fit much better in another one: ``(k,)`` bool.
 
     Excerpts reach into other speech where that resembles the text by chance.
     """
@@ -80,11 +83,21 @@ def _worse(book: Book, one: Matched, others: Sequence[Matched]) -> NDArray[np.bo
     out = np.zeros(len(owners), bool)
     for other in others:
         theirs = book.owners[other.labels]
-        begin, end = max(owners[0], theirs[0]), min(owners[-1], theirs[-1]) + 1
-        if begin >= end or one.said(book, begin, end):
+        begin, end = int(max(owners[0], theirs[0])), int(min(owners[-1], theirs[-1])) + 1
+        if begin >= end:
             continue
-        if one.gain(book, begin, end) < other.gain(book, begin, end):
-            out |= (owners >= begin) & (owners < end)
+
+        def lost(first: int, last: int, other: Matched = other) -> float:
+            """Compute by how much words fit better there, a share of which could be chance."""
+            return _MUCH * other.gain(book, first, last) - one.gain(book, first, last)
+
+        cuts = range(begin, end + 1)
+        if end == owners[-1] + 1:
+            cut = max(cuts, key=lambda word: lost(word, end))
+            out |= owners >= cut
+        if begin == owners[0]:
+            cut = max(cuts, key=lambda word: lost(begin, word))
+            out |= owners < cut
     return out
 
 
