@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from isotone.pipeline.books.book import Book
 from isotone.pipeline.books.hearing import PER_NAT, Heard
 from isotone.pipeline.sections.cutting import LONG_S, Section, quietest, sections
-from isotone.pipeline.sections.planning import Run, gap_of, moved, runs
+from isotone.pipeline.sections.planning import Take, gap_of, moved, takes
 
 WORDS, LABELS, RATE = 240, 4, 1000
 #: Seconds between the sounds of a word, and between the last of a part and the first of the next.
@@ -52,46 +52,46 @@ class Reading:
         for time in times:
             self.samples[round(time * RATE) : round((time + SOUND_S) * RATE)] = 1.0
 
-    def runs(self) -> list[Run]:
-        return runs(book(), self.heard, self.pairs)
+    def takes(self) -> list[Take]:
+        return takes(book(), self.heard, self.pairs)
 
     def sections(self) -> list[Section]:
-        return sections(book(), self.heard, self.runs(), self.samples, RATE)
+        return sections(book(), self.heard, self.takes(), self.samples, RATE)
 
 
-def shown(found: Sequence[Run]) -> list[tuple[int, int, bool]]:
-    return [(run.first, run.last, run.again) for run in found]
+def shown(found: Sequence[Take]) -> list[tuple[int, int, bool]]:
+    return [(take.first, take.last, take.again) for take in found]
 
 
 def test_a_text_that_is_read_as_it_stands_is_one_run() -> None:
-    assert shown(Reading([(0, 100), (100, WORDS)]).runs()) == [(0, WORDS, False)]
+    assert shown(Reading([(0, 100), (100, WORDS)]).takes()) == [(0, WORDS, False)]
 
 
 def test_swapped_paragraphs_are_in_order_of_time_and_the_shorter_one_has_moved() -> None:
-    found = Reading([(0, 50), (80, 100), (50, 80), (100, WORDS)]).runs()
+    found = Reading([(0, 50), (80, 100), (50, 80), (100, WORDS)]).takes()
     assert shown(found) == [(0, 50, False), (80, 100, False), (50, 80, False), (100, WORDS, False)]
     assert shown(moved(found)) == [(80, 100, False)]
 
 
 def test_a_second_take_is_again_and_does_not_move_what_follows() -> None:
-    found = Reading([(0, 60), (40, 60), (60, WORDS)]).runs()
+    found = Reading([(0, 60), (40, 60), (60, WORDS)]).takes()
     assert shown(found) == [(0, 60, False), (40, 60, True), (60, WORDS, False)]
     assert moved(found) == []
 
 
 def test_words_without_room_belong_to_no_run_and_others_to_a_neighbour() -> None:
-    assert shown(Reading([(0, 60), (90, WORDS)]).runs()) == [(0, 60, False), (90, WORDS, False)]
+    assert shown(Reading([(0, 60), (90, WORDS)]).takes()) == [(0, 60, False), (90, WORDS, False)]
     # sounds that nothing matches, about as many as the words between have labels
-    assert shown(Reading([(0, 60), 110, (90, WORDS)]).runs()) == [(0, WORDS, False)]
+    assert shown(Reading([(0, 60), 110, (90, WORDS)]).takes()) == [(0, WORDS, False)]
 
 
 def test_other_speech_divides_where_the_text_goes_on() -> None:
     reading = Reading([(0, 60), 40, (60, WORDS)])
-    found = reading.runs()
+    found = reading.takes()
     assert shown(found) == [(0, 60, False), (60, WORDS, False)]
     times = reading.heard.times
     assert gap_of(book(), times, *found).other == pytest.approx((times[240], times[279]))
-    assert shown(Reading([(0, 60), 10, (60, WORDS)]).runs()) == [(0, WORDS, False)]  # too short to be speech
+    assert shown(Reading([(0, 60), 10, (60, WORDS)]).takes()) == [(0, WORDS, False)]  # too short to be speech
 
 
 def test_an_excerpt_loses_what_it_shares_by_chance_with_the_right_one() -> None:
@@ -99,7 +99,7 @@ def test_an_excerpt_loses_what_it_shares_by_chance_with_the_right_one() -> None:
     # the second excerpt begins in the other speech, with words that fit badly and are matched well before
     strange = np.stack([np.arange(240, 256), np.arange(56 * LABELS, 60 * LABELS)], 1)
     reading.pairs[1] = np.concatenate([strange, reading.pairs[1]])
-    assert shown(reading.runs()) == [(0, WORDS, False)]
+    assert shown(reading.takes()) == [(0, WORDS, False)]
 
 
 def test_a_run_is_cut_in_its_longest_pauses() -> None:

@@ -17,7 +17,7 @@ from isotone.pipeline.forced import ForcedPipeline
 from isotone.pipeline.result import Result
 from isotone.pipeline.sections.cutting import Section, sections
 from isotone.pipeline.sections.joining import Part, join
-from isotone.pipeline.sections.planning import Run, moved, runs
+from isotone.pipeline.sections.planning import Take, moved, takes
 from isotone.text.normalize import TextError
 from isotone.text.tokenizer import Transcript
 
@@ -32,7 +32,7 @@ class _Plan:
 
     book: Book
     heard: Heard
-    runs: list[Run]
+    takes: list[Take]
     sections: list[Section]
 
     @property
@@ -45,7 +45,7 @@ class _Plan:
     @property
     def deviates(self) -> bool:
         """True where the text was not read as it stands, from its first word to its last."""
-        return len(self.runs) > 1 or bool(self.absent)
+        return len(self.takes) > 1 or bool(self.absent)
 
 
 def align_sections(
@@ -84,9 +84,9 @@ def _plan(pipeline: ForcedPipeline, id: str, samples: Samples, transcript: Trans
         heard, found = excerpts_of(pipeline, book, id, samples)
     except (AlignmentError, TextError):
         return None
-    parts = runs(book, heard, found)
-    words = sum(run.last - run.first for run in parts if not run.again)
-    sounds = sum(int(((heard.times >= run.start) & (heard.times <= run.end)).sum()) for run in parts)
+    parts = takes(book, heard, found)
+    words = sum(take.last - take.first for take in parts if not take.again)
+    sounds = sum(int(((heard.times >= take.start) & (heard.times <= take.end)).sum()) for take in parts)
     held = words >= LEAST_SHARE * len(book.words) or sounds >= LEAST_SHARE * len(heard.times)
     if not (parts and held) or len(book.words) != len(transcript.words):
         return None
@@ -118,8 +118,8 @@ def _aligned(
         return Part(section, spoken)
 
 
-def _order(plan: _Plan, transcript: Transcript) -> Sequence[tuple[list[str], Run]]:
+def _order(plan: _Plan, transcript: Transcript) -> Sequence[tuple[list[str], Take]]:
     """List what is read again or in another place, with its words."""
-    out = moved(plan.runs)
-    strange = [run for run in plan.runs if run.again or any(run is other for other in out)]
-    return [([w.text for w in transcript.words[run.first : run.last]], run) for run in strange]
+    out = moved(plan.takes)
+    strange = [take for take in plan.takes if take.again or any(take is other for other in out)]
+    return [([w.text for w in transcript.words[take.first : take.last]], take) for take in strange]

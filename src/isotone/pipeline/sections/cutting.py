@@ -11,7 +11,7 @@ import numpy as np
 from isotone.audio import Samples
 from isotone.pipeline.books.book import Book
 from isotone.pipeline.books.hearing import Heard
-from isotone.pipeline.sections.planning import Run, gap_of
+from isotone.pipeline.sections.planning import Take, gap_of
 
 #: Seconds of a section if there is a pause in time, at least and at most.
 SHORT_S, LONG_S = 20.0, 60.0
@@ -42,43 +42,45 @@ class Section(NamedTuple):
     again: bool = False
 
 
-def sections(book: Book, heard: Heard, runs: Sequence[Run], samples: Samples, rate: int) -> list[Section]:
-    """Divide a recording into sections: runs, which are cut where they are long, and other speech between them.
+def sections(book: Book, heard: Heard, takes: Sequence[Take], samples: Samples, rate: int) -> list[Section]:
+    """Divide a recording into sections: takes, which are cut where they are long, and other speech between them.
 
-    What lies before the first run belongs to it, and to the last one what lies after it.
+    What lies before the first take belongs to it, and to the last one what lies after it.
 
     Args:
         book: The text in labels.
         heard: The sounds of the recording.
-        runs: What was read, in order of time.
+        takes: What was read, in order of time.
         samples: ``(N,)`` the recording.
         rate: Hz.
     """
     out: list[Section] = []
     start = 0.0
-    for run, following in zip(runs, [*runs[1:], None]):
-        cuts = gap_of(book, heard.times, run, following).cuts if following else []
+    for take, following in zip(takes, [*takes[1:], None]):
+        cuts = gap_of(book, heard.times, take, following).cuts if following else []
         ends = [quietest(samples, rate, *cut) for cut in cuts] or [len(samples) / rate]
-        out += _short(book, run, start, ends[0], samples, rate)
+        out += _short(book, take, start, ends[0], samples, rate)
         if ends[1:]:
-            out.append(Section(run.last, run.last, ends[0], ends[1]))
+            out.append(Section(take.last, take.last, ends[0], ends[1]))
         start = ends[-1]
     return out
 
 
-def _short(book: Book, run: Run, start: float, end: float, samples: Samples, rate: int) -> Iterator[Section]:
-    """Divide a run from one time to another at its pauses."""
-    first = run.first
-    for word, before, after in [] if run.again else _chosen(_pauses(book, run), start, end):
+def _short(
+    book: Book, take: Take, start: float, end: float, samples: Samples, rate: int
+) -> Iterator[Section]:
+    """Divide a take from one time to another at its pauses."""
+    first = take.first
+    for word, before, after in [] if take.again else _chosen(_pauses(book, take), start, end):
         cut = quietest(samples, rate, before, after)
         yield Section(first, word, start, cut)
         first, start = word, cut
-    yield Section(first, run.last, start, end, run.again)
+    yield Section(first, take.last, start, end, take.again)
 
 
-def _pauses(book: Book, run: Run) -> list[tuple[int, float, float]]:
-    """List the pauses of a run: the word after each, and the sounds before and after it in seconds."""
-    pairs = zip(pairwise(run.labels.tolist()), pairwise(run.times.tolist()))
+def _pauses(book: Book, take: Take) -> list[tuple[int, float, float]]:
+    """List the pauses of a take: the word after each, and the sounds before and after it in seconds."""
+    pairs = zip(pairwise(take.labels.tolist()), pairwise(take.times.tolist()))
     return [
         (int(book.owners[later]), *times)
         for (label, later), times in pairs

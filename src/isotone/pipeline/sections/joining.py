@@ -14,7 +14,7 @@ from isotone.pipeline.edges import edges_left_out
 from isotone.pipeline.language import ANOTHER_LANGUAGE
 from isotone.pipeline.result import Result, origin_of
 from isotone.pipeline.sections.cutting import Section
-from isotone.pipeline.sections.planning import Run
+from isotone.pipeline.sections.planning import Take
 from isotone.pipeline.stars import STAR
 from isotone.text.tokenizer import Transcript
 
@@ -56,7 +56,7 @@ def join(
     transcript: Transcript,
     parts: Sequence[Part],
     absent: Sequence[tuple[int, int]],
-    strange: Sequence[tuple[list[str], Run]],
+    strange: Sequence[tuple[list[str], Take]],
 ) -> Result:
     """Join the results of sections.
 
@@ -92,7 +92,7 @@ def join(
         results[0].grid,
         score,
         _mean([(result.frameless, len(result.words)) for result in results]),
-        (*(_order(words, run) for words, run in strange), *warnings),
+        (*(_order(words, take) for words, take in strange), *warnings),
         _mean(agreed) if agreed else None,
         tuple(number for _, number in rows.words),
     )
@@ -189,6 +189,6 @@ def _span(start: float, end: float) -> str:
     return f"{start:.2f} to {end:.2f} s"
 
 
-def _order(words: Sequence[str], run: Run) -> str:
-    where = f"{verdict.named_by(words)} at {_span(run.start, run.end)}"
-    return f"read again: {where}" if run.again else f"in another place than in the text: {where}"
+def _order(words: Sequence[str], take: Take) -> str:
+    where = f"{verdict.named_by(words)} at {_span(take.start, take.end)}"
+    return f"read again: {where}" if take.again else f"in another place than in the text: {where}"

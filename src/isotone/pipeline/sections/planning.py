@@ -30,7 +30,7 @@ _NEAR = 12
 _OTHER_S, _OTHER_RATE = 2.0, 2.0
 
 
-class Run(NamedTuple):
+class Take(NamedTuple):
     """Words that were read one after the other.
 
     Attributes:
@@ -57,8 +57,8 @@ class Run(NamedTuple):
         return float(self.times[-1])
 
 
-def runs(book: Book, heard: Heard, found: Sequence[NDArray[np.int64]]) -> list[Run]:
-    """List what was read in order of time; neighbours are one run where the text goes on and nothing else was said.
+def takes(book: Book, heard: Heard, found: Sequence[NDArray[np.int64]]) -> list[Take]:
+    """List what was read in order of time; neighbours are one take where the text goes on and nothing else was said.
 
     Args:
         book: The text in labels.
@@ -67,7 +67,7 @@ def runs(book: Book, heard: Heard, found: Sequence[NDArray[np.int64]]) -> list[R
     """
     matched = [Matched.of(book, heard, pairs) for pairs in found]
     read = np.zeros(len(book.words), bool)
-    parts: list[Run] = []
+    parts: list[Take] = []
     for number, one in enumerate(matched):
         others = matched[:number] + matched[number + 1 :]
         parts += _new_and_again(book, heard.times, one, _worse(book, one, others), read)
@@ -103,7 +103,7 @@ def _worse(book: Book, one: Matched, others: Sequence[Matched]) -> NDArray[np.bo
 
 def _new_and_again(
     book: Book, sounds: NDArray[np.float64], one: Matched, worse: NDArray[np.bool_], read: NDArray[np.bool_]
-) -> Iterator[Run]:
+) -> Iterator[Take]:
     """Divide an excerpt into words that are read for the first time, and others; mark all of them as read."""
     owners = book.owners[one.labels]
     kind = np.where(worse, 2, read[owners].astype(int))
@@ -112,12 +112,12 @@ def _new_and_again(
         first, last = int(owners[low]), int(owners[high - 1]) + 1
         again = bool(kind[low] == 1)
         if kind[low] < 2 and (not again or last - first >= LEAST_AGAIN):
-            yield Run(first, last, one.labels[low:high], sounds[one.rows[low:high]], again)
+            yield Take(first, last, one.labels[low:high], sounds[one.rows[low:high]], again)
             read[first:last] = True
 
 
-def _with_neighbours(book: Book, heard: Heard, parts: Sequence[Run]) -> list[Run]:
-    """Give words that nothing matches to the run before or after them in the text, where it has room for them."""
+def _with_neighbours(book: Book, heard: Heard, parts: Sequence[Take]) -> list[Take]:
+    """Give words that nothing matches to the take before or after them in the text, where it has room for them."""
     out = list(parts)
     new = sorted((k for k, part in enumerate(out) if not part.again), key=lambda k: out[k].first)
     edges = [(None, new[0]), *pairwise(new), (new[-1], None)] if new else []
@@ -136,25 +136,25 @@ def _with_neighbours(book: Book, heard: Heard, parts: Sequence[Run]) -> list[Run
     return out
 
 
-def _shortened(book: Book, run: Run, end: int) -> Run:
-    """Take off the first word of a run (0) or its last (-1): where runs meet it may be there by chance."""
-    word = int(book.owners[run.labels[end]])
-    kept = book.owners[run.labels] != word
+def _shortened(book: Book, take: Take, end: int) -> Take:
+    """Take off the first word of a take (0) or its last (-1): where takes meet it may be there by chance."""
+    word = int(book.owners[take.labels[end]])
+    kept = book.owners[take.labels] != word
     if not kept.any():
-        return run
-    first, last = (word + 1, run.last) if end == 0 else (run.first, word)
-    return run._replace(first=first, last=last, labels=run.labels[kept], times=run.times[kept])
+        return take
+    first, last = (word + 1, take.last) if end == 0 else (take.first, word)
+    return take._replace(first=first, last=last, labels=take.labels[kept], times=take.times[kept])
 
 
-def _gap(parts: Sequence[Run], k: int, sounds: NDArray[np.float64]) -> slice:
-    """Return the sounds between run k, or the beginning at -1, and the next one."""
+def _gap(parts: Sequence[Take], k: int, sounds: NDArray[np.float64]) -> slice:
+    """Return the sounds between take k, or the beginning at -1, and the next one."""
     start = parts[k].end if k >= 0 else -np.inf
     end = parts[k + 1].start if k + 1 < len(parts) else np.inf
     return slice(int(np.searchsorted(sounds, start, "right")), int(np.searchsorted(sounds, end, "left")))
 
 
 def _divided(book: Book, heard: Heard, first: int, last: int, after: slice, before: slice) -> tuple[int, int]:
-    """Divide words between the gap after the run before them, and that before the run after them.
+    """Divide words between the gap after the take before them, and that before the take after them.
 
     Returns:
         One past the last word of the first gap, and the first word of the second. Words between them were not said.
@@ -192,23 +192,23 @@ def _between(sounds: NDArray[np.float64], start: float, end: float) -> NDArray[n
     return sounds[low:high]
 
 
-def _joined(book: Book, parts: Sequence[Run], sounds: NDArray[np.float64]) -> list[Run]:
-    out: list[Run] = []
+def _joined(book: Book, parts: Sequence[Take], sounds: NDArray[np.float64]) -> list[Take]:
+    out: list[Take] = []
     for part in parts:
         before = out[-1] if out else None
-        # words that were left out between two runs are not said: their labels are in neither
+        # words that were left out between two takes are not said: their labels are in neither
         goes_on = before and before.again == part.again and before.last == part.first
         if before and goes_on and gap_of(book, sounds, before, part).other is None:
             labels = np.concatenate([before.labels, part.labels])
             times = np.concatenate([before.times, part.times])
-            out[-1] = Run(before.first, part.last, labels, times, part.again)
+            out[-1] = Take(before.first, part.last, labels, times, part.again)
         else:
             out.append(part)
     return out
 
 
 class Gap(NamedTuple):
-    """Pauses and other speech between two runs.
+    """Pauses and other speech between two takes.
 
     Attributes:
         cuts: Pauses in which they end and begin, as the sounds before and after each in seconds: one, or two with
@@ -220,8 +220,8 @@ class Gap(NamedTuple):
     other: tuple[float, float] | None
 
 
-def gap_of(book: Book, sounds: NDArray[np.float64], before: Run, after: Run) -> Gap:
-    """Find the pauses and other speech between two runs; both may have words at their ends that were not heard."""
+def gap_of(book: Book, sounds: NDArray[np.float64], before: Take, after: Take) -> Gap:
+    """Find the pauses and other speech between two takes; both may have words at their ends that were not heard."""
     inside = _between(sounds, before.end, after.start)
     times, count = [before.end, *inside.tolist(), after.start], len(inside)
     tail = book.labels_of(before.first, before.last)[1] - 1 - int(before.labels[-1])
@@ -240,8 +240,8 @@ def gap_of(book: Book, sounds: NDArray[np.float64], before: Run, after: Run) -> 
     return Gap([(times[only], times[only + 1])], None)
 
 
-def moved(parts: Sequence[Run]) -> list[Run]:
-    """List the runs that are not in the order of the text: those of the fewest words."""
+def moved(parts: Sequence[Take]) -> list[Take]:
+    """List the takes that are not in the order of the text: those of the fewest words."""
     new = [part for part in parts if not part.again]
     best: list[tuple[int, list[int]]] = []
     for k, part in enumerate(new):
