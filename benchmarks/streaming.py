@@ -31,7 +31,11 @@ from isotone import audio
 from isotone.evaluation.tables import markdown_table
 from isotone.model import Model
 from isotone.pipeline import Pipeline
+from isotone.pipeline.given import align_text
 from isotone.pipeline.live.stream import Spoken, Stream, Timing
+from isotone.pipeline.passages import SLACK_S
+from isotone.pipeline.result import Result
+from isotone.transcripts import Passage
 
 _RATE, _PIECE_S, _NEAR_S = 16_000, 0.05, 0.02
 
@@ -92,6 +96,8 @@ class Found:
         begin = time.process_time()
         for given, now_s in fed(stream, samples):
             for word in given:
+                if word.number not in whole:  # left out of the whole recording's alignment
+                    continue
                 if word.number not in words:
                     words[word.number] = Followed(whole[word.number], _times(word), now_s)
                     self.words.append(words[word.number])
@@ -150,9 +156,13 @@ def _floats(samples: Samples) -> NDArray[np.float32]:
 
 
 def aligned_by(model: str, samples: Samples, text: str) -> dict[int, tuple[float, float]]:
-    """Load a model, on one thread, and align a whole recording."""
+    """Load a model, on one thread, and align a long recording as ``isotone align`` does, without words not said."""
     torch.set_num_threads(1)
-    return aligned(Pipeline(Model.load(model), presence=False), samples, text)
+    pipeline = Pipeline(Model.load(model))
+    whole, transcript = align_text(pipeline, "", _floats(samples), [Passage(text)], SLACK_S)
+    assert isinstance(whole, Result)
+    words = zip(whole.words, whole.alignment.tier("words"))
+    return {n: (word.start, word.end) for n, word in words if n < len(transcript.words)}
 
 
 def aligned(pipeline: Pipeline, samples: Samples, text: str) -> dict[int, tuple[float, float]]:
