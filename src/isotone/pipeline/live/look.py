@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from isotone.alignment import Segment
 from isotone.pipeline.forced import ForcedPipeline
+from isotone.pipeline.hush import hushed
 from isotone.pipeline.lattices import chosen
 from isotone.pipeline.live.ahead import Ahead, Part, Words
 from isotone.pipeline.passage_words import within
@@ -92,6 +93,7 @@ class Looker:
             The words in it, in order, without those that are left out.
         """
         pipeline = self.words.pipeline
+        emissions = hushed(emissions, [samples], pipeline.model)
         starred = {head: with_star(e, STRAY_COST) for head, e in emissions.items()}
         placer = pipeline.placer_of(emissions)
         last = min(len(self.words), first + (_AHEAD_ASTRAY if self.strays else _AHEAD))
