@@ -137,6 +137,15 @@ def test_what_was_read_is_found(data: st.DataObject) -> None:
         assert section.start <= sounds[word * LABELS] < section.end
 
 
+@pytest.mark.parametrize("hop", [20, 32])
+def test_sections_begin_at_whole_hops(hop: int) -> None:
+    reading = Reading(list(pairwise([*range(0, WORDS, 15), WORDS])))
+    found = sections(book(), reading.heard, reading.takes(), reading.samples, RATE, hop)
+    assert len(found) > 1
+    assert all(round(s.start * RATE) % hop == 0 for s in found)
+    assert all(abs(s.start - o.start) <= hop / 2 / RATE for s, o in zip(found, reading.sections()))
+
+
 def test_the_quietest_time_lies_between_two_sounds() -> None:
     samples = np.ones(1000, np.float32)
     samples[430:520] = 0.01

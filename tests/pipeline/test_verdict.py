@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from isotone.alignment import Alignment, AlignmentError, Segment, Tier
+from isotone.alignment import Absent, Alignment, AlignmentError, Segment, Tier
 from isotone.model.check import Check, Presence
 from isotone.pipeline.presence import Evidence
 from isotone.pipeline.result import Result
 from isotone.pipeline.stars import STAR, STAR_NUMBER
 from isotone.pipeline.texts import TextToAlign
-from isotone.pipeline.verdict import judge, settled, without
+from isotone.pipeline.verdict import deviates, judge, settled, without
 from isotone.text.normalize import Word
 from isotone.text.tokenizer import Transcript
 from isotone.types import Grid
@@ -26,6 +26,11 @@ PRESENCE = Presence(("ctc",), (0.0, 1.0), (0.0, 1.0), 0.1, 0.9, "dev", 100, 0.0,
 CHECK = Check(0.2, "dev", 10, 0.0, 0.9)
 
 
+def labels_of(words: int) -> list[str]:
+    """Labels of so many words; numbers from there on are stars."""
+    return [*LABELS, *map(str, range(len(LABELS), words))]
+
+
 def text_of(words: int = 3, edges: bool = False) -> TextToAlign:
     """Words 0, 1 ... of one token each, of their number, with pauses around."""
     rows: list[tuple[int, int | None, bool]] = [(PAUSE, None, True)]
@@ -34,7 +39,7 @@ def text_of(words: int = 3, edges: bool = False) -> TextToAlign:
     if edges:
         rows = [(STAR_NUMBER, None, True), *rows, (STAR_NUMBER, None, True)]
     tokens, owners, optional = zip(*rows)
-    spelt = tuple(Word(label, label, i, i + 1) for i, label in enumerate(LABELS[:words]))
+    spelt = tuple(Word(label, label, i, i + 1) for i, label in enumerate(labels_of(words)[:words]))
     return TextToAlign(Transcript(spelt, tokens, owners), list(optional))
 
 
@@ -43,9 +48,10 @@ def result_of(
 ) -> Result:
     """An alignment of words, by number, with evidence in logits; segments of stars have numbers after the words."""
     numbers = list(segments or said)
-    labels = [LABELS[w] if w < len(LABELS) else STAR for w in numbers]
+    known = labels_of(max(said) + 1)
+    labels = [known[w] if w < len(known) else STAR for w in numbers]
     spans = tuple(Segment(label, i * 0.5, i * 0.5 + 0.4) for i, label in enumerate(labels))
-    alignment = Alignment("a", 3.0, (Tier("words", spans), Tier("phones", ())), -1.0)
+    alignment = Alignment("a", max(3.0, 0.5 * len(spans)), (Tier("words", spans), Tier("phones", ())), -1.0)
     places = [*range(len(said) + 1)]
     evidence = Evidence(
         list(said), np.array([[*said.values()]]).T, np.array([gaps or [-9.0] * len(places)]).T, places
@@ -114,6 +120,36 @@ def test_a_word_that_is_still_not_there_beside_stars_is_left_out():
     assert absent.presence == pytest.approx(0.00669, abs=1e-4)
     assert found.alignment.tier("words").labels == ["one", "three"]
     assert found.warnings == ("1 word was not said and has no times: 'two' after 0.40 s",)
+
+
+@pytest.mark.parametrize(("words", "verdict"), [(100, "partly"), (101, "right")])
+def test_a_long_text_that_lacks_a_word_is_right_and_the_word_has_no_times(words: int, verdict: str):
+    said = dict.fromkeys(range(words), 5.0)
+    rest = {number: 5.0 for number in said if number != 1}
+    again = Script(result_of(said | {1: -5.0}), result_of(rest, frames=200), result_of(rest, frames=200))
+    found = settle(result_of(said | {1: -4.0}, frames=200), again, words)
+    assert found.alignment.verdict == verdict
+    assert [word.label for word in found.alignment.absent] == ["two"]
+    assert "two" not in found.alignment.tier("words").labels
+    assert found.warnings == ("1 word was not said and has no times: 'two' after 0.40 s",)
+
+
+@pytest.mark.parametrize(
+    ("places", "stars", "deviating"),
+    [
+        ([], [], False),
+        ([1, 5, 9], [], False),
+        ([1, 1, 9, 9], [0.9] * 5, False),
+        ([1, 1, 1], [], True),
+        ([], [1.0], True),
+        ([1, 2, 3, 4, 5], [0.1] * 5, True),
+    ],
+)
+def test_of_a_thousand_words_few_may_be_missing_one_by_one(
+    places: list[int], stars: list[float], deviating: bool
+):
+    missing = [Absent("a", after, 0.0, None) for after in places]
+    assert deviates(1000, missing, [Segment(STAR, 2.0, 2.0 + seconds) for seconds in stars]) is deviating
 
 
 def test_ends_of_a_run_wait_for_another_round_unless_they_are_the_least_likely():

@@ -80,6 +80,12 @@ class Emitter:
         """Return the duration of samples ``(N,)`` in seconds."""
         return len(samples) / self.model.encoder.sample_rate
 
+    def hops(self, heads: set[str]) -> dict[str, int]:
+        """Find the samples between the frames of heads, by a second of silence."""
+        rate = self.model.encoder.sample_rate
+        found = self.part(np.zeros(rate, np.float32), heads, None)
+        return {name: e.hop_samples(rate) for name, e in found.items()}
+
     def in_windows(self, audio: np.ndarray, heads: set[str], windows: Windows) -> dict[str, Emissions]:
         """Compute emissions of one utterance ``(N,)`` by other windows, whatever its length."""
         return self._mixed(emit(self.model, audio, self._needed(heads), windows), heads)

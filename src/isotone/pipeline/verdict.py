@@ -4,9 +4,9 @@ A wrong word moves its neighbours, which then look wrong as well. So words are l
 that is suspicious: first the inner ones of a run of suspicious words, and of its ends those that are the least likely.
 Where speech is missing in what is left, a star takes it.
 
-Verdicts are ``right``; ``partly``, with words that were not said or speech that is not in the text; ``wrong``, by the
-text's agreement (:mod:`isotone.pipeline.doubt`), or where no word was said; and ``no speech``. Of a text that is wrong
-as a whole nothing is left out; it may be in another language (:mod:`isotone.pipeline.language`).
+Verdicts are ``right``; ``partly`` (:func:`deviates`); ``wrong``, by the text's agreement
+(:mod:`isotone.pipeline.doubt`), or where no word was said; and ``no speech``. Of a text that is wrong as a whole
+nothing is left out; it may be in another language (:mod:`isotone.pipeline.language`).
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ STAR_COST = 1.0
 
 #: Seconds that speech which is not in the text lasts at least; shorter stars are not shown.
 LEAST_EXTRA_S = 0.1
+
+#: Of a right text fewer words in a row are missing, and a smaller share; speech besides is shorter.
+LEAST_RUN, LONG_EXTRA_S, DOUBTED_SHARE = 3, 1.0, 0.01
 
 #: Most seconds of a recording that is judged: a suspicious text is aligned again as a whole, several times.
 LONGEST_S = 300.0
@@ -120,7 +123,8 @@ def settled(
         return _told(first, text, judged)
     found = _told(last, text, left, absent)
     # stars that are too short for speech do not move the words
-    return _told(first, text, left) if found.alignment.verdict == RIGHT else found
+    changed = absent or any(number >= len(text.transcript.words) for number in found.words)
+    return found if changed else _told(first, text, left)
 
 
 def _rounds(
@@ -218,7 +222,7 @@ def _told(
     missing = _absent(numbers, text, absent)
     extra = [segment for segment, number in rows if number >= given]
     speech = result.frames - sum(end - start for start, end in result.quiet)
-    verdict = PARTLY if missing or extra else RIGHT
+    verdict = PARTLY if deviates(given, missing, extra) else RIGHT
     if wrong or speech < given:
         verdict = WRONG if speech >= given else NO_SPEECH
     alignment = replace(
@@ -226,6 +230,18 @@ def _told(
     )
     told = notes(alignment.tiers[0].segments, verdict, missing, extra)
     return replace(result, alignment=alignment, words=numbers, warnings=(*result.warnings, *told))
+
+
+def deviates(given: int, missing: Sequence[Absent], extra: Sequence[Segment]) -> bool:
+    """Tell if a text of so many words is not what is said: by its missing words in order, and by other speech.
+
+    In a hundred words one may be missing, for then it is mostly the judgement that errs.
+    """
+    runs = [len(list(run)) for _, run in groupby(missing, lambda word: word.after)]
+    longest_s = max((star.duration for star in extra), default=0.0)
+    if max(runs, default=0) >= LEAST_RUN or longest_s >= LONG_EXTRA_S:
+        return True
+    return bool(missing or extra) and len(missing) + len(extra) >= DOUBTED_SHARE * given
 
 
 def _absent(numbers: Sequence[int], text: TextToAlign, absent: Mapping[int, float]) -> tuple[Absent, ...]:

@@ -44,7 +44,7 @@ class Recent:
     def __init__(self, emitter: Emitter, heads: set[str]) -> None:
         self.emitter, self.heads = emitter, heads
         self.rate = emitter.model.encoder.sample_rate
-        self.hops = self._hops()
+        self.hops = emitter.hops(heads)
         self.hop = max(self.hops.values())
         if any(self.hop % hop for hop in self.hops.values()):
             raise ValueError(
@@ -117,8 +117,3 @@ class Recent:
             self._statistics = self.emitter.model.encoder.statistics(torch.from_numpy(active).to(device))
         self._renew_at = self.heard + min(self.rate, round(_RENEWED * self.heard))
         return self._statistics
-
-    def _hops(self) -> dict[str, int]:
-        """Find the hop of every head in samples, by a second of silence."""
-        found = self.emitter.part(np.zeros(self.rate, np.float32), self.heads, None)
-        return {name: e.hop_samples(self.rate) for name, e in found.items()}

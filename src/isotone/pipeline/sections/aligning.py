@@ -91,7 +91,9 @@ def _plan(pipeline: ForcedPipeline, id: str, samples: Samples, transcript: Trans
     if not (parts and held) or len(book.words) != len(transcript.words):
         return None
     rate = pipeline.model.encoder.sample_rate
-    return _Plan(book, heard, parts, sections(book, heard, parts, samples, rate))
+    with pipeline.model.tensors():
+        hop = max(pipeline.emitter.hops(pipeline.placer.heads).values())
+    return _Plan(book, heard, parts, sections(book, heard, parts, samples, rate, hop))
 
 
 def _aligned(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -42,10 +42,14 @@ class Section(NamedTuple):
     again: bool = False
 
 
-def sections(book: Book, heard: Heard, takes: Sequence[Take], samples: Samples, rate: int) -> list[Section]:
+def sections(
+    book: Book, heard: Heard, takes: Sequence[Take], samples: Samples, rate: int, hop: int = 1
+) -> list[Section]:
     """Divide a recording into sections: takes, which are cut where they are long, and other speech between them.
 
-    What lies before the first take belongs to it, and to the last one what lies after it.
+    What lies before the first take belongs to it, and to the last one what lies after it. Sections begin at whole hops,
+    so that their frames are those of the recording. With frames that begin elsewhere, one word of twenty moves by more
+    than 20 ms.
 
     Args:
         book: The text in labels.
@@ -53,13 +57,18 @@ def sections(book: Book, heard: Heard, takes: Sequence[Take], samples: Samples, 
         takes: What was read, in order of time.
         samples: ``(N,)`` the recording.
         rate: Hz.
+        hop: Samples between frames.
     """
     out: list[Section] = []
     start = 0.0
+
+    def quiet(before: float, after: float) -> float:
+        return round(quietest(samples, rate, before, after) * rate / hop) * hop / rate
+
     for take, following in zip(takes, [*takes[1:], None]):
         cuts = gap_of(book, heard.times, take, following).cuts if following else []
-        ends = [quietest(samples, rate, *cut) for cut in cuts] or [len(samples) / rate]
-        out += _short(book, take, start, ends[0], samples, rate)
+        ends = [quiet(*cut) for cut in cuts] or [len(samples) / rate]
+        out += _short(book, take, start, ends[0], quiet)
         if ends[1:]:
             out.append(Section(take.last, take.last, ends[0], ends[1]))
         start = ends[-1]
@@ -67,12 +76,12 @@ def sections(book: Book, heard: Heard, takes: Sequence[Take], samples: Samples, 
 
 
 def _short(
-    book: Book, take: Take, start: float, end: float, samples: Samples, rate: int
+    book: Book, take: Take, start: float, end: float, quiet: Callable[[float, float], float]
 ) -> Iterator[Section]:
-    """Divide a take from one time to another at its pauses."""
+    """Divide a take from one time to another at its pauses, where they are quiet."""
     first = take.first
     for word, before, after in [] if take.again else _chosen(_pauses(book, take), start, end):
-        cut = quietest(samples, rate, before, after)
+        cut = quiet(before, after)
         yield Section(first, word, start, cut)
         first, start = word, cut
     yield Section(first, take.last, start, end, take.again)

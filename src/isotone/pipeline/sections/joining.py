@@ -74,8 +74,10 @@ def join(
     tiers = _tier(words, [segment for segment, _ in rows.words], seconds), _tier(unit, rows.units, seconds)
     extra = [s for (_, number), s in zip(rows.words, tiers[0]) if number >= len(transcript.words)]
     verdicts = {result.alignment.verdict for result in results}
-    deviates = bool(rows.absent or extra or strange or verdicts & _UNFIT)
-    one = verdict.PARTLY if deviates else verdict.RIGHT if verdicts == {verdict.RIGHT} else ""
+    # every section has fewer words than the whole text, of which it may lack one
+    judged = verdicts <= {verdict.RIGHT, verdict.PARTLY}
+    unlike = bool(strange or verdicts & _UNFIT) or verdict.deviates(len(transcript.words), rows.absent, extra)
+    one = verdict.PARTLY if unlike else verdict.RIGHT if judged else ""
     score = _mean([(result.score, len(result.words)) for result in results])
     alignment = Alignment(id, seconds, tiers, score, absent=tuple(rows.absent), verdict=one)
     agreed = [(r.agreement, len(r.words)) for r in results if r.agreement is not None]
