@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isotone.pipeline.sounds import one_closure, slow
+from isotone.pipeline.sounds import CLOSURE_S, closed, one_closure, slow
 from isotone.text.tokenizer import CharacterTokenizer, PhoneTokenizer, Transcript
 
 LABELS = ("<pad>", "ae", "cl", "d", "l", "s", "sil", "t", "vcl")
@@ -44,6 +44,52 @@ def test_other_closures_stay(times: list[tuple[float, float]]) -> None:
 def test_texts_without_closures_stay() -> None:
     times = [(0.0, 0.1), (0.1, 0.2)]
     assert one_closure(transcript((AE, T), ()), times) == times
+
+
+#: "like l": a vowel, the closure and release of k (here t) in word 0, a pause, and word 1
+LIKE = Transcript(
+    tokens=(AE, CL, T, SIL, L), token_words=(0, 0, 0, None, 1), words=(), stops=(None, T, None, None, None)
+)
+
+
+@pytest.mark.parametrize("release", [0.0, 0.001])
+@pytest.mark.parametrize(("after", "end"), [(0.3, 0.3), (0.5, 0.2 + CLOSURE_S)])
+def test_a_stop_without_release_lasts_into_the_silence(release: float, after: float, end: float) -> None:
+    out = 0.22 + release
+    times = [(0.0, 0.2), (0.2, 0.22), (0.22, out), (out, after), (after, 0.6)]
+    found = closed(LIKE, times, 0.6)
+    last = 2 if release else 1
+    assert (found[1], found[last][1]) == ((0.2, pytest.approx(end)), pytest.approx(end))
+    assert (found[0], found[3:]) == (times[0], times[3:])
+
+
+def test_a_stop_without_release_ends_with_the_recording() -> None:
+    times = [(0.0, 0.2), (0.2, 0.22), (0.22, 0.22), (0.22, 0.22), (0.22, 0.22)]
+    assert closed(LIKE, times, 0.25)[1] == (0.2, 0.25)
+    assert closed(LIKE, times, 9.0)[1] == (0.2, pytest.approx(0.2 + CLOSURE_S))
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        # it is released
+        [(0.0, 0.2), (0.2, 0.22), (0.22, 0.25), (0.25, 0.5), (0.5, 0.6)],
+        # speech goes on
+        [(0.0, 0.2), (0.2, 0.22), (0.22, 0.22), (0.22, 0.22), (0.22, 0.6)],
+        # the closure is long as it is
+        [(0.0, 0.2), (0.2, 0.3), (0.3, 0.3), (0.3, 0.5), (0.5, 0.6)],
+        # the word ends with a vowel: there are no frames of its stop
+        [(0.0, 0.2), (0.2, 0.2), (0.2, 0.2), (0.2, 0.5), (0.5, 0.6)],
+    ],
+)
+def test_other_ends_stay(times: list[tuple[float, float]]) -> None:
+    assert closed(LIKE, times, 0.6) == times
+
+
+def test_a_closure_ends_before_other_speech() -> None:
+    star = Transcript(tokens=(AE, CL, -1), token_words=(0, 0, None), words=(), stops=(None, T, None))
+    times = [(0.0, 0.2), (0.2, 0.22), (0.22, 0.9)]
+    assert closed(star, times, 0.9) == times
 
 
 def test_vowels_glides_and_liquids_change_slowly() -> None:

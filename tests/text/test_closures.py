@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from isotone.text.closures import ClosureRules
+from isotone.text.closures import WEAK_S, ClosureRules
 from isotone.text.phone_tokenizer import MOST_PRONUNCIATIONS
 from isotone.text.pronouncer import Pronouncer, Pronunciation
 from isotone.text.tokenizer import PhoneTokenizer, build_tokenizer, load
 from isotone.text.word_graph import WordGraph
 
-LABELS = ["<pad>", "sil", "cl", "vcl", "t", "d", "k", "ch", "ae", "iy", "s", "m"]
+LABELS = ["<pad>", "sil", "cl", "vcl", "t", "d", "k", "ch", "ae", "iy", "s", "m", "f", "dx"]
 RULES = ClosureRules(
     longest_s=0.1, pause_s=0.2, paused=1.0, released=1.0, unreleased=2.0, joined=4.0, tapped=8.0
 )
@@ -86,6 +86,18 @@ def test_t_and_d_between_vowels_may_have_no_closure() -> None:
     assert ways(spread("ae cl k iy"), "ss") == {"ae cl k iy": 0.0}
     assert ways(spread("s cl t iy"), "ss") == {"s cl t iy": 0.0}
     assert ways(spread("vcl d iy"), "ss") == {"vcl d iy": 0.0, "d iy": 8.0}
+
+
+def test_a_silence_before_a_weak_fricative_is_the_fricative_unless_it_is_long() -> None:
+    assert (spread("f ae")[0].pause_s, spread("f ae")[0].pause_cost) == (WEAK_S, 1.0)
+    assert (spread("s ae")[0].pause_s, spread("s ae")[0].pause_cost) == (0.0, 0.0)
+    assert spread("ae f")[1].pause_s == 0.0
+
+
+def test_a_flap_is_hardly_ever_before_a_pause() -> None:
+    assert ways(spread("ae dx"), "sp") == {"ae dx": 2.0}
+    assert ways(spread("ae dx"), "ss") == {"ae dx": 0.0}
+    assert ways(spread("ae dx iy"), "sp") == {"ae dx iy": 0.0}
 
 
 def test_closures_are_short_and_halves_of_their_stops() -> None:

@@ -1,4 +1,4 @@
-"""Sounds of speech: closures that two stops share, and sounds that change slowly."""
+"""Sounds of speech: closures that two stops share, stops that end in silence, and sounds that change slowly."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ from collections.abc import Sequence
 from isotone.text.phones import PHONE_CLASSES
 from isotone.text.tokenizer import Tokenizer, Transcript
 
+#: Least seconds of the closure of a stop without release before a pause: those between sounds last 50 to 80 ms.
+CLOSURE_S = 0.07
+#: Longest silence in seconds, with such a closure, that is all closure: as long as
+#: :attr:`isotone.text.closures.ClosureRules.longest_s`.
+JOINED_S = 0.15
+
+# A shorter release is none: the aligner gives every release a frame, and then moves the boundary.
+_RELEASE_S = 0.005
 _SLOW = frozenset({"vowel", "liquid/glide"})
 
 
@@ -29,6 +37,49 @@ def one_closure(transcript: Transcript, times: Sequence[tuple[float, float]]) ->
             end = times[second][1]
             out[first], out[second] = (times[first][0], end), (end, end)
     return out
+
+
+def closed(
+    transcript: Transcript, times: Sequence[tuple[float, float]], end_s: float
+) -> list[tuple[float, float]]:
+    """Let a stop without release that ends a word last into the silence after it.
+
+    Nothing is heard where such a closure ends, and an aligner ends it where it is least like the silence. All of a
+    short silence before the next word is closure. At a pause the closure lasts :data:`CLOSURE_S`, or longer if the
+    aligner says so.
+
+    Args:
+        transcript: The tokens, of which some are closures.
+        times: Start and end of every token in seconds; equal for a token without frames.
+        end_s: Seconds of the recording.
+    """
+    out, stops, words = list(times), transcript.stops, transcript.token_words
+    if not stops:
+        return out
+    placed = [i for i, (start, end) in enumerate(times) if end > start]
+    heard = [i for i in placed if words[i] is not None or transcript.tokens[i] < 0]
+    for last, after in zip(heard, [*heard[1:], None]):
+        if after is not None and words[after] == words[last]:
+            continue
+        closure = _unreleased(transcript, times, last)
+        if closure is None:
+            continue
+        start, silence = times[closure][0], end_s if after is None else times[after][0]
+        if after is None or silence - start > JOINED_S:
+            silence = min(silence, start + CLOSURE_S)
+        if silence > times[last][1]:
+            out[last] = (silence, silence)
+            out[closure] = (start, silence)
+    return out
+
+
+def _unreleased(transcript: Transcript, times: Sequence[tuple[float, float]], last: int) -> int | None:
+    """Return the closure of a stop that ends a word without release; None where there is none."""
+    stops, (start, end) = transcript.stops, times[last]
+    if stops[last] is not None:
+        return last
+    released = end - start >= _RELEASE_S
+    return None if released or not last or stops[last - 1] != transcript.tokens[last] else last - 1
 
 
 def slow(transcript: Transcript, tokenizer: Tokenizer) -> list[bool]:

@@ -12,8 +12,12 @@ from isotone.text.word_graph import Part, WordGraph, straight
 #: Labels of closures: those of TIMIT's 61 phones and of the set of 48. In the set of 39 it is the silence.
 CLOSURES = frozenset({*RELEASES, "cl", "vcl"})
 
-#: Stops that speakers tap between vowels, without a closure.
-_TAPPED = frozenset({"t", "d"})
+#: Stops that speakers tap between vowels, without a closure; and what a tap is in a dictionary.
+_TAPPED, _FLAP = frozenset({"t", "d"}), "dx"
+
+#: Fricatives that are hardly louder than silence, and the seconds that they last: a shorter silence between words is
+#: the fricative after it.
+_WEAK, WEAK_S = frozenset({"f", "th"}), 0.1
 
 
 @dataclass(frozen=True)
@@ -25,10 +29,12 @@ class ClosureRules:
     Attributes:
         longest_s: Seconds that a closure may last.
         pause_s, paused: Least seconds, and cost in nats, of a pause between words before a stop without closure: a
-            shorter or doubtful silence is the closure.
+            shorter or doubtful silence is the closure. Before f or th the cost is the same, and the least time
+            :data:`WEAK_S`.
         released: Cost in nats of a stop with release before a pause or at the end: a short silence there is rather the
             closure of a stop without release, or of the next stop.
-        unreleased: Cost in nats of a stop without release, before a pause or at the end.
+        unreleased: Cost in nats of a stop without release, before a pause or at the end; and of a flap, which has no
+            vowel after it there.
         joined: Cost in nats of a stop without release before other speech: at the end of a word, or before a closure.
         tapped: Cost in nats of a t or d between vowels that has no closure.
 
@@ -74,6 +80,10 @@ class ClosureRules:
                 self._unreleased(parts, i, i + 2 in closed)
             if said[i + 1] in _TAPPED and _is_vowel(said, i + 2) and (i == 0 or _is_vowel(said, i - 1)):
                 self._tapped(parts, i)
+        if said and said[0] in _WEAK:
+            parts[0] = replace(parts[0], pause_s=WEAK_S, pause_cost=self.paused)
+        if said[-1:] == [_FLAP]:
+            parts[-1] = replace(parts[-1], to_pause=self.unreleased)
         return tuple(parts)
 
     def _unreleased(self, parts: list[Part], closure: int, closes_again: bool) -> None:
