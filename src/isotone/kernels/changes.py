@@ -30,7 +30,9 @@ def squares_of_means(sums: Array, low: Indices, cut: Indices, high: Indices) -> 
 
 
 @compiled
-def _fill_squares(sums: np.ndarray, low: np.ndarray, cut: np.ndarray, high: np.ndarray, out: np.ndarray) -> None:
+def _fill_squares(
+    sums: np.ndarray, low: np.ndarray, cut: np.ndarray, high: np.ndarray, out: np.ndarray
+) -> None:
     for i in range(len(out)):
         first, last = sums[low[i]], sums[high[i]]
         for k in range(out.shape[1]):

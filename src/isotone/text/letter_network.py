@@ -37,6 +37,8 @@ class LetterNetwork:
 
     def __init__(self, tensors: Mapping[str, Array], outputs: Sequence[tuple[str, ...]], heads: int) -> None:
         self._tensors = {name: np.asarray(tensor, np.float32) for name, tensor in tensors.items()}
+        # products with matrices that are turned in memory take less time
+        self._turned = {name: np.ascontiguousarray(x.T) for name, x in self._tensors.items() if x.ndim == 2}
         self._heads = heads
         self._layers = sum(name.endswith(".taps") for name in tensors)
         self.outputs = list(outputs)
@@ -99,7 +101,7 @@ class LetterNetwork:
 
     def _linear(self, x: Array, name: str) -> Array:
         # one product of matrices: numpy would do that of every reading by itself
-        flat = x.reshape(-1, x.shape[-1]) @ self._tensors[name + ".weight"].T
+        flat = x.reshape(-1, x.shape[-1]) @ self._turned[name + ".weight"]
         flat += self._tensors[name + ".bias"]
         return flat.reshape(*x.shape[:-1], -1)
 
