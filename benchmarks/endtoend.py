@@ -5,7 +5,8 @@
 Every system runs in a process of its own, on one thread, and reads the same files: start, model, features, alignment
 and writing all count. isotone and isotone-light run as their commands; pocketsphinx with its own model; the pipeline of
 torchaudio with random weights of the shape of MMS_FA, which take as long as trained ones, on the first recordings only.
-What is compiled is in the caches, Python's modules too, as after an installation. Folders are of the kinds that ``benchmarks.doubt`` reads.
+What is compiled is in the caches, Python's modules too, as after an installation. Folders are of the kinds that
+``benchmarks.doubt`` reads.
 """
 
 from __future__ import annotations
