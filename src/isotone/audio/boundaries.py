@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.audio.mel import mel_filters, mel_powers
-from isotone.kernels.changes import squares_of_means
+from isotone.kernels.changes import spreads
 
 #: Standard deviation in seconds of the distance to the aligner's boundary.
 SPREAD_S = 0.015
@@ -174,10 +174,8 @@ def _best(
     frames = _frames(places)[:, None] + np.arange(-reach, reach + 1)
     cut, count = frames - first, np.maximum(high - low, 1)[:, None]
     allowed = (cut >= low[:, None] + _LEAST_SIDE) & (cut <= high[:, None] - _LEAST_SIDE)
-    sums = np.cumsum(np.pad(levels, ((1, 0), (0, 0))), 0)
-    squares = np.append(0, np.cumsum(np.einsum("tb,tb->t", levels, levels)))
-    means = squares_of_means(sums, low, cut.clip(low[:, None], high[:, None]), high)
-    distance = ((squares[high] - squares[low])[:, None] - means) / count / levels.shape[1]
+    spread = spreads(levels, low, cut.clip(low[:, None], high[:, None]), high)
+    distance = spread / count / levels.shape[1]
     away = (frames - places[:, None]) * step / SPREAD_S
     scores = -weight * np.log(np.maximum(distance, 0) + _LEAST_DISTANCE) - np.square(away) / 2
     best = np.where(allowed, scores, -np.inf).argmax(1)

@@ -11,34 +11,42 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
-def squares_of_means(sums: Array, low: Indices, cut: Indices, high: Indices) -> Array:
-    """Compute what the means of both sides of every cut take of the frames' squares.
-
-    A side of k frames that sum to s takes ``s s / k``. The squares of its frames, less that, are its spread.
+def spreads(frames: Array, low: Indices, cut: Indices, high: Indices) -> Array:
+    """Compute the squared distances of frames from the mean of their side of a cut, summed over both sides.
 
     Args:
-        sums: ``(T + 1, D)`` sums of the first frames.
+        frames: ``(T, D)``.
         low, high: ``(n,)`` first frame and one past the last of both sides together.
-        cut: ``(n, k)`` cuts from low to high.
+        cut: ``(n, k)`` first frame of the second side, from low to high.
 
     Returns:
-        ``(n, k)``.
+        ``(n, k)``; rounding may make it a little less than 0.
     """
     out = np.empty(cut.shape)
-    _fill_squares(np.ascontiguousarray(sums), low, np.ascontiguousarray(cut), high, out)
+    _fill_spreads(np.ascontiguousarray(frames), low, np.ascontiguousarray(cut), high, out)
     return out
 
 
 @compiled
-def _fill_squares(
-    sums: np.ndarray, low: np.ndarray, cut: np.ndarray, high: np.ndarray, out: np.ndarray
+def _fill_spreads(
+    frames: np.ndarray, low: np.ndarray, cut: np.ndarray, high: np.ndarray, out: np.ndarray
 ) -> None:
+    size = frames.shape[1]
+    sums, squares = np.empty((len(frames) + 1, size)), np.empty(len(frames) + 1)
+    none = np.zeros(size)
+    sums[0], squares[0] = 0.0, 0.0
+    for t in range(len(frames)):
+        squares[t + 1] = squares[t] + _square(none, frames[t])
+        for d in range(size):
+            sums[t + 1, d] = sums[t, d] + frames[t, d]
     for i in range(len(out)):
-        first, last = sums[low[i]], sums[high[i]]
+        first, last, all_squares = sums[low[i]], sums[high[i]], squares[high[i]] - squares[low[i]]
         for k in range(out.shape[1]):
             middle = sums[cut[i, k]]
-            before, after = _square(first, middle), _square(middle, last)
-            out[i, k] = before / max(1, cut[i, k] - low[i]) + after / max(1, high[i] - cut[i, k])
+            # of a side of n frames that sum to s, the mean takes s s / n
+            before = _square(first, middle) / max(1, cut[i, k] - low[i])
+            after = _square(middle, last) / max(1, high[i] - cut[i, k])
+            out[i, k] = all_squares - (before + after)
 
 
 @compiled(fastmath={"reassoc", "contract"})
