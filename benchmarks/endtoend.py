@@ -5,7 +5,8 @@
 Every system runs in a process of its own, on one thread, and reads the same files: start, model, features, alignment
 and writing all count. isotone and isotone-light run as their commands; pocketsphinx with its own model; the pipeline of
 torchaudio with random weights of the shape of MMS_FA, which take as long as trained ones, on the first recordings only.
-What is compiled is in the caches. Folders are of the kinds that ``benchmarks.doubt`` reads.
+What is compiled is in the caches, Python's modules too, as after an installation. Folders are of the kinds that
+``benchmarks.doubt`` reads.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def aligned(command: Sequence[str], folder: Path) -> tuple[float, float]:
     """
     with tempfile.TemporaryDirectory() as out:
         given = [part.format(folder=folder, out=out) for part in command]
-        spent = timed(given, {**os.environ, **ONE_THREAD})
+        spent = timed(given, {**os.environ, **ONE_THREAD, "PYTHONDONTWRITEBYTECODE": ""})
         files = [path for path in Path(out).rglob("*") if path.suffix in (".TextGrid", ".ctm")]
         wanted = len(list(folder.glob("*.wav")))
         if len(files) < wanted:

@@ -54,3 +54,17 @@ def test_steps_in_lanes() -> None:
     middle = (exact > 1e-10) & (exact < 1e10)
     np.testing.assert_array_equal(out[5][middle], lost[middle])
     np.testing.assert_array_equal(out[6, : len(values) // 16], values.reshape(-1, 16).max(1))
+
+
+@njit
+def _wide(values: np.ndarray, out: np.ndarray) -> None:
+    for place in range(0, len(values), lanes.LANES):
+        x, third = lanes.load(values, place), lanes.splat(values[0] / 3)
+        lanes.store(out, place, lanes.subtract(lanes.multiply(lanes.add(x, third), x), third))
+
+
+def test_lanes_of_float64_have_its_digits() -> None:
+    values = np.random.default_rng(0).normal(size=160)
+    out = np.empty_like(values)
+    _wide(values, out)
+    np.testing.assert_allclose(out, (values + values[0] / 3) * values - values[0] / 3, rtol=0, atol=1e-14)

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.audio.mel import mel_filters, mel_powers
+from isotone.kernels.changes import spreads
 
 #: Standard deviation in seconds of the distance to the aligner's boundary.
 SPREAD_S = 0.015
@@ -147,11 +148,10 @@ def _levels(samples: Samples, first: int, end: int, hop: int, sample_rate: int) 
     part = samples[max(0, start) : stop]
     # mirrored, so that the ends of a recording are no change
     part = np.pad(part, (max(0, -start), stop - max(0, start) - len(part)), mode="symmetric")
-    window = np.hanning(size + 2)[1:-1].astype(np.float32)
-    filters = mel_filters(_BANDS, sample_rate, size, _LOWEST_HZ).astype(np.float32)
-    views = np.lib.stride_tricks.sliding_window_view(part, size)[::hop]
-    power = mel_powers(views, window, filters)
-    return np.log(power + _FLOOR * power.mean(0) + np.float32(1e-12)).astype(np.float64)
+    window, filters = np.hanning(size + 2)[1:-1], mel_filters(_BANDS, sample_rate, size, _LOWEST_HZ)
+    power = mel_powers(part, hop, window, filters)
+    power += _FLOOR * power.mean(0) + 1e-12
+    return np.log(power, out=power)
 
 
 def _best(
@@ -172,20 +172,10 @@ def _best(
     """
     reach = round(REACH_S / step)
     frames = _frames(places)[:, None] + np.arange(-reach, reach + 1)
-    cut, low, high = frames - first, low[:, None], high[:, None]
-    allowed = (cut >= low + _LEAST_SIDE) & (cut <= high - _LEAST_SIDE)
-    within = cut.clip(low, high)
-    sums = np.cumsum(np.pad(levels, ((1, 0), (0, 0))), 0)
-    squares = np.append(0, np.cumsum(np.square(levels).sum(1)))
-
-    at = sums[within]
-
-    def off_mean(side: Array, count: Indices) -> Array:
-        """Squared sums of frames by their number: what their mean takes of their squares."""
-        return np.einsum("nkb,nkb->nk", side, side) / np.maximum(count, 1)
-
-    means = off_mean(at - sums[low], within - low) + off_mean(sums[high] - at, high - within)
-    distance = (squares[high] - squares[low] - means) / np.maximum(high - low, 1) / levels.shape[1]
+    cut, count = frames - first, np.maximum(high - low, 1)[:, None]
+    allowed = (cut >= low[:, None] + _LEAST_SIDE) & (cut <= high[:, None] - _LEAST_SIDE)
+    spread = spreads(levels, low, cut.clip(low[:, None], high[:, None]), high)
+    distance = spread / count / levels.shape[1]
     away = (frames - places[:, None]) * step / SPREAD_S
     scores = -weight * np.log(np.maximum(distance, 0) + _LEAST_DISTANCE) - np.square(away) / 2
     best = np.where(allowed, scores, -np.inf).argmax(1)

@@ -1,4 +1,4 @@
-"""The compiled loop of :func:`isotone.kernels.graphs.with_fillers`: plain arrays in and out, nothing checked."""
+"""The compiled loops of :mod:`isotone.kernels.graphs`: plain arrays in and out, nothing is checked here."""
 
 from __future__ import annotations
 
@@ -58,3 +58,32 @@ def fill_row(
             size += 1
             out_first[size] = arcs
     return size
+
+
+@compiled
+def near_row(
+    origin: np.ndarray, first: np.ndarray, before: np.ndarray, path: np.ndarray, tokens: int, out: np.ndarray
+) -> None:
+    """Fill the first and last frame of every label, see :func:`isotone.kernels.graphs.near_frames`.
+
+    ``origin`` has the tokens of the labels, -1 for fillers, and ``path`` those of the frames, all below ``tokens``.
+    """
+    count, frames = len(origin), len(path)
+    begin, end = np.full(tokens, -1, np.int64), np.full(tokens, -1, np.int64)
+    for t in range(frames):
+        if path[t] >= 0:
+            begin[path[t]] = begin[path[t]] if begin[path[t]] >= 0 else t
+            end[path[t]] = t
+    out[:, 0], out[:, 1] = 0, frames
+    for u in range(count):
+        for k in range(first[u], first[u + 1]):
+            p = before[k]
+            if p >= 0:
+                known = origin[p] >= 0 and begin[origin[p]] >= 0
+                out[u, 0] = max(out[u, 0], begin[origin[p]] if known else out[p, 0])
+    for u in range(count, -1, -1):
+        known = u < count and origin[u] >= 0 and end[origin[u]] >= 0
+        last = end[origin[u]] if known else out[u, 1] if u < count else frames
+        for k in range(first[u], first[u + 1]):
+            if before[k] >= 0:
+                out[before[k], 1] = min(out[before[k], 1], last)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from isotone.kernels._graphs import ALL, CTC, REPEATS, fill_row
+from isotone.kernels._graphs import ALL, CTC, REPEATS, fill_row, near_row
 from isotone.kernels._inputs import like, to_numpy
 from isotone.kernels.viterbi.graph import Arcs
 from isotone.tensors import Tensor, torch
@@ -117,29 +116,13 @@ def near_frames(guide: FramePath, filled: Filled) -> Tensor:
     Returns:
         ``(B, m, 2)`` int64, first and last frame.
     """
-    frames = guide.tokens.shape[1]
-    out = torch.zeros(*filled.labels.shape, 2, dtype=torch.long)
-    out[..., 1] = frames
-    for b, (count, path) in enumerate(zip(filled.lengths.tolist(), guide.tokens.tolist())):
-        first, last = dict[int, int](), dict[int, int]()
-        for t, token in enumerate(path):
-            first.setdefault(token, t)
-            last[token] = t
-        tokens = [
-            token if token in first and token >= 0 else None for token in filled.origin[b, :count].tolist()
-        ]
-        ways = filled.graph.ways(b, count)
-        begin, end = [0] * count, [frames] * (count + 1)
-        for u in range(count):
-            begin[u] = max([0, *(_known(first, tokens[p], begin[p]) for p, _ in ways[u] if p >= 0)])
-        for u, token in reversed([*enumerate(tokens), (count, None)]):
-            for p, _ in ways[u] if count else ():
-                if p >= 0:
-                    end[p] = min(end[p], _known(last, token, end[u]))
+    origin, lengths = to_numpy(filled.origin), to_numpy(filled.lengths).tolist()
+    first, before = to_numpy(filled.graph.first), to_numpy(filled.graph.before)
+    paths = to_numpy(guide.tokens)
+    tokens = 1 + int(max(origin.max(initial=0), paths.max(initial=0)))
+    out = np.zeros((*origin.shape, 2), np.int64)
+    out[..., 1] = paths.shape[1]
+    for b, count in enumerate(lengths):
         if count:
-            out[b, :count] = torch.tensor(list(zip(begin, end)))
-    return out.to(filled.labels.device)
-
-
-def _known(frames: Mapping[int, int], token: int | None, otherwise: int) -> int:
-    return otherwise if token is None else frames[token]
+            near_row(origin[b, :count], first[b], before[b], paths[b], tokens, out[b, :count])
+    return like(filled.labels, out)

@@ -36,11 +36,12 @@ if TYPE_CHECKING:
 
 
 class _Given(NamedTuple):
-    """A text of one recording, and what it is aligned with."""
+    """A text of one recording, and what it is aligned with: emissions, also hushed (:mod:`isotone.pipeline.hush`)."""
 
     name: str
     audio: np.ndarray
     emissions: Mapping[str, Emissions]
+    heard: Mapping[str, Emissions]
     text: TextToAlign
     string: str
     star_cost: float
@@ -181,10 +182,13 @@ class ForcedPipeline:
             cost = self.star_cost if star_cost is None else star_cost
             longest = max(self.emitter.seconds(samples) for samples in audio)
             judged = judged and self.presence is not None and longest <= verdict.LONGEST_S
-            out = self._given(ids, audio, emissions, texts, strings, cost, judged)
+            heard = hushed(emissions, audio, self.model)
+            out = self._given(ids, audio, emissions, heard, texts, strings, cost, judged)
             for i, found in enumerate(out):
-                row = {head: e.rows([i]) for head, e in emissions.items()}
-                given = _Given(ids[i], audio[i], row, texts[i], strings[i], cost, judged)
+                own, quieter = (
+                    {head: e.rows([i]) for head, e in some.items()} for some in (emissions, heard)
+                )
+                given = _Given(ids[i], audio[i], own, quieter, texts[i], strings[i], cost, judged)
                 edged = self._within_edges(given, found) if self.finds_edges else None
                 said = self._as_said(given, edged or found) if judged else edged or found
                 out[i] = in_language(said, transcripts[i], self.model.check)
@@ -199,6 +203,7 @@ class ForcedPipeline:
         ids: Sequence[str],
         audio: Sequence[np.ndarray],
         emissions: Mapping[str, Emissions],
+        heard: Mapping[str, Emissions],
         texts: Sequence[TextToAlign],
         strings: Sequence[str],
         star_cost: float,
@@ -208,7 +213,7 @@ class ForcedPipeline:
         """Align given texts, and make their results; with evidence if judged, with their agreement if checked."""
         placer = self.placer_of(emissions)
         unfolded, targets = placer.targets(texts)
-        targets, coupling = placer(ids, hushed(emissions, audio, self.model), targets, star_cost)
+        targets, coupling = placer(ids, heard, targets, star_cost)
         reached = {self.times: coupling.score, self.guide: getattr(targets.guide, "score", None)}
         scores = {head: score.tolist() for head, score in reached.items() if score is not None}
         readings, targets, coupling = chosen(unfolded, targets, coupling)
@@ -230,8 +235,8 @@ class ForcedPipeline:
 
     def _again(self, given: _Given, checked: bool = True) -> Result:
         """Align the text of one recording."""
-        name, audio, emissions, text, string, cost, judged = given
-        return self._given([name], [audio], emissions, [text], [string], cost, judged, checked)[0]
+        name, audio, emissions, heard, text, string, cost, judged = given
+        return self._given([name], [audio], emissions, heard, [text], [string], cost, judged, checked)[0]
 
     def movers_of(self, audio: Sequence[np.ndarray]) -> list[Mover]:
         """List what moves the boundaries of every recording (:mod:`isotone.audio.boundaries`), if anything does."""
@@ -247,20 +252,20 @@ class ForcedPipeline:
         Words are not judged then: with stars between them they could move into the speech at the edges.
         """
 
-        def attempt(emissions: Mapping[str, Emissions], reached: Mapping[str, float]) -> Result | None:
-            placer, heard = self.placer_of(emissions), hushed(emissions, [given.audio], self.model)
-            edged = placer.with_edges(heard, given.text, reached)
+        def attempt(given: _Given, reached: Mapping[str, float]) -> Result | None:
+            edged = self.placer_of(given.emissions).with_edges(given.heard, given.text, reached)
             if edged == given.text:
                 return None
-            tried = given._replace(emissions=emissions, text=edged, star_cost=EDGE_COST, judged=False)
-            return self._again(tried)
+            return self._again(given._replace(text=edged, star_cost=EDGE_COST, judged=False))
 
-        found = attempt(given.emissions, whole.reached)
+        found = attempt(given, whole.reached)
         if found is None:
             return None
         if edge_share(found.alignment) >= SECOND_PASS_SHARE:
             again = self.emitter.in_windows(given.audio, set(given.emissions), SECOND_PASS)
-            second = attempt(self.placer.where_aligned(again, [given.text]), {})
+            again = self.placer.where_aligned(again, [given.text])
+            heard = hushed(again, [given.audio], self.model)
+            second = attempt(given._replace(emissions=again, heard=heard), {})
             found = second if second is not None and second.score > found.score else found
         # the score is that of the text on the whole recording: with edges, a wrong text moves to where it fits best
         warnings = (edges_left_out(found.alignment), *found.warnings)

@@ -104,8 +104,9 @@ class _Unfolding:
         """Add a word, or a token."""
         start, kind = len(self.parts), _kind(graph[0].label, owner)
         for part in graph:
+            entered = part.from_speech is not None or part.from_pause is not None
             inside = [(start + i, cost) for i, cost in part.before]
-            self.ways.append([*self._ways_to(part, kind), *inside])
+            self.ways.append([*self._ways_to(part, kind), *inside] if entered else inside)
             self.shortest.append(part.shortest_s or 0.0)
         exits = [
             _Exit(start + i, kind, part.to_speech, part.to_pause)
@@ -124,8 +125,6 @@ class _Unfolding:
         return [(token, cost) for token, cost in self._ways_to(last, "pause") if token >= 0]
 
     def _ways_to(self, part: Part, kind: str) -> Iterator[tuple[int, float]]:
-        if part.from_speech is None and part.from_pause is None:
-            return
         for before in self.exits:
             if (cost := _cost(before, part, kind)) is None:
                 continue

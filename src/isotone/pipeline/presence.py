@@ -21,7 +21,7 @@ from isotone.kernels.viterbi import ctc_score
 from isotone.model.check import Presence
 from isotone.pipeline.doubt import PRIOR
 from isotone.pipeline.rows import each_row
-from isotone.pipeline.stars import STAR_NUMBER, star_scores
+from isotone.pipeline.stars import STAR_NUMBER, best_and_speech
 from isotone.pipeline.texts import TextToAlign
 from isotone.tensors import torch
 from isotone.types import Coupling, Emissions, Grid
@@ -191,18 +191,14 @@ def _scores(
     head: Emissions, log_probs: NDArray[np.float32], words: Sequence[_Word], chosen: Sequence[int]
 ) -> Array:
     """Score the rows of some words ``(words, rows)`` in nats; those that are too long for their stretch: -inf."""
-    size = log_probs.shape[1] - 3
-    numbers = {_BESIDE: size, STAR_NUMBER: size, _INSTEAD: size + 1, _EXTRA: size + 2}
     rows, stretches = [], []
     pause = next((word.pause for word in words if word.pause), [])
     for k in chosen:
         made = _rows(words, k, pause)
-        rows += [
-            ([numbers.get(label, label) for label, _ in row], [skips for _, skips in row]) for row in made
-        ]
+        rows += made
         stretches += [_stretch(head, words, k)] * len(made)
     out = np.full(len(rows), -np.inf)
-    fits = [i for i, row in enumerate(rows) if _needed(*row) <= stretches[i].stop - stretches[i].start]
+    fits = [i for i, row in enumerate(rows) if _fits(row, stretches[i].stop - stretches[i].start)]
     if fits:
         out[fits] = _best(log_probs, [rows[i] for i in fits], [stretches[i] for i in fits], head.blank)
     return out.reshape(len(chosen), -1)
@@ -218,10 +214,12 @@ def _stretch(head: Emissions, words: Sequence[_Word], k: int) -> slice:
     return slice(low, max(low + 1, min(frames, round(head.grid.frames(end)) + _SLACK)))
 
 
-def _needed(labels: Sequence[int], optional: Sequence[bool]) -> int:
-    """Return the fewest frames of a row: one per label, and one between equal neighbours."""
-    required = [label for label, skips in zip(labels, optional) if not skips]
-    return len(required) + sum(a == b for a, b in pairwise(required))
+def _fits(row: Sequence[_Label], frames: int) -> bool:
+    """Tell if a row has a path: a frame per label, and one between equal neighbours."""
+    if 2 * len(row) <= frames:
+        return True
+    required = [label for label, skips in row if not skips]
+    return len(required) + sum(a == b for a, b in pairwise(required)) <= frames
 
 
 def _with_stars(head: Emissions) -> NDArray[np.float32]:
@@ -229,29 +227,32 @@ def _with_stars(head: Emissions) -> NDArray[np.float32]:
     if head.log_prior is not None:
         head = head.without_prior(PRIOR)
     log_probs = head.log_probs()[:1, : int(head.lengths[0])]
-    costs = (BESIDE_COST, INSTEAD_COST, EXTRA_COST)
-    stars = [star_scores(log_probs, head.blank, cost)[..., None] for cost in costs]
+    best, speech = best_and_speech(log_probs, head.blank)
+    stars = [(best - cost * speech)[..., None] for cost in (BESIDE_COST, INSTEAD_COST, EXTRA_COST)]
     return torch.cat([log_probs, *stars], -1)[0].cpu().numpy()
 
 
 def _best(
     log_probs: NDArray[np.float32],
-    rows: Sequence[tuple[list[int], list[bool]]],
+    rows: Sequence[Sequence[_Label]],
     stretches: Sequence[slice],
     blank: int,
 ) -> Array:
     """Score the best CTC paths of rows of labels in their stretches: ``(rows,)`` nats."""
-    lengths = np.array([len(labels) for labels, _ in rows])
+    lengths = np.array([len(row) for row in rows])
     frames = np.array([part.stop - part.start for part in stretches])
-    labels = np.full((len(rows), lengths.max()), blank)
-    optional = np.zeros(labels.shape, bool)
-    for i, (own, skips) in enumerate(rows):
-        labels[i, : len(own)], optional[i, : len(own)] = own, skips
+    there = np.arange(lengths.max()) < lengths[:, None]
+    labels, optional = np.full(there.shape, blank), np.zeros(there.shape, bool)
+    given = np.array([label for row in rows for label in row])
+    size = log_probs.shape[1] - 3
+    # the model's labels, and from the end on the stars, in the order of their columns
+    columns_of = np.append(np.arange(size), [size + 2, size + 1, size, size])
+    labels[there], optional[there] = columns_of[given[:, 0]], given[:, 1]
     # only the columns of labels that occur: with large vocabularies most do not
     columns, codes = np.unique(np.append(labels, blank), return_inverse=True)
     found = log_probs[:, columns]
-    scores = np.zeros((len(rows), frames.max(), len(columns)), np.float32)
-    for row, part in zip(scores, stretches):
+    scores = np.empty((len(rows), frames.max(), len(columns)), np.float32)
+    for row, part in zip(scores, stretches):  # what lies behind a row's frames is not read
         row[: part.stop - part.start] = found[part]
     codes, own_blank = codes[:-1].reshape(labels.shape), int(codes[-1])
     return np.asarray(ctc_score(scores, codes, frames, lengths, own_blank, optional), float)

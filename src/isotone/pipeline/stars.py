@@ -19,8 +19,8 @@ from isotone.text.transcript import STAR_NUMBER, Transcript
 from isotone.types import Emissions, Targets
 
 __all__ = [
-    "STAR", "STAR_COST", "STAR_NUMBER", "encode", "shared_out", "star_scores", "starred", "with_extra_speech",
-    "with_star",
+    "STAR", "STAR_COST", "STAR_NUMBER", "best_and_speech", "encode", "shared_out", "star_scores", "starred",
+    "with_extra_speech", "with_star",
 ]  # fmt: skip
 
 #: Cost c of a star in nats per frame: its log-probability is that of the frame's best label minus c (1 - p(blank)), so
@@ -110,9 +110,22 @@ def star_scores(logits: Tensor, blank: int, cost: float = STAR_COST) -> Tensor:
     Returns:
         ``(B, T)`` in the unit of the logits: the best label's score minus ``cost (1 - p(blank))``.
     """
+    best, speech = best_and_speech(logits, blank)
+    return best - cost * speech
+
+
+def best_and_speech(logits: Tensor, blank: int) -> tuple[Tensor, Tensor]:
+    """Compute what scores of stars are made of, whatever their cost: ``(B, T)`` each.
+
+    Args:
+        logits, blank: See :func:`star_scores`.
+
+    Returns:
+        The best label's score, and the probability of all labels but the blank.
+    """
     wide = torch.promote_types(logits.dtype, torch.float32)
     speech = 1 - torch.softmax(logits, -1, dtype=wide)[..., blank]
-    return logits.amax(-1) - cost * speech.to(logits.dtype)
+    return logits.amax(-1), speech.to(logits.dtype)
 
 
 def with_star(emissions: Emissions, cost: float) -> Emissions:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
+from functools import cache, wraps
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -49,12 +49,18 @@ def never_torch() -> None:
 def chosen() -> Any:
     """Return the library that is chosen here and now."""
     if _never or (_open and _inside.get()):
-        from isotone.tensors import arrays
-
-        return arrays
+        return _arrays()
     import torch
 
     return torch
+
+
+@cache
+def _arrays() -> Any:
+    # a statement would look for the module every time: names are asked for hundreds of times per recording
+    from isotone.tensors import arrays
+
+    return arrays
 
 
 def no_grad(function: Callable[P, R]) -> Callable[P, R]:

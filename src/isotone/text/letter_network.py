@@ -37,17 +37,22 @@ class LetterNetwork:
 
     def __init__(self, tensors: Mapping[str, Array], outputs: Sequence[tuple[str, ...]], heads: int) -> None:
         self._tensors = {name: np.asarray(tensor, np.float32) for name, tensor in tensors.items()}
+        # products with matrices that are turned in memory take less time
+        self._turned = {name: np.ascontiguousarray(x.T) for name, x in self._tensors.items() if x.ndim == 2}
         self._heads = heads
         self._layers = sum(name.endswith(".taps") for name in tensors)
         self.outputs = list(outputs)
 
-    def log_probs(self, word: str, begun: Sequence[Sequence[int]] = ((),)) -> Array:
-        """Return log-probabilities in nats of the outputs of every letter, float32 (readings, letters, outputs).
+    def log_probs(
+        self, word: str, begun: Sequence[Sequence[int]] = ((),), letters: slice = slice(None)
+    ) -> Array:
+        """Return log-probabilities in nats of the outputs of letters, float32 (readings, letters, outputs).
 
         Args:
             word: Letters.
             begun: Readings of the word's first letters, all of one length: the numbers of their outputs. They are
                 what the other letters' probabilities are conditioned on.
+            letters: Those whose probabilities are returned. Default: all.
 
         Raises:
             ValueError: the word has other characters than a to z and the apostrophe.
@@ -58,18 +63,25 @@ class LetterNetwork:
         given = np.zeros((len(begun), len(numbers)), np.int64)
         given[:, 1 : 1 + len(begun[0])] = np.add(begun, 1)
         x = self._tensors["embedding"][numbers] + self._tensors["given"][given]
+        places = np.arange(1, 1 + len(word))[letters]
         for layer in range(self._layers):
-            x = self._layer(x, f"layers.{layer}.")
-        scores = self._linear(self._normalised(x[:, 1:-1], "norm"), "out")
+            last = layer == self._layers - 1
+            x = self._layer(x, f"layers.{layer}.", places if last else None)
+        scores = self._linear(self._normalised(x, "norm"), "out")
         scores -= scores.max(axis=-1, keepdims=True)
         return np.asarray(scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True)))
 
-    def _layer(self, x: Array, name: str) -> Array:
+    def _layer(self, x: Array, name: str, places: Array | None) -> Array:
+        """Compute a layer; after its attention only of some places, where these are given."""
         taps = self._tensors[name + "taps"]
         size, reach = x.shape[1], len(taps) // 2
-        padded = np.pad(x, ((0, 0), (reach, reach), (0, 0)))
+        padded = np.zeros((len(x), size + 2 * reach, x.shape[2]), np.float32)
+        padded[:, reach : reach + size] = x
         x = x + sum(padded[:, k : k + size] * tap for k, tap in enumerate(taps))
-        x = x + self._linear(self._attended(x, name), name + "o")
+        mixed = self._attended(x, name)
+        if places is not None:
+            x, mixed = x[:, places], mixed[:, places]
+        x = x + self._linear(mixed, name + "o")
         up = self._linear(self._normalised(x, name + "norm2"), name + "up")
         gelu = 0.5 * up * (1 + np.tanh(math.sqrt(2 / math.pi) * (up + 0.044715 * up * up * up)))
         return x + self._linear(gelu, name + "down")
@@ -88,7 +100,10 @@ class LetterNetwork:
         return np.asarray((attention @ v).swapaxes(1, 2).reshape(many, size, width))
 
     def _linear(self, x: Array, name: str) -> Array:
-        return np.asarray(x @ self._tensors[name + ".weight"].T + self._tensors[name + ".bias"])
+        # one product of matrices: numpy would do that of every reading by itself
+        flat = x.reshape(-1, x.shape[-1]) @ self._turned[name + ".weight"]
+        flat += self._tensors[name + ".bias"]
+        return flat.reshape(*x.shape[:-1], -1)
 
     def _normalised(self, x: Array, name: str) -> Array:
         x = x - x.mean(axis=-1, keepdims=True)

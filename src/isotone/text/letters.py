@@ -78,7 +78,7 @@ def best(network: LetterNetwork, word: str) -> list[tuple[Symbols, float]]:
     readings: list[tuple[int, ...]] = [()]
     scores = np.zeros(1)
     for place in range(len(word)):
-        longer = scores[:, None] + network.log_probs(word, readings)[:, place]
+        longer = scores[:, None] + network.log_probs(word, readings, slice(place, place + 1))[:, 0]
         chosen = np.argsort(-longer, axis=None)[:_BEAM]
         scores = longer.flat[chosen]
         readings = [(*readings[old], int(new)) for old, new in zip(*np.unravel_index(chosen, longer.shape))]

@@ -127,7 +127,7 @@ def of_readings(graphs: Sequence[tuple[int, WordGraph]]) -> WordGraph:
         if rank and exits > MOST_EXITS:
             break
         moved = _moved(graph, len(parts), min(rank * READING_COST, MOST_COST))
-        parts += (replace(part, reading=number) for part in moved)
+        parts += (part if part.reading == number else replace(part, reading=number) for part in moved)
     return tuple(parts)
 
 
@@ -182,6 +182,8 @@ def _exits(graph: Sequence[Part]) -> list[int]:
 
 def _moved(graph: WordGraph, start: int, cost: float) -> list[Part]:
     """Number the parts of a graph from ``start`` on, and add a cost to the ways into it."""
+    if not (start or cost):
+        return list(graph)
     return [
         replace(
             part,

@@ -1,4 +1,6 @@
-"""Sixteen float32 numbers that compiled loops handle as one: a vector type for numba, in LLVM instructions.
+"""Sixteen numbers that compiled loops handle as one: vector types for numba, in LLVM instructions.
+
+Numbers are float32. Of float64 there are what transforms need: loading, storing, sums, differences and products.
 
 numba gives LLVM no way to know that two arrays do not overlap, so LLVM guards every short inner loop. Loops over values
 of this type need no guards: one step works on sixteen independent problems at once, whatever their size.
@@ -30,17 +32,23 @@ _PER_BIT, _BIAS = 0.6931471805599453 / 2**23, 127.0 * 2**23
 
 
 class _LanesType(types.Type):
-    def __init__(self) -> None:
-        super().__init__(name="Float32Lanes")
+    def __init__(self, number: Any, vector: ir.VectorType) -> None:
+        super().__init__(name=f"{number.name}Lanes")
+        self.number, self.vector = number, vector
 
 
-Lanes = _LanesType()
+Lanes = _LanesType(types.float32, _VECTOR)
+_WIDE = _LanesType(types.float64, ir.VectorType(ir.DoubleType(), LANES))
+
+
+def _lanes_of(number: Any) -> _LanesType:
+    return _WIDE if number == types.float64 else Lanes
 
 
 @register_model(_LanesType)
 class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _VECTOR)
+        super().__init__(manager, kind, kind.vector)
 
 
 def _constant(value: float) -> ir.Constant:
@@ -49,63 +57,62 @@ def _constant(value: float) -> ir.Constant:
 
 def _pointer(context: Any, builder: Any, array_type: Any, array: Any, start: Any) -> Any:
     data = context.make_array(array_type)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [start]), ir.PointerType(_VECTOR))
+    kind = ir.PointerType(_lanes_of(array_type.dtype).vector)
+    return builder.bitcast(builder.gep(data, [start]), kind)
 
 
 @intrinsic
 def load(typing_context: Any, array: Any, start: Any) -> Any:
-    """The numbers ``array[start : start + 16]`` of a contiguous float32 vector."""
+    """The numbers ``array[start : start + 16]`` of a contiguous vector."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _pointer(context, builder, signature.args[0], *arguments)
-        return builder.load(pointer, align=4)
+        return builder.load(pointer, align=array.dtype.bitwidth // 8)
 
-    return Lanes(array, types.intp), generate
+    return _lanes_of(array.dtype)(array, types.intp), generate
 
 
 @intrinsic
 def store(typing_context: Any, array: Any, start: Any, lanes: Any) -> Any:
-    """Set ``array[start : start + 16]`` of a contiguous float32 vector."""
+    """Set ``array[start : start + 16]`` of a contiguous vector."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _pointer(context, builder, signature.args[0], *arguments[:2])
-        builder.store(arguments[2], pointer, align=4)
+        builder.store(arguments[2], pointer, align=array.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
-    return types.void(array, types.intp, Lanes), generate
+    return types.void(array, types.intp, lanes), generate
 
 
 @intrinsic
 def splat(typing_context: Any, value: Any) -> Any:
-    """The same number in every lane."""
+    """The same number in every lane: of float64 where it is of that type."""
+    kind = _lanes_of(value)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        one = builder.insert_element(
-            ir.Constant(_VECTOR, ir.Undefined), arguments[0], ir.Constant(ir.IntType(32), 0)
-        )
-        return builder.shuffle_vector(
-            one, ir.Constant(_VECTOR, ir.Undefined), ir.Constant(_INTEGERS, [0] * LANES)
-        )
+        none = ir.Constant(kind.vector, ir.Undefined)
+        one = builder.insert_element(none, arguments[0], ir.Constant(ir.IntType(32), 0))
+        return builder.shuffle_vector(one, none, ir.Constant(_INTEGERS, [0] * LANES))
 
-    return Lanes(types.float32), generate
+    return kind(kind.number), generate
 
 
 @intrinsic
 def add(typing_context: Any, a: Any, b: Any) -> Any:
     """The sum."""
-    return Lanes(Lanes, Lanes), lambda _, builder, __, args: builder.fadd(*args, flags=_FUSE)
+    return a(a, a), lambda _, builder, __, args: builder.fadd(*args, flags=_FUSE)
 
 
 @intrinsic
 def subtract(typing_context: Any, a: Any, b: Any) -> Any:
     """The difference."""
-    return Lanes(Lanes, Lanes), lambda _, builder, __, args: builder.fsub(*args, flags=_FUSE)
+    return a(a, a), lambda _, builder, __, args: builder.fsub(*args, flags=_FUSE)
 
 
 @intrinsic
 def multiply(typing_context: Any, a: Any, b: Any) -> Any:
     """The product."""
-    return Lanes(Lanes, Lanes), lambda _, builder, __, args: builder.fmul(*args, flags=_FUSE)
+    return a(a, a), lambda _, builder, __, args: builder.fmul(*args, flags=_FUSE)
 
 
 @intrinsic

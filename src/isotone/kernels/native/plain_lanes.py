@@ -1,4 +1,4 @@
-"""Sixteen float32 numbers as a tuple: plain counterparts of :mod:`isotone.kernels.native.llvm_lanes`.
+"""Sixteen numbers as a tuple: plain counterparts of :mod:`isotone.kernels.native.llvm_lanes`.
 
 Every number is written out, so that numba keeps the tuple in registers.
 """
@@ -65,7 +65,7 @@ def _all(x: np.float32) -> Any:
 
 @njit(nogil=True)
 def load(array: np.ndarray, start: int) -> Any:
-    """The numbers ``array[start : start + 16]`` of a contiguous float32 vector."""
+    """The numbers ``array[start : start + 16]`` of a contiguous vector."""
     x = array[start : start + LANES]
     return (
         x[0], x[1], x[2], x[3],
@@ -86,9 +86,9 @@ def store(array: np.ndarray, start: int, lanes: Any) -> None:
 
 
 @njit(nogil=True)
-def splat(value: np.float32) -> Any:
+def splat(value: Any) -> Any:
     """The same number in every lane."""
-    return _all(np.float32(value))
+    return _all(value)
 
 
 @njit(nogil=True)

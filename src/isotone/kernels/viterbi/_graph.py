@@ -63,72 +63,72 @@ def graph_row(
 def _forward(row: States, block: int, stored: np.ndarray) -> tuple[float, int]:
     """Fill the stored rows; return the best score and the state it ends in."""
     frames, size = len(row.log_probs), len(row.token)
-    held, new = np.full(size, -np.inf), np.full(size, -np.inf)
+    # the first number is the start's, and all of states that are not of a frame are -inf
+    held, new = np.full(size + 1, -np.inf), np.full(size + 1, -np.inf)
+    held[0] = 0.0
     enter, score = np.empty(TILE), np.empty(TILE)
-    emitted, no_marks = np.empty(len(row.symbols)), np.empty(0, np.uint8)
-    ok = True
+    emitted = np.empty(len(row.symbols))
+    ok, cleared = True, 0
     for t in range(frames):
-        was_low = row.low[t - 1] if t > 0 else 0
+        first, end = row.low[t], row.high[t] + 1
         if t % block == 0 and t > 0:
-            n = row.high[t - 1] + 1 - was_low
-            copy(held[was_low:], stored[t // block, 0, :n])
+            was_low, n = row.low[t - 1], row.high[t - 1] + 1 - row.low[t - 1]
+            copy(held[was_low + 1 :], stored[t // block, 0, :n])
         ok &= emit(row.log_probs[t], row.symbols, emitted)
-        end = row.high[t] + 1
-        for lo in range(row.low[t], end, TILE):
+        for lo in range(first, end, TILE):
             stop = min(end, lo + TILE)
             state_scores(row, t, lo, stop, emitted, score)
-            _enter(row, t, was_low, lo, stop, held, enter, no_marks)
-            _step(held[lo:stop], row.stay[lo:stop], enter, score, new[lo:stop])
+            _enter(row, lo, stop, held, enter, None)
+            _step(held[lo + 1 : stop + 1], row.stay[lo:stop], enter, score, new[lo + 1 : stop + 1])
+        # what the frame before the last one left
+        fill(new[cleared : first + 1], -np.inf)
+        cleared = row.low[t - 1] if t > 0 else 0
         held, new = new, held
     if not ok:
         return np.nan, 0
     best, s = -np.inf, 0
     for k in range(len(row.last) - 1, -1, -1):
-        value = held[row.last[k]] - row.last_cost[k]
-        if row.last[k] >= row.low[-1] and value > best:
+        value = held[row.last[k] + 1] - row.last_cost[k]
+        if value > best:
             best, s = value, row.last[k]
     return best, s
 
 
 @compiled
 def _enter(
-    row: States,
-    t: int,
-    was_low: int,
-    lo: int,
-    stop: int,
-    held: np.ndarray,
-    enter: np.ndarray,
-    marks: np.ndarray,
+    row: States, lo: int, stop: int, held: np.ndarray, enter: np.ndarray, marks: np.ndarray | None
 ) -> None:
-    """Fill the best scores of paths that enter the states from ``lo`` to ``stop`` at frame t, from ``was_low`` on.
+    """Fill the best scores of paths that enter the states from ``lo`` to ``stop``.
 
-    State s has index ``s - lo``. ``marks``, unless the array is empty, become how the best paths came.
+    State s has index ``s - lo``, and ``s + 1`` in ``held``. ``marks``, where there are any, become how the best paths
+    came: of several ways that are as good by the last.
     """
-    if lo > was_low:
-        copy(held[lo - 1 :], enter[: stop - lo])
-    else:
-        enter[0] = -np.inf
-        copy(held[lo:], enter[1 : stop - lo])
-    fill(marks[: stop - lo], _MOVED)
-    for i in range(np.searchsorted(row.joints, lo - row.reach + 1), len(row.joints)):
-        s = row.joints[i]
+    copy(held[lo:stop], enter[: stop - lo])
+    if marks is not None:
+        fill(marks[: stop - lo], _MOVED)
+    # slices and unsigned numbers: numba then does not check for indices that count from the end
+    lowest = np.searchsorted(row.joints, max(0, lo - row.reach + 1))
+    joints, ways, entries = row.joints[lowest:], row.ways[lowest:], row.entries[lowest:]
+    for i in range(len(joints)):
+        s = int(joints[i])
         if s >= stop:
             break
-        if s + row.entries[i] <= lo:
-            continue
-        a, best, way = row.ways[i], -np.inf, 0
-        for k in range(row.ways[i + 1] - 1, a - 1, -1):
-            p = row.source[k]
-            value = held[p] if p >= was_low else 0.0 if t == 0 and p < 0 else -np.inf
-            value -= row.cost[k]
-            if value > best:
-                best, way = value, k - a
-        for j in range(max(s, lo), min(s + row.entries[i], stop)):
-            if j == s or best > enter[j - lo]:
-                enter[j - lo] = best
-                if len(marks) > 0:
-                    marks[j - lo] = _WAY + way
+        first, best, way = ways[i], -np.inf, 0
+        source, cost = row.source[first : ways[i + 1]], row.cost[first : ways[i + 1]]
+        for k in range(len(source)):
+            value = held[source[k]] - cost[k]
+            if value >= best:
+                best, way = value, k
+        if s >= lo:
+            enter[s - lo] = best
+            if marks is not None:
+                marks[s - lo] = _WAY + way
+        if row.reach > 1:
+            for j in range(max(s + 1, lo), min(s + int(entries[i]), stop)):
+                if best > enter[j - lo]:
+                    enter[j - lo] = best
+                    if marks is not None:
+                        marks[j - lo] = _WAY + way
 
 
 @compiled
@@ -158,17 +158,19 @@ def _trace(row: States, block: int, stored: np.ndarray, s: int, path: np.ndarray
     first = np.empty(
         block + 1, np.int64
     )  # first state of the frame before the block, then of each of its frames
-    held, enter, score = np.empty(size), np.empty(size), np.empty(size)
+    held, enter, score = np.empty(size + 1), np.empty(size), np.empty(size)
     for k in range(len(stored) - 1, -1, -1):
         start, end = k * block, min(frames, (k + 1) * block)
         cone(jump, s, row.low[start:end], first[1:])
         first[0] = 0 if start == 0 else max(jump[first[1]], row.low[start - 1])
         if s - first[0] >= marks.shape[1]:
             marks = np.empty((block, s - first[0] + 1), np.uint8)
-        fill(held[first[0] : s + 1], -np.inf)
+        fill(held[: s + 2], -np.inf)
         if start > 0:
             was_low, stop = row.low[start - 1], min(s, row.high[start - 1]) + 1
-            copy(stored[k, 0, first[0] - was_low :], held[first[0] : stop])
+            copy(stored[k, 0, first[0] - was_low :], held[first[0] + 1 : stop + 1])
+        else:
+            held[0] = 0.0
         _recompute(row, start, end, first, s, held, enter, score, marks)
         for t in range(end - 1, start - 1, -1):
             path[t] = row.token[s]
@@ -177,7 +179,7 @@ def _trace(row: States, block: int, stored: np.ndarray, s: int, path: np.ndarray
                 s -= 1
             elif mark >= _WAY:
                 i = np.searchsorted(row.joints, s, "right") - 1
-                s = row.source[row.ways[i] + mark - _WAY]
+                s = row.source[row.ways[i] + mark - _WAY] - 1
 
 
 @compiled
@@ -195,9 +197,11 @@ def _recompute(
     """Fill the marks of the frames from start to end, of states ``first[t - start + 1]`` to ``top``."""
     emitted = np.empty(len(row.symbols))
     for t in range(start, end):
-        was_low, lo, stop = first[t - start], first[t - start + 1], min(top, row.high[t]) + 1
+        lo, stop = first[t - start + 1], min(top, row.high[t]) + 1
         mark = marks[t - start]
         emit(row.log_probs[t], row.symbols, emitted)
         state_scores(row, t, lo, stop, emitted, score)
-        _enter(row, t, was_low, lo, stop, held, enter, mark)
-        _step_mark(held[lo:stop], row.stay[lo:stop], enter, score, mark)
+        _enter(row, lo, stop, held, enter, mark)
+        _step_mark(held[lo + 1 : stop + 1], row.stay[lo:stop], enter, score, mark)
+        # the next frame has none of the states before
+        fill(held[first[t - start] : lo + 1], -np.inf)

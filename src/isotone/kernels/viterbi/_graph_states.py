@@ -33,7 +33,9 @@ class States(NamedTuple):
     entries: np.ndarray  # (J,) number of states that each of them can be entered at, from the first on
     reach: int  # the largest of these
     ways: np.ndarray  # (J + 1,) first of each joint's ways in
-    source: np.ndarray  # (W,) the state that a way comes from, -1 for the start; ascending per joint
+    source: (
+        np.ndarray
+    )  # (W,) one more than the state that a way comes from, 0 for the start; ascending per joint
     cost: np.ndarray  # (W,) its cost in nats
     last: np.ndarray  # (E,) states that a path may end in, ascending
     last_cost: np.ndarray  # (E,)
@@ -97,9 +99,9 @@ def _joints(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Find the joints: their first states, their numbers of entries, and their ways in."""
     count = len(at) - 1
-    joints, entries = np.empty(count, np.int64), np.empty(count, np.int64)
-    ways = np.zeros(count + 1, np.int64)
-    source, cost = np.empty(first[count], np.int64), np.empty(first[count])
+    joints, entries = np.empty(count, np.uint32), np.empty(count, np.uint32)
+    ways = np.zeros(count + 1, np.uint32)
+    source, cost = np.empty(first[count], np.uint32), np.empty(first[count])
     number = total = 0
     for u in range(count):
         a, b = first[u], first[u + 1]
@@ -108,7 +110,7 @@ def _joints(
             continue
         joints[number], entries[number] = at[u], entry
         for k in range(a, b):
-            source[total] = at[before[k] + 1] - 1 if before[k] >= 0 else -1
+            source[total] = at[before[k] + 1] if before[k] >= 0 else 0
             cost[total] = costs[k]
             total += 1
         number += 1
@@ -138,7 +140,7 @@ def _limits(
         if i < len(joints) and joints[i] == s:
             base = _NEVER
             for k in range(ways[i], ways[i + 1]):
-                base = min(base, sooner[source[k]] + 1 if source[k] >= 0 else 0)
+                base = min(base, sooner[source[k] - 1] + 1 if source[k] > 0 else 0)
             for j in range(entries[i]):
                 sooner[s + j] = base
             i += 1
@@ -153,8 +155,8 @@ def _limits(
             for j in range(entries[i]):
                 rest = min(rest, later[s + j])
             for k in range(ways[i], ways[i + 1]):
-                if source[k] >= 0:
-                    later[source[k]] = min(later[source[k]], rest + 1)
+                if source[k] > 0:
+                    later[source[k] - 1] = min(later[source[k] - 1], rest + 1)
             i -= 1
         elif s > 0:
             later[s - 1] = min(later[s - 1], later[s] + 1)
@@ -198,8 +200,8 @@ def lowest_sources(row: States) -> np.ndarray:
         lowest = min(lowest, s)
         if i >= 0 and row.joints[i] == s:
             for k in range(row.ways[i], row.ways[i + 1]):
-                if row.source[k] >= 0:
-                    lowest = min(lowest, row.source[k])
+                if row.source[k] > 0:
+                    lowest = min(lowest, int(row.source[k]) - 1)
             i -= 1
         elif s > 0:
             lowest = min(lowest, s - 1)
