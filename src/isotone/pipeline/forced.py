@@ -36,16 +36,27 @@ if TYPE_CHECKING:
 
 
 class _Given(NamedTuple):
-    """A text of one recording, and what it is aligned with: emissions, also hushed (:mod:`isotone.pipeline.hush`)."""
+    """Texts of some recordings, and what they are aligned with: emissions, also hushed ones (``heard``)."""
 
-    name: str
-    audio: np.ndarray
+    ids: Sequence[str]
+    audio: Sequence[np.ndarray]
     emissions: Mapping[str, Emissions]
     heard: Mapping[str, Emissions]
-    text: TextToAlign
-    string: str
+    texts: Sequence[TextToAlign]
+    strings: Sequence[str]
     star_cost: float
     judged: bool
+
+    def row(self, i: int) -> _Given:
+        """Return what is given of one recording."""
+        return self._replace(
+            ids=[self.ids[i]],
+            audio=[self.audio[i]],
+            emissions={head: e.rows([i]) for head, e in self.emissions.items()},
+            heard={head: e.rows([i]) for head, e in self.heard.items()},
+            texts=[self.texts[i]],
+            strings=[self.strings[i]],
+        )
 
 
 class ForcedPipeline:
@@ -183,14 +194,12 @@ class ForcedPipeline:
             longest = max(self.emitter.seconds(samples) for samples in audio)
             judged = judged and self.presence is not None and longest <= verdict.LONGEST_S
             heard = hushed(emissions, audio, self.model)
-            out = self._given(ids, audio, emissions, heard, texts, strings, cost, judged)
+            given = _Given(ids, audio, emissions, heard, texts, strings, cost, judged)
+            out = self._aligned(given)
             for i, found in enumerate(out):
-                own, quieter = (
-                    {head: e.rows([i]) for head, e in some.items()} for some in (emissions, heard)
-                )
-                given = _Given(ids[i], audio[i], own, quieter, texts[i], strings[i], cost, judged)
-                edged = self._within_edges(given, found) if self.finds_edges else None
-                said = self._as_said(given, edged or found) if judged else edged or found
+                own = given.row(i)
+                edged = self._within_edges(own, found) if self.finds_edges else None
+                said = self._as_said(own, edged or found) if judged else edged or found
                 out[i] = in_language(said, transcripts[i], self.model.check)
             return out
 
@@ -198,19 +207,9 @@ class ForcedPipeline:
         """Report the share of long audio that is encoded to another function from now on."""
         self.on_window = on_window
 
-    def _given(
-        self,
-        ids: Sequence[str],
-        audio: Sequence[np.ndarray],
-        emissions: Mapping[str, Emissions],
-        heard: Mapping[str, Emissions],
-        texts: Sequence[TextToAlign],
-        strings: Sequence[str],
-        star_cost: float,
-        judged: bool,
-        checked: bool = True,
-    ) -> list[Result]:
+    def _aligned(self, given: _Given, checked: bool = True) -> list[Result]:
         """Align given texts, and make their results; with evidence if judged, with their agreement if checked."""
+        ids, audio, emissions, heard, texts, strings, star_cost, judged = given
         placer = self.placer_of(emissions)
         unfolded, targets = placer.targets(texts)
         targets, coupling = placer(ids, heard, targets, star_cost)
@@ -233,11 +232,6 @@ class ForcedPipeline:
             found = [replace(result, evidence=e) for result, e in zip(found, seen)]
         return found
 
-    def _again(self, given: _Given, checked: bool = True) -> Result:
-        """Align the text of one recording."""
-        name, audio, emissions, heard, text, string, cost, judged = given
-        return self._given([name], [audio], emissions, heard, [text], [string], cost, judged, checked)[0]
-
     def movers_of(self, audio: Sequence[np.ndarray]) -> list[Mover]:
         """List what moves the boundaries of every recording (:mod:`isotone.audio.boundaries`), if anything does."""
         return movers(audio, self.model.encoder.sample_rate, self.refine) if self.refine else []
@@ -253,18 +247,18 @@ class ForcedPipeline:
         """
 
         def attempt(given: _Given, reached: Mapping[str, float]) -> Result | None:
-            edged = self.placer_of(given.emissions).with_edges(given.heard, given.text, reached)
-            if edged == given.text:
+            edged = self.placer_of(given.emissions).with_edges(given.heard, given.texts[0], reached)
+            if edged == given.texts[0]:
                 return None
-            return self._again(given._replace(text=edged, star_cost=EDGE_COST, judged=False))
+            return self._aligned(given._replace(texts=[edged], star_cost=EDGE_COST, judged=False))[0]
 
         found = attempt(given, whole.reached)
         if found is None:
             return None
         if edge_share(found.alignment) >= SECOND_PASS_SHARE:
-            again = self.emitter.in_windows(given.audio, set(given.emissions), SECOND_PASS)
-            again = self.placer.where_aligned(again, [given.text])
-            heard = hushed(again, [given.audio], self.model)
+            again = self.emitter.in_windows(given.audio[0], set(given.emissions), SECOND_PASS)
+            again = self.placer.where_aligned(again, given.texts)
+            heard = hushed(again, given.audio, self.model)
             second = attempt(given._replace(emissions=again, heard=heard), {})
             found = second if second is not None and second.score > found.score else found
         # the score is that of the text on the whole recording: with edges, a wrong text moves to where it fits best
@@ -278,10 +272,11 @@ class ForcedPipeline:
 
         def again(text: TextToAlign) -> Result:
             cost = min(given.star_cost, verdict.STAR_COST)
-            found = self._again(given._replace(text=text, star_cost=cost), False).with_score_of(first)
+            rest = given._replace(texts=[text], star_cost=cost)
+            found = self._aligned(rest, checked=False)[0].with_score_of(first)
             return replace(found, agreement=first.agreement)
 
-        return verdict.settled(self.model.check, self.presence, given.text, first, again)
+        return verdict.settled(self.model.check, self.presence, given.texts[0], first, again)
 
     def _with_pauses(self, transcript: Transcript) -> TextToAlign:
         """Put optional silences between words, and stars where extra speech is allowed."""
