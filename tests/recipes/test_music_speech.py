@@ -160,6 +160,12 @@ def test_run_resume_and_cross(tmp_path: Path) -> None:
         retrieved, scores = zip(*sorted((row["retrieved"], row["MAP"]) for row in rows))
         assert 0 <= retrieved[0] <= retrieved[-1] <= 16
         assert max(scores) <= own["MAP"] + 1e-6 or retrieved[-1] < 16
+    printed = module("tables").tables(whole)
+    best = whole["hashing"]["lsh-trained"][0]
+    assert f"| OPAS | {own['MAP']:.4f} |" in printed
+    assert f"| lsh-trained | {best['retrieved']:.1f} | {best['share']:.3f} | {best['MAP']:.4f} |" in printed
+    assert f"| cosine | {whole['set_vectors']['cosine']['MAP']:.4f} |" in printed
+    assert f"| correlation with s_F | {whole['plan_distance']['correlation with s_F']:.2f} |" in printed
     # interrupted after its first step, it ends with the same numbers
     training = module("training")
     save = training.Trainer.save
