@@ -47,6 +47,10 @@ def test_compiled_scores_are_those_of_tensors(data: tuple[Tensor, ...], penalty:
     with torch.no_grad():
         compiled = model.score_all(q, c, m, n)
         of_pairs = model.score(q, c[:5], m, n[:5])
+        parts = model.parts_all(q, c, m, n)
+        chosen = model.select(q[:1].expand(9, -1, -1), c, m[:1].expand(9), n)
+    torch.testing.assert_close(parts[0][0], chosen.fit, rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(parts[1][0], chosen.order, rtol=1e-5, atol=1e-4)
     torch.testing.assert_close(compiled, tensors.detach(), rtol=0, atol=1e-5)
     torch.testing.assert_close(of_pairs, tensors.detach().diagonal(), rtol=0, atol=1e-5)
 
