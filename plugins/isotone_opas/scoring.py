@@ -45,7 +45,6 @@ def compilable(model: Scorer, queries: Tensor) -> bool:
         not torch.is_grad_enabled()
         and queries.device.type == "cpu"
         and queries.dtype == torch.float32
-        and model.reward == "theorem1"
         and (exact(model) or _sinkhorn(model.relaxation) is not None)
     )
 
@@ -54,7 +53,7 @@ def exact(model: Scorer) -> bool:
     """Return whether the plan is the best ordered selection itself, which needs no penalties."""
     penalty = model.penalty.compiled()
     free = isinstance(penalty, Tensor) and not penalty.any()
-    return type(model.relaxation).__name__ == "Ordered" and free
+    return type(model.relaxation).__name__ == "Ordered" and free and model.reward == "theorem1"
 
 
 def pairs_compiled(
@@ -150,7 +149,7 @@ def all_by_tensors(
 
 def _options(model: Scorer, n: int) -> kernel.Sinkhorn:
     tau, iterations = _sinkhorn(model.relaxation) or (1.0, 1)
-    return kernel.Sinkhorn(model.positions_of(n), tau, iterations, model.margin, model.hinge)
+    return kernel.Sinkhorn(model.positions_of(n), tau, iterations, model.margin, model.hinge, model.reward)
 
 
 def _sinkhorn(relaxation: Any) -> tuple[float, int] | None:
