@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -195,6 +196,24 @@ def test_run_resume_and_cross(tmp_path: Path) -> None:
         run("cross", tmp_path / "other", f"model_from={folder}", "data.windows=10")
     with pytest.raises(FileNotFoundError, match="no finished run"):
         run("cross", tmp_path / "none", f"model_from={tmp_path / 'nowhere'}")
+
+
+@pytest.mark.parametrize(
+    ("override", "error"),
+    [
+        ("evaluate.baselines.x={scorer: {name: fastdtw}, queries: 1}", ImportError),
+        ("evaluate.baselines.x={scorer: {name: dwt}, queries: 1}", LookupError),
+        ("hashing={run: true, indexes: [fais]}", LookupError),
+    ],
+)
+def test_what_evaluation_lacks_is_seen_before_training(
+    override: str, error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fastdtw", None)
+    config = settings("exact", f"output={tmp_path / 'run'}", override)
+    with pytest.raises(error, match=r"fastdtw|dwt|fais"):
+        module("experiment").run(config, Path.cwd())
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("name", ["colbert", "contrast", "direct", "pretrained", "variable"])

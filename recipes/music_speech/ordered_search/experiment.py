@@ -9,11 +9,13 @@ from typing import Any
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.utils import DistributedType
+from isotone_opas.baselines import scorers
 from isotone_opas.embed import Embed
 from rich.console import Console
 from safetensors.torch import load_file
 from safetensors.torch import save as save_tensors
 
+from isotone import indexes
 from isotone.files import atomic_write
 from isotone.report.style import save
 from isotone.training.loader import differences, load_saved, to_yaml
@@ -50,11 +52,13 @@ def run(config: Settings, base: Path) -> str:
     Raises:
         ValueError: the folder holds another experiment, or the configuration does not fit together.
         FileNotFoundError: data or a run to take a model from are not there.
+        ImportError, LookupError, TypeError: see :func:`check`.
     """
     accelerator = _accelerator()
     console = Console(stderr=True, quiet=not accelerator.is_main_process)
     assert config.output is not None
     folder = base / config.output
+    check(config)
     with accelerator.main_process_first():
         _claim(folder, config, write=accelerator.is_main_process)
     torch.set_num_threads(config.threads)
@@ -78,6 +82,19 @@ def run(config: Settings, base: Path) -> str:
         console.print(f"wrote {folder}", highlight=False)
     accelerator.end_training()
     return tables(report) if report else ""
+
+
+def check(config: Settings) -> None:
+    """Build the baselines and indexes, which are used after the training, so that it does not end in vain.
+
+    Raises:
+        ImportError: a package that one needs is not installed.
+        LookupError, TypeError: an unknown name or option.
+    """
+    for spec in config.evaluate.baselines.values():
+        scorers.create(spec["scorer"])
+    for name in config.hashing.indexes if config.hashing.run else ():
+        indexes.build(name, size=config.model.size, **config.hashing.options.get(name, {}))
 
 
 def _accelerator() -> Accelerator:
