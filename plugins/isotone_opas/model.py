@@ -183,6 +183,20 @@ class OPAS(nn.Module):
         Raises:
             ValueError: as :meth:`select`; a query that is longer than any of the items.
         """
+        return self.combine(
+            *self.parts_all(queries, corpus, query_lengths, corpus_lengths, memory_mib=memory_mib)
+        )
+
+    def parts_all(
+        self,
+        queries: Tensor,
+        corpus: Tensor,
+        query_lengths: Tensor | None = None,
+        corpus_lengths: Tensor | None = None,
+        *,
+        memory_mib: float = 64.0,
+    ) -> tuple[Tensor, Tensor]:
+        """Return s_F and s_lambda of every query with every item, ``(Q, C)`` each; else as :meth:`score_all`."""
         check_embeddings(queries, corpus, query_lengths, corpus_lengths, paired=False)
         way = scoring.all_compiled if scoring.compilable(self, queries) else scoring.all_by_tensors
         return way(self, queries, corpus, query_lengths, corpus_lengths, memory_mib)

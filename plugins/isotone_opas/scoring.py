@@ -45,7 +45,6 @@ def compilable(model: Scorer, queries: Tensor) -> bool:
         not torch.is_grad_enabled()
         and queries.device.type == "cpu"
         and queries.dtype == torch.float32
-        and model.reward == "theorem1"
         and (exact(model) or _sinkhorn(model.relaxation) is not None)
     )
 
@@ -54,7 +53,7 @@ def exact(model: Scorer) -> bool:
     """Return whether the plan is the best ordered selection itself, which needs no penalties."""
     penalty = model.penalty.compiled()
     free = isinstance(penalty, Tensor) and not penalty.any()
-    return type(model.relaxation).__name__ == "Ordered" and free
+    return type(model.relaxation).__name__ == "Ordered" and free and model.reward == "theorem1"
 
 
 def pairs_compiled(
@@ -86,13 +85,13 @@ def all_compiled(
     query_lengths: Tensor | None,
     corpus_lengths: Tensor | None,
     memory_mib: float,
-) -> Tensor:
-    """Score all queries with all items by the compiled loops, block by block: ``(Q, C)``."""
+) -> tuple[Tensor, Tensor]:
+    """Find s_F and s_lambda of all queries with all items by the compiled loops, block by block: ``(Q, C)`` each."""
     (count, m, _), (items, n, d) = queries.shape, corpus.shape
     without_plan, network, options = exact(model), model.penalty.compiled(), _options(model, n)
     group = min(count, _QUERIES)
     block = _block_items(group * m, n, d, memory_mib)
-    out = queries.new_empty(count, items)
+    fit, order = queries.new_empty(count, items), queries.new_zeros(count, items)
     for c in range(0, items, block):
         # only soft plans use inner products of an item's own vectors
         shared = 0 if without_plan else count * m
@@ -100,8 +99,9 @@ def all_compiled(
         part = kernel.Items.prepare(some, of_some, shared)
         for q in range(0, count, group):
             rows, lengths = queries[q : q + group], _cut(query_lengths, q, group)
+            place = slice(q, q + group), slice(c, c + block)
             if without_plan:
-                scores = model.combine(kernel.fit_all(rows, part, lengths))
+                fit[place] = kernel.fit_all(rows, part, lengths)
             else:
                 lam: kernel.PenaltyNetwork | Tensor
                 if isinstance(network, Tensor):
@@ -110,9 +110,8 @@ def all_compiled(
                     lam = _all_penalties(model, rows, some, lengths, of_some)
                 else:
                     lam = network
-                scores = model.combine(*kernel.score_all(rows, part, lam, options, lengths))
-            out[q : q + group, c : c + block] = scores
-    return out
+                fit[place], order[place] = kernel.score_all(rows, part, lam, options, lengths)
+    return fit, order
 
 
 def _block_items(rows: int, n: int, d: int, memory_mib: float) -> int:
@@ -131,24 +130,26 @@ def all_by_tensors(
     query_lengths: Tensor | None,
     corpus_lengths: Tensor | None,
     memory_mib: float,
-) -> Tensor:
-    """Score all queries with all items by tensor operations, so many pairs at a time: ``(Q, C)``."""
+) -> tuple[Tensor, Tensor]:
+    """Find the same by tensor operations, so many pairs at a time."""
     (count, m, d), (items, n, _) = queries.shape, corpus.shape
     # numbers per pair: both sequences, and the tensors of its m x n matrix
     each = d * (n + 3 * m) + 12 * m * n + 4 * n * n
     pairs = int(max(1, memory_mib * 2**18 // each))
-    scores = []
+    fits, orders = [queries.new_zeros(0)], [queries.new_zeros(0)]
     for first in range(0, count * items, pairs):
         pair = torch.arange(first, min(first + pairs, count * items), device=queries.device)
         q, c = pair // items, pair % items
         lengths = [None if x is None else x[i] for x, i in ((query_lengths, q), (corpus_lengths, c))]
-        scores.append(model.select(queries[q], corpus[c], *lengths).score)
-    return torch.cat(scores).view(count, items) if scores else queries.new_zeros(count, items)
+        found = model.select(queries[q], corpus[c], *lengths)
+        fits.append(found.fit)
+        orders.append(found.order)
+    return torch.cat(fits).view(count, items), torch.cat(orders).view(count, items)
 
 
 def _options(model: Scorer, n: int) -> kernel.Sinkhorn:
     tau, iterations = _sinkhorn(model.relaxation) or (1.0, 1)
-    return kernel.Sinkhorn(model.positions_of(n), tau, iterations, model.margin, model.hinge)
+    return kernel.Sinkhorn(model.positions_of(n), tau, iterations, model.margin, model.hinge, model.reward)
 
 
 def _sinkhorn(relaxation: Any) -> tuple[float, int] | None:

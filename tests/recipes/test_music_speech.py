@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -160,6 +161,12 @@ def test_run_resume_and_cross(tmp_path: Path) -> None:
         retrieved, scores = zip(*sorted((row["retrieved"], row["MAP"]) for row in rows))
         assert 0 <= retrieved[0] <= retrieved[-1] <= 16
         assert max(scores) <= own["MAP"] + 1e-6 or retrieved[-1] < 16
+    printed = module("tables").tables(whole)
+    best = whole["hashing"]["lsh-trained"][0]
+    assert f"| OPAS | {own['MAP']:.4f} |" in printed
+    assert f"| lsh-trained | {best['retrieved']:.1f} | {best['share']:.3f} | {best['MAP']:.4f} |" in printed
+    assert f"| cosine | {whole['set_vectors']['cosine']['MAP']:.4f} |" in printed
+    assert f"| correlation with s_F | {whole['plan_distance']['correlation with s_F']:.2f} |" in printed
     # interrupted after its first step, it ends with the same numbers
     training = module("training")
     save = training.Trainer.save
@@ -189,6 +196,24 @@ def test_run_resume_and_cross(tmp_path: Path) -> None:
         run("cross", tmp_path / "other", f"model_from={folder}", "data.windows=10")
     with pytest.raises(FileNotFoundError, match="no finished run"):
         run("cross", tmp_path / "none", f"model_from={tmp_path / 'nowhere'}")
+
+
+@pytest.mark.parametrize(
+    ("override", "error"),
+    [
+        ("evaluate.baselines.x={scorer: {name: fastdtw}, queries: 1}", ImportError),
+        ("evaluate.baselines.x={scorer: {name: dwt}, queries: 1}", LookupError),
+        ("hashing={run: true, indexes: [fais]}", LookupError),
+    ],
+)
+def test_what_evaluation_lacks_is_seen_before_training(
+    override: str, error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fastdtw", None)
+    config = settings("exact", f"output={tmp_path / 'run'}", override)
+    with pytest.raises(error, match=r"fastdtw|dwt|fais"):
+        module("experiment").run(config, Path.cwd())
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("name", ["colbert", "contrast", "direct", "pretrained", "variable"])

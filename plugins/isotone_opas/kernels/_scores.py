@@ -36,12 +36,15 @@ _FAR = np.float32(1e30)
 
 @compiled
 def score_blocks(
-    task: int, run: int, similarity: np.ndarray, squares: np.ndarray, products: np.ndarray, vectors: np.ndarray,
-    row_lengths: np.ndarray, column_lengths: np.ndarray, positions: np.ndarray, lambdas: np.ndarray,
-    layers: np.ndarray, weights: np.ndarray, net_columns: int, tau: float, iterations: int, margin: float,
-    hinge: bool, fit: np.ndarray, order: np.ndarray,
+    task: int, run: int, similarity: np.ndarray, halves: np.ndarray, squares: np.ndarray, pushes: np.ndarray,
+    products: np.ndarray, vectors: np.ndarray, row_lengths: np.ndarray, column_lengths: np.ndarray,
+    positions: np.ndarray, lambdas: np.ndarray, layers: np.ndarray, weights: np.ndarray, net_columns: int, tau: float,
+    iterations: int, margin: float, hinge: bool, fit: np.ndarray, order: np.ndarray,
 ) -> None:  # fmt: skip
-    """Score the pairs of a task, which has ``run`` blocks; s_F without the query's norm."""
+    """Score the pairs of a task, which has ``run`` blocks; s_F without the query's norm.
+
+    Rewards are twice ``halves``, laid out as the similarities, with 1 - ``squares`` and the penalties' ``pushes``.
+    """
     groups, m, blocks, n, _ = similarity.shape
     lanes, stride = blocks * LANES, max(n, net_columns)
     similar = np.zeros((m + (layers[0, 1] - 1 if len(layers) else 0)) * stride * LANES, np.float32)
@@ -51,13 +54,12 @@ def score_blocks(
     scratch = np.empty(scratch_size(layers, stride) * LANES, np.float32)
     more = np.empty(wide_size(m, n) * LANES, np.float32)
     own, near = np.empty((m * n + 1) * LANES, np.float32), np.empty(NEAR * n, np.float32)
-    source, flat_lambdas = similarity.reshape(-1), lambdas.reshape(-1)
-    flat_fit, flat_order = fit.reshape(-1), order.reshape(-1)
+    source, flat_halves, flat_lambdas = similarity.reshape(-1), halves.reshape(-1), lambdas.reshape(-1)
+    flat_fit, flat_order, width = fit.reshape(-1), order.reshape(-1), blocks * n
     # an item's own numbers stay in the first-level cache while every query reads them
     for block in range(task * run, min((task + 1) * run, blocks)):
-        c = block * LANES
+        c, columns = block * LANES, _fill_mask(column_mask, column_lengths, block * LANES, n)
         _fill_bonus(bonus, squares[block].reshape(-1), n)
-        columns = _fill_mask(column_mask, column_lengths, c, n)
         for g in range(groups):
             for i in range(m):
                 _copy(source, ((g * m + i) * blocks + block) * n, similar, i * stride, n)
@@ -69,14 +71,15 @@ def score_blocks(
             else:
                 for i in range(m):
                     store(lam, i * LANES, load(flat_lambdas, (g * m + i) * lanes + c))
+            given = flat_halves[(g * m * width + block * n) * LANES :]
             ranges = _fill_kernel(
-                plan, factors, similar, stride, bonus, positions, lam, row_mask, column_mask, m, n, tau
+                plan, factors, given, width, bonus, pushes, lam, row_mask, column_mask, m, n, tau
             )
             if largest(ranges) <= _NARROW:
                 scale(plan, factors, row_mask, column_mask, slack, m, n, iterations)
             else:
                 scale_wide(
-                    plan, factors, similar, stride, bonus, positions, lam, row_mask, column_mask, slack, m, n, tau,
+                    plan, factors, given, width, bonus, pushes, lam, row_mask, column_mask, slack, m, n, tau,
                     iterations, more,
                 )  # fmt: skip
             value = cross(plan, similar, stride, m, n)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,7 @@ class Sinkhorn:
         iterations: Normalisations of columns, then rows, at least 1.
         margin: b, the least increase of the expected position from one row to the next.
         hinge: True where an increase beyond the margin earns nothing.
+        reward: ``"theorem1"``, or ``"hinge"``, see :func:`isotone_opas.functional.hinge_reward`.
 
     Raises:
         ValueError: an option outside its range.
@@ -63,6 +65,7 @@ class Sinkhorn:
     iterations: int = 20
     margin: float = 1.0
     hinge: bool = False
+    reward: Literal["theorem1", "hinge"] = "theorem1"
 
     def __post_init__(self) -> None:
         if not (self.tau > 0 and self.iterations >= 1 and np.isfinite(self.margin)):

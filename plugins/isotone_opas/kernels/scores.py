@@ -27,7 +27,8 @@ def score_all(
     r"""Score how well an ordered selection of each item fits each query.
 
     The plan P is ``iterations`` of Sinkhorn's normalisation on ``exp(Z / tau)`` with n - m rows of ones below,
-    :math:`Z_{ij} = 2 x_i \cdot c_j + 1 - \|c_j\|^2 + (\lambda_i - \lambda_{i+1}) a_j`.
+    :math:`Z_{ij} = 2 x_i \cdot c_j + 1 - \|c_j\|^2 + (\lambda_i - \lambda_{i+1}) a_j`, or
+    :math:`-\sum [x_i - c_j]_+` where the reward is the hinge.
 
     Args:
         queries: ``(Q, m, d)`` float32.
@@ -48,7 +49,11 @@ def score_all(
     similarity, rows, norms = _against_all(queries, items, query_lengths)
     if isinstance(penalties, Tensor):
         penalties = torch.nn.functional.pad(penalties.float(), (0, rows.shape[1] - items.count))
-    fit, order = _run(similarity, items, rows, penalties, options)
+    halves = similarity
+    if options.reward == "hinge":
+        vectors = items.vectors.flatten(0, 2)
+        halves = _half_hinges(masked(queries, query_lengths)[0].flatten(0, 1), vectors).view_as(similarity)
+    fit, order = _run(similarity, halves, items, rows, penalties, options)
     return (fit - norms[:, None])[:, : items.count], order[:, : items.count]
 
 
@@ -65,7 +70,11 @@ def score_pairs(
     similarity, rows, norms = _against_own(queries, items, query_lengths)
     if isinstance(penalties, Tensor):
         penalties = torch.nn.functional.pad(penalties.float().mT, (0, rows.shape[1] - items.count))[None]
-    fit, order = _run(similarity, items, rows, penalties, options)
+    halves = similarity
+    if options.reward == "hinge":
+        clean = _padded(masked(queries, query_lengths)[0], items)
+        halves = _half_hinges(clean, items.vectors.transpose(1, 2)).permute(2, 0, 3, 1)[None].contiguous()
+    fit, order = _run(similarity, halves, items, rows, penalties, options)
     return fit[0, : items.count] - norms, order[0, : items.count]
 
 
@@ -110,12 +119,23 @@ def _against_own(queries: Tensor, items: Items, lengths: Tensor | None) -> tuple
     """Return the same of each query with its own item: ``(1, m, B, n, 16)``, ``(1, 16 B)`` and ``(B,)``."""
     clean, lengths = masked(queries, lengths)
     norms = clean.square().sum((1, 2))
-    padded = len(items.lengths) - items.count
-    clean = torch.nn.functional.pad(clean, (0, 0, 0, 0, 0, padded))
     # (B, 16, m, d) times (B, 16, d, n)
-    similarity = clean.view(-1, LANES, *clean.shape[1:]) @ items.vectors.permute(0, 2, 3, 1)
+    similarity = _padded(clean, items) @ items.vectors.permute(0, 2, 3, 1)
     similarity = similarity.permute(2, 0, 3, 1).contiguous()
+    padded = len(items.lengths) - items.count
     return similarity[None], torch.nn.functional.pad(lengths.float(), (0, padded))[None], norms
+
+
+def _padded(queries: Tensor, items: Items) -> Tensor:
+    """Lay queries of their own items out as ``(B, 16, m, d)``."""
+    padded = torch.nn.functional.pad(queries, (0, 0, 0, 0, 0, len(items.lengths) - items.count))
+    return padded.view(-1, LANES, *queries.shape[1:])
+
+
+def _half_hinges(queries: Tensor, corpus: Tensor) -> Tensor:
+    """Return halves of the rewards :math:`-\\sum [x_i - c_j]_+` of vectors ``(.., m, d)`` and ``(.., n, d)``."""
+    apart = torch.cdist(queries, corpus, p=1.0)  # both positive parts; their difference is that of the sums
+    return -0.25 * (apart + queries.sum(-1)[..., None] - corpus.sum(-1)[..., None, :])
 
 
 def _select(similarity: Tensor, items: Items, rows: Tensor) -> Tensor:
@@ -128,7 +148,12 @@ def _select(similarity: Tensor, items: Items, rows: Tensor) -> Tensor:
 
 
 def _run(
-    similarity: Tensor, items: Items, rows: Tensor, penalties: Tensor | PenaltyNetwork, options: Sinkhorn
+    similarity: Tensor,
+    halves: Tensor,
+    items: Items,
+    rows: Tensor,
+    penalties: Tensor | PenaltyNetwork,
+    options: Sinkhorn,
 ) -> tuple[Tensor, Tensor]:
     """Return both scores ``(G, 16 B)`` for similarities ``(G, m, B, n, 16)``; s_F without the queries' norms."""
     groups, m, blocks, n, _ = similarity.shape
@@ -149,10 +174,14 @@ def _run(
         lambdas = penalties.detach().contiguous().numpy()
     fit, order = (np.empty((groups, lanes), np.float32) for _ in range(2))
     lengths = [rows.numpy(), items.lengths.numpy()]
+    squares, pushes = items.squares, positions
+    if options.reward == "hinge":  # neither the items' norms nor the penalties are in it
+        squares, pushes = torch.ones_like(squares), np.zeros_like(positions)
     cells = similarity.numel() * (2 * options.iterations + n + 60) + groups * lanes * network.work(m)
     each_run(
         score_blocks, blocks, int(_CELLS * cells),
-        *(x.detach().numpy() for x in (similarity, items.squares, items.products, items.vectors)),
+        *(x.detach().numpy() for x in (similarity, halves, squares)), pushes,
+        *(x.detach().numpy() for x in (items.products, items.vectors)),
         *lengths, positions, lambdas, network.layers, network.weights, network.columns,
         options.tau, options.iterations, options.margin, options.hinge, fit, order,
     )  # fmt: skip

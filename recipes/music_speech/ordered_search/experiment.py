@@ -9,12 +9,13 @@ from typing import Any
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.utils import DistributedType
+from isotone_opas.baselines import scorers
 from isotone_opas.embed import Embed
 from rich.console import Console
 from safetensors.torch import load_file
 from safetensors.torch import save as save_tensors
 
-from isotone.evaluation import markdown_table
+from isotone import indexes
 from isotone.files import atomic_write
 from isotone.report.style import save
 from isotone.training.loader import differences, load_saved, to_yaml
@@ -26,6 +27,7 @@ from ordered_search.pretraining import pretrain
 from ordered_search.rankers import OPASRanker, Ranker, build
 from ordered_search.sets import SearchSet, build_elements
 from ordered_search.settings import Data, Settings
+from ordered_search.tables import tables
 from ordered_search.training import CHECKPOINT, Trainer
 
 CONFIG, SCORES, WEIGHTS, MODEL = "config.yaml", "scores.json", "ranker.safetensors", "model"
@@ -45,16 +47,18 @@ def run(config: Settings, base: Path) -> str:
         base: Folder that relative folders refer to.
 
     Returns:
-        A table of the scores, in Markdown; empty on other processes than the main one.
+        Tables of the report, in Markdown; empty on other processes than the main one.
 
     Raises:
         ValueError: the folder holds another experiment, or the configuration does not fit together.
         FileNotFoundError: data or a run to take a model from are not there.
+        ImportError, LookupError, TypeError: see :func:`check`.
     """
     accelerator = _accelerator()
     console = Console(stderr=True, quiet=not accelerator.is_main_process)
     assert config.output is not None
     folder = base / config.output
+    check(config)
     with accelerator.main_process_first():
         _claim(folder, config, write=accelerator.is_main_process)
     torch.set_num_threads(config.threads)
@@ -77,7 +81,20 @@ def run(config: Settings, base: Path) -> str:
             file.write(json.dumps(report, indent=1) + "\n")
         console.print(f"wrote {folder}", highlight=False)
     accelerator.end_training()
-    return table(report["scores"]) if report else ""
+    return tables(report) if report else ""
+
+
+def check(config: Settings) -> None:
+    """Build the baselines and indexes, which are used after the training, so that it does not end in vain.
+
+    Raises:
+        ImportError: a package that one needs is not installed.
+        LookupError, TypeError: an unknown name or option.
+    """
+    for spec in config.evaluate.baselines.values():
+        scorers.create(spec["scorer"])
+    for name in config.hashing.indexes if config.hashing.run else ():
+        indexes.build(name, size=config.model.size, **config.hashing.options.get(name, {}))
 
 
 def _accelerator() -> Accelerator:
@@ -114,22 +131,6 @@ def _train(
     trainer.run(lambda step, loss, score: console.print(
         f"step {step}: loss {loss:.4f}, MAP on dev {score:.4f}", highlight=False
     ))  # fmt: skip
-
-
-def table(scores: dict[str, dict[str, float]]) -> str:
-    """Write scores in Markdown, one row per method."""
-    columns = {
-        "MAP": "{:.4f}",
-        "MRR": "{:.4f}",
-        "ODC": "{:.1f}",
-        "ms_per_pair": "{:.4f}",
-        "queries": "{:.0f}",
-    }
-    rows = (
-        [name, *(form.format(row[key]) if key in row else "" for key, form in columns.items())]
-        for name, row in scores.items()
-    )
-    return markdown_table(["method", *columns], rows)
 
 
 def _claim(folder: Path, config: Settings, *, write: bool) -> None:

@@ -80,9 +80,4 @@ def _correlation(x: Tensor, y: Tensor) -> float:
 def _fits(model: OPAS, data: SearchSet) -> Tensor:
     """Compute s_F of every pair ``(Q, C)``."""
     corpus = torch.cat([model.embed(x, n) for x, n in zip(data.corpus.split(256), data.lengths.split(256))])
-    queries = model.embed(data.queries)
-    rows = []
-    for query in queries:
-        of_query = query.expand(len(corpus), -1, -1)
-        rows.append(model.select(of_query, corpus, None, data.lengths).fit)
-    return torch.stack(rows)
+    return model.parts_all(model.embed(data.queries), corpus, None, data.lengths)[0]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from isotone_opas import functional as F
 from isotone_opas.embed import embeds
 from isotone_opas.metrics import ordering_consistency
 from isotone_opas.model import CONFIG, OPAS, SINKHORN, WEIGHTS, OPASError
+from isotone_opas.scoring import compilable
 from torch import Tensor
 
 from isotone import relaxations
@@ -35,26 +37,36 @@ def data() -> tuple[Tensor, Tensor, Tensor, Tensor]:
 PENALTIES = [CONVOLUTIONAL, {"name": "linear", "rows": 4, "columns": 10, "size": 16}, {"name": "constant"}]
 
 
-@pytest.mark.parametrize("hinge", [False, True])
+@pytest.mark.parametrize("options", [{}, {"hinge": True}, {"reward": "hinge"}], ids=str)
 @pytest.mark.parametrize("penalty", PENALTIES, ids=lambda p: p["name"])
-def test_compiled_scores_are_those_of_tensors(data: tuple[Tensor, ...], penalty: object, hinge: bool) -> None:
+def test_compiled_scores_are_those_of_tensors(
+    data: tuple[Tensor, ...], penalty: object, options: dict[str, Any]
+) -> None:
     q, c, m, n = data
-    model = make(penalty, hinge=hinge)
+    model = make(penalty, **options)
+    assert compilable(model, q) is False
     tensors = model.score_all(q, c, m, n)
     assert tensors.requires_grad
     pairs = [model.select(q[i : i + 1].expand(9, -1, -1), c, m[i].expand(9), n).score for i in range(5)]
     torch.testing.assert_close(tensors, torch.stack(pairs), rtol=0, atol=1e-6)
     with torch.no_grad():
+        assert compilable(model, q)
         compiled = model.score_all(q, c, m, n)
         of_pairs = model.score(q, c[:5], m, n[:5])
+        parts = model.parts_all(q, c, m, n)
+        chosen = model.select(q[:1].expand(9, -1, -1), c, m[:1].expand(9), n)
+    torch.testing.assert_close(parts[0][0], chosen.fit, rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(parts[1][0], chosen.order, rtol=1e-5, atol=1e-4)
     torch.testing.assert_close(compiled, tensors.detach(), rtol=0, atol=1e-5)
     torch.testing.assert_close(of_pairs, tensors.detach().diagonal(), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("reward", ["theorem1", "hinge"])
-def test_blocks_change_nothing(data: tuple[Tensor, ...], reward: str) -> None:
+@pytest.mark.parametrize("temperature", [1.0, 0.02])
+def test_blocks_change_nothing(data: tuple[Tensor, ...], reward: str, temperature: float) -> None:
     q, c, m, n = data
     model = make(reward=reward)
+    model.relaxation.temperature = temperature  # at the lower one rewards range too far for single precision
     with torch.no_grad():
         whole, parts = (model.score_all(q, c, m, n, memory_mib=mib) for mib in (64.0, 0.001))
     torch.testing.assert_close(whole, parts, rtol=0, atol=1e-6)
