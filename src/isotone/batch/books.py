@@ -87,6 +87,7 @@ class AligningBook(Aligning):
         further: Further = Further((), ()),  # noqa: B008 - nothing is added to it
     ) -> None:
         super().__init__(options, target, min_score=min_score, check=check, further=further)
+        self.at_once = 1
         self.path = book
         self._options = {**self._options, "book": True}
 

@@ -97,7 +97,7 @@ def _crew(workers: Workers, begin: Begin, work: Work, tasks: int) -> Iterator[tu
 
         crew = Processes(begin)
     else:
-        crew = Here(work)
+        crew, size = Here(work), min(work.at_once, tasks)
     with crew:
         yield crew, size
 

@@ -97,6 +97,7 @@ class Work(ABC):
         sample_rate: Hz of the samples it takes.
         suffixes: Suffixes of the files it writes, by the name of their format.
         engine: Engine of its model (:mod:`isotone.model.engine`); empty where it has none.
+        at_once: Recordings that :meth:`run_all` takes, at most.
     """
 
     command: ClassVar[str]
@@ -105,6 +106,7 @@ class Work(ABC):
     sample_rate: int
     suffixes: Mapping[str, str]
     engine: str = ""
+    at_once: int = 1
 
     @abstractmethod
     def inputs(self, recording: Path, own: Own) -> Inputs:
@@ -137,6 +139,14 @@ class Work(ABC):
     @abstractmethod
     def run(self, job: Job, samples: Any) -> Done:
         """Compute the contents of a recording's files, in the job's formats, from samples of :meth:`load`."""
+
+    def run_all(self, jobs: Sequence[Job], samples: Sequence[Any]) -> list[Done | None]:
+        """Do several recordings at once, where that takes less time than one by one, with the same results.
+
+        Returns:
+            What :meth:`run` returns of each, and None of those that are to be done by it.
+        """
+        return [None] * len(jobs)
 
     def report(self, entries: Sequence[Entry]) -> Report:
         """Report on all recordings of the output folder, from their entries with analysis."""

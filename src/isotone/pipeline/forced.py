@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -183,8 +183,7 @@ class ForcedPipeline:
         """Align several utterances at once; see :meth:`align`."""
         with self.model.tensors():
             if len(ids) > 1 and self.emitter.alone(audio):
-                rows = zip(ids, audio, transcripts)
-                return [self.align(*one, star_cost=star_cost, judged=judged) for one in rows]
+                return self._apart(ids, audio, transcripts, star_cost=star_cost, judged=judged)
             texts = [self._with_pauses(t) for t in transcripts]
             audio = [dried(samples, self.model.encoder.sample_rate) for samples in audio]
             emissions = self.emitter(ids, audio, self.placer.heads, self.on_window)
@@ -202,6 +201,20 @@ class ForcedPipeline:
                 said = self._as_said(own, edged or found) if judged else edged or found
                 out[i] = in_language(said, transcripts[i], self.model.check)
             return out
+
+    def _apart(
+        self,
+        ids: Sequence[str],
+        audio: Sequence[np.ndarray],
+        transcripts: Sequence[Transcript],
+        **options: Any,
+    ) -> list[Result]:
+        """Align utterances some of which have to be encoded by themselves: these one by one, the others at once."""
+        rows = list(zip(ids, audio, transcripts))
+        alone = [self.emitter.alone([samples]) for samples in audio]
+        rest = [row for row, apart in zip(rows, alone) if not apart]
+        together = iter(self.align_batch(*zip(*rest), **options) if rest else [])
+        return [self.align(*row, **options) if apart else next(together) for row, apart in zip(rows, alone)]
 
     def watch(self, on_window: Callable[[float], None]) -> None:
         """Report the share of long audio that is encoded to another function from now on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def align_text(
         those of a text.
     """
     transcript = pipeline.encode("\n".join(p.text for p in passages))
-    if all(p.start is None and p.end is None for p in passages):
+    if not has_times(passages):
         return _whole(pipeline, id, samples, transcript), transcript
     rate = pipeline.model.encoder.sample_rate
     in_time = timed(passages, len(samples) / rate)
@@ -58,6 +59,49 @@ def align_text(
         return align_passages(pipeline, id, samples, passages, slack_s), transcript
     parts, notes = _by_channel(pipeline, id, in_time, slack_s, found)
     return _joined(parts, "\n".join(p.text for p in passages), notes), transcript
+
+
+def align_texts(
+    pipeline: ForcedPipeline,
+    ids: Sequence[str],
+    samples: Sequence[np.ndarray],
+    passages: Sequence[Sequence[Passage]],
+) -> list[tuple[Result, Transcript] | None]:
+    """Align passages without times with several recordings at once: all of it takes less time than one by one.
+
+    Args:
+        pipeline: The model and its use.
+        ids: Utterance ids.
+        samples: The recordings, ``(N,)`` each.
+        passages: The passages of every recording, without times.
+
+    Returns:
+        What :func:`align_text` gives of every recording; None where it has to be asked, for it gives the error.
+    """
+    texts = [_encoded(pipeline, own) for own in passages]
+    firsts: list[Result | None] = [None] * len(ids)
+    at_once = [
+        i for i, text in enumerate(texts) if text and pipeline.emitter.seconds(samples[i]) <= LONGEST_S
+    ]
+    with suppress(AlignmentError):
+        rows = [(ids[i], samples[i], texts[i]) for i in at_once]
+        for i, found in zip(at_once, pipeline.align_batch(*zip(*rows)) if rows else []):
+            firsts[i] = found
+    return [
+        (_checked(pipeline, id, own, text, first), text) if text and first else None
+        for id, own, text, first in zip(ids, samples, texts, firsts)
+    ]
+
+
+def _encoded(pipeline: ForcedPipeline, passages: Sequence[Passage]) -> Transcript | None:
+    with suppress(TextError):
+        return pipeline.encode("\n".join(p.text for p in passages))
+    return None
+
+
+def has_times(passages: Sequence[Passage]) -> bool:
+    """Tell if any of the passages says when it is spoken."""
+    return any(p.start is not None or p.end is not None for p in passages)
 
 
 def suspicious(result: Result) -> bool:
@@ -71,10 +115,8 @@ def suspicious(result: Result) -> bool:
 
 def _whole(pipeline: ForcedPipeline, id: str, samples: np.ndarray, transcript: Transcript) -> Result:
     """Align a text with a whole recording, or section by section where that is long or not what the text says."""
-    seconds = pipeline.emitter.seconds(samples)
-    judges = pipeline.presence is not None and bool(transcript.words and transcript.source)
-    divides = judges and seconds >= DIVIDED_S
-    if divides and seconds > LONGEST_S:
+    divides = _divides(pipeline, samples, transcript)
+    if divides and pipeline.emitter.seconds(samples) > LONGEST_S:
         found = align_sections(pipeline, id, samples, transcript)
         return found or pipeline.align(id, samples, transcript)
     try:
@@ -84,9 +126,22 @@ def _whole(pipeline: ForcedPipeline, id: str, samples: np.ndarray, transcript: T
         if found is None:
             raise
         return found
-    if divides and suspicious(first):
+    return _checked(pipeline, id, samples, transcript, first)
+
+
+def _checked(
+    pipeline: ForcedPipeline, id: str, samples: np.ndarray, transcript: Transcript, first: Result
+) -> Result:
+    """Return the alignment with a whole recording, or another one where its text is suspicious."""
+    if suspicious(first) and _divides(pipeline, samples, transcript):
         return align_sections(pipeline, id, samples, transcript, deviating=True) or first
     return first
+
+
+def _divides(pipeline: ForcedPipeline, samples: np.ndarray, transcript: Transcript) -> bool:
+    """Tell if a recording is long enough for sections, and its words can be judged."""
+    judges = pipeline.presence is not None and bool(transcript.words and transcript.source)
+    return judges and pipeline.emitter.seconds(samples) >= DIVIDED_S
 
 
 def _by_channel(

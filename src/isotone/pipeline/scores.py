@@ -181,6 +181,8 @@ def _fit(log_probs: Tensor, silent: Tensor, paths: FramePath, targets: Targets, 
     frames = carries.new_zeros(targets.labels.shape).scatter_add(1, token, carries)
     summed = torch.zeros_like(frames).scatter_add(1, token, ratio * carries)
     counted = (frames > 0) & ~stars
-    of_tokens = (summed / frames.clamp(min=1)).masked_fill(~counted, 0.0).sum(1)
-    between = (ratio * ~paths.carried).sum(1)
-    return (of_tokens + between) / counted.sum(1).clamp(min=1)
+    of_tokens = (summed / frames.clamp(min=1)).masked_fill(~counted, 0.0)
+    between = ratio * ~paths.carried
+    # a running sum, for numbers added in pairs would round otherwise beside a longer row
+    total = torch.cumsum(torch.cat([of_tokens, between], 1), 1)[:, -1]
+    return total / counted.sum(1).clamp(min=1)
