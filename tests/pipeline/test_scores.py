@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -12,11 +13,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from isotone import tensors
 from isotone.kernels.paths import coupling_from_paths
 from isotone.kernels.viterbi import ctc_path
 from isotone.pipeline import scores
 from isotone.pipeline.scores import token_scores
 from isotone.pipeline.stars import STAR_NUMBER
+from isotone.tensors import without_torch
 from isotone.types import Coupling, Emissions, Grid, Targets
 
 SILENCE = 3
@@ -182,3 +185,24 @@ def test_token_scores() -> None:
             assert float(scores[row, number]) == pytest.approx(expected, rel=1e-5, abs=1e-7)
     assert (scores <= 0).all()
     assert scores[0, 2] == 0  # nothing is coupled to it
+
+
+@pytest.mark.parametrize("arrays", [False, True])
+def test_the_fit_is_the_same_beside_a_longer_row(arrays: bool) -> None:
+    drawn = np.random.default_rng(0)
+    with without_torch() if arrays else nullcontext():
+        for first in range(150, 550, 20):
+            lengths = tensors.torch.tensor([first, 700])
+            logits = tensors.torch.from_numpy(drawn.normal(size=(2, 700, 20)).astype(np.float32))
+            labels = [drawn.integers(1, 20, n // 10).tolist() for n in (first, 700)]
+            # half of the frames lie between tokens
+            paths = np.where(np.arange(700) % 10 < 5, np.arange(700) // 10, -1)
+            rows = tensors.torch.from_numpy(np.stack([np.where(np.arange(700) < first, paths, -1), paths]))
+
+            def fit(count: int, frames: int) -> float:
+                targets, own = Targets.from_lists(labels[:count]), lengths[:count]  # noqa: B023
+                coupling = coupling_from_paths(rows[:count, :frames], own, targets.lengths)  # noqa: B023
+                some = Emissions(logits[:count, :frames], own, Grid(0.02))  # noqa: B023
+                return float(scores.score(some, targets, coupling).fit[0])
+
+            assert fit(1, first) == fit(2, 700)

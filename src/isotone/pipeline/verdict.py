@@ -35,7 +35,7 @@ STAR_COST = 1.0
 LEAST_EXTRA_S = 0.1
 
 #: Of a right text fewer words in a row are missing, and a smaller share; speech besides is shorter.
-LEAST_RUN, LONG_EXTRA_S, DOUBTED_SHARE = 3, 1.0, 0.01
+LEAST_RUN, LONG_EXTRA_S, DOUBTED_SHARE = 2, 1.0, 0.01
 
 #: Most seconds of a recording that is judged: a suspicious text is aligned again as a whole, several times.
 LONGEST_S = 300.0
