@@ -34,6 +34,23 @@ def states(ledger: Ledger, *names: str) -> list[State]:
     return [ledger.state(name) for name in names]
 
 
+def test_files_of_earlier_inputs_are_old_until_they_are_written_again(tmp_path: Path) -> None:
+    with Ledger(tmp_path) as ledger:
+        ledger.write(ENTRY, {"a": b"1", "b": b"1", "c": b"1", "d": b"1"})
+        (tmp_path / "c").write_bytes(b"by hand")
+        (tmp_path / "d").unlink()
+        later = replace(ENTRY, key="another")
+        ledger.write(later, {"a": b"2"})
+        ledger.write(later, {"a": b"2"})  # the same inputs again
+        assert states(ledger, "a", "b", "c", "d") == [State.WRITTEN, State.OLD, State.CHANGED, State.ABSENT]
+        (tmp_path / "d").symlink_to("a")
+        assert ledger.state("d") is State.CHANGED
+        ledger.write(replace(ENTRY, key="third"), {"a": b"3"})  # old files stay old
+        assert ledger.state("b") is State.OLD
+        ledger.write(replace(ENTRY, key="third"), {"b": b"3"})
+        assert states(ledger, "a", "b") == [State.WRITTEN, State.WRITTEN]
+
+
 def test_what_was_written_is_known_when_opened_again(tmp_path: Path) -> None:
     with Ledger(tmp_path / "new/out") as ledger:
         ledger.write(ENTRY, {"dr1/sa1.TextGrid": b"grid", "dr1/sa1.json": b"{}"})

@@ -208,6 +208,25 @@ def test_finished_files_are_skipped_and_changed_ones_are_not(tmp_path: Path) -> 
     assert again(key="another model", formats=("json",)) == []
 
 
+def test_files_in_formats_that_a_run_did_not_write_are_not_taken_for_those_of_a_later_text(
+    tmp_path: Path,
+) -> None:
+    path = say(tmp_path / "in/a.wav", "one")
+    both = ("textgrid", "json")
+    echo(path, tmp_path / "out", formats=both)
+    path.with_suffix(".txt").write_text("two")
+    echo(path, tmp_path / "out", formats=("textgrid",))
+    echo(path, tmp_path / "out", formats=both)
+    assert '"two"' in (tmp_path / "out/a.json").read_text()
+    assert echo(path, tmp_path / "out", formats=both).there == 1
+
+
+def test_a_list_of_errors_is_not_named_as_the_transcript_of_a_recording_called_errors(tmp_path: Path) -> None:
+    say(tmp_path / "errors.wav", None)
+    runs = [echo(tmp_path, tmp_path).errors for _ in range(2)]
+    assert runs[0] == runs[1]
+
+
 def test_options_count_and_the_device_does_not(tmp_path: Path) -> None:
     assert Options("m", window_s=3.0).values() != Options("m").values()
     assert Options("m", aligner={"name": "ctc"}).values() != Options("m", aligner="ctc").values()

@@ -182,10 +182,11 @@ def _unread(folders: Sequence[Path], audio: Path, own: Callable[[Path], bool]) -
     """Name a file that could be the transcript but is a result itself, or of a kind that is not read."""
     suffixes = dict.fromkeys((*TEXT_SUFFIXES, *TIMED, *KINDS))
     for path in (one / f"{audio.stem}{suffix}" for one in folders for suffix in suffixes):
-        if path.is_file() and own(path):
+        if not path.is_file() or (path.suffix == ".jsonl" and own(path)):  # a list of files that failed
+            continue
+        if own(path):
             return f". isotone wrote {path.name}: it is no transcript unless you correct it"
-        if path.is_file():
-            return f". There is {path.name} ({KINDS[path.suffix]}): save its words as a .txt file in UTF-8."
+        return f". There is {path.name} ({KINDS[path.suffix]}): save its words as a .txt file in UTF-8."
     return ""
 
 

@@ -21,12 +21,16 @@ from isotone.files import digest_of, put
 __all__ = ["NAME", "Entry", "Ledger", "LedgerError", "State"]
 
 
+# The digest of no file.
+_NONE = "none"
+
+
 class State(Enum):
     """The state of a file of an output folder, by the ledger."""
 
     ABSENT = "not there"
     WRITTEN = "as isotone wrote it last"
-    OLD = "as isotone wrote it before; the process that was to replace it did not come to it"
+    OLD = "as isotone wrote it before, of earlier inputs, or for a process that did not come to replacing it"
     CHANGED = "changed since isotone wrote it"
     FOREIGN = "not written by isotone"
 
@@ -152,9 +156,21 @@ class Ledger(Database):
             OSError: a file cannot be written.
         """
         with self._writing():
+            before = self.entry(entry.id, entry.command)
+            if before and (before.error or before.key != entry.key):
+                self._outdate([name for name in self.names(entry) if name not in contents])
             self._intend(entry.id, entry.command, contents, overwrite)
             self._note(entry)
         self._put_recorded(contents, overwrite)
+
+    def _outdate(self, names: Iterable[str]) -> None:
+        """Record that files are of earlier inputs, such as a recording's files in formats that are not written now."""
+        for name in names:
+            state = self.state(name)
+            if state is State.WRITTEN:
+                self._db.execute("UPDATE outputs SET previous = digest WHERE name = ?", (name,))
+            if state in (State.WRITTEN, State.OLD):
+                self._db.execute("UPDATE outputs SET digest = ? WHERE name = ?", (_NONE, name))
 
     def write_report(self, name: str, content: bytes, *, overwrite: bool = False) -> None:
         """Write a file that belongs to no recording, or remove it if ``content`` is empty.
