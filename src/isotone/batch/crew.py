@@ -6,7 +6,6 @@ import logging
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self, TypeVar
@@ -141,8 +140,10 @@ class Here(Crew):
             left_s -= len(samples) / work.sample_rate
         found: Sequence[Done | None] = [None] * len(loaded)
         if len(loaded) > 1:
-            with suppress(Exception):  # whose it is shows where each is done by itself
+            try:
                 found = work.run_all(*zip(*loaded.values()))
+            except Exception:  # whose it is shows where each is done by itself
+                log.debug("%d recordings at once", len(loaded), exc_info=True)
         for (worker, (job, samples)), done in zip(loaded.items(), found):
             yield Finished(worker, _tried(job, partial(work.run, job, samples)) if done is None else done)
 

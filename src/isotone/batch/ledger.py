@@ -21,7 +21,7 @@ from isotone.files import digest_of, put
 __all__ = ["NAME", "Entry", "Ledger", "LedgerError", "State"]
 
 
-# The digest of no file.
+# In place of the digest of a file that is yet to be written.
 _NONE = "none"
 
 
@@ -167,10 +167,11 @@ class Ledger(Database):
         """Record that files are of earlier inputs, such as a recording's files in formats that are not written now."""
         for name in names:
             state = self.state(name)
-            if state is State.WRITTEN:
-                self._db.execute("UPDATE outputs SET previous = digest WHERE name = ?", (name,))
             if state in (State.WRITTEN, State.OLD):
-                self._db.execute("UPDATE outputs SET digest = ? WHERE name = ?", (_NONE, name))
+                now = "digest" if state is State.WRITTEN else "previous"  # of the file as it is
+                self._db.execute(
+                    f"UPDATE outputs SET previous = {now}, digest = ? WHERE name = ?", (_NONE, name)
+                )
 
     def write_report(self, name: str, content: bytes, *, overwrite: bool = False) -> None:
         """Write a file that belongs to no recording, or remove it if ``content`` is empty.
