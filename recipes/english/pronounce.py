@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 from pronunciations.held_out import held_out
 from pronunciations.measuring import measure
+from pronunciations.pausing import read_pauses
 from pronunciations.source import read_cmudict, read_reductions
 from pronunciations.training import packed, train
 
@@ -74,21 +75,22 @@ def build(
         FileExistsError: a file of another kind is where one would be written.
         ValueError: it is no dictionary with stresses.
     """
-    words, reductions = read_cmudict(dictionary), read_reductions()
+    words, reductions, pauses = read_cmudict(dictionary), read_reductions(), read_pauses()
     if not licence.is_file():
         raise FileNotFoundError(f"No licence {licence}: it travels with the pronunciations (--licence).")
     text = licence.read_text(encoding="utf-8")
     about = {"source": dictionary.name, "sha256": digest_of(dictionary), "licence": text}
     families, others = held_out(word for word in words if set(word) <= set("abcdefghijklmnopqrstuvwxyz'"))
     if "words" in steps:
-        content = pack(words, reductions=reductions, **about)
+        content = pack(words, reductions=reductions, pauses=pauses, **about)
         read = unpack(content)
         if {word: read.get(word) for word in read} != words:
             raise ValueError(f"{dictionary}: its words do not survive packing.")
         _write(out / WORDS, content, unpack)
         _write(out / LICENCE, text.encode(), lambda found: found)
         count = sum(map(len, words.values()))
-        print(f"{len(words):,} words with {count:,} pronunciations; {len(reductions)} reduced words")
+        print(f"{len(words):,} words with {count:,} pronunciations; {len(reductions)} reduced words;")
+        print(f"pauses beside {len(pauses)} words")
     if "letters" in steps:
         torch.set_num_threads(1)
         network, outputs = train(words, families | others, epochs=epochs)

@@ -145,6 +145,24 @@ def test_tokens_beside_the_guides_are_free_between_the_neighbours_of_these() -> 
     assert near_frames(guide, filled)[0].tolist() == [[0, 2], [0, 3], [2, 5], [0, 5], [3, 6]]
 
 
+def test_pauses_may_have_any_frame_and_bind_the_words_beside_them_no_less() -> None:
+    marked = ([False, False, True, False],), ([False] * 4,)
+    free, bound = (
+        TokenGraph.from_lists([line([False, False, True, False])], [[(0.0, 0.0)] * 4], [[False] * 4], pauses)
+        for pauses in marked
+    )
+    guide = FramePath(torch.tensor([[0, -1, 1, 2, -1, 3]]))
+    ranges = [
+        near_frames(guide, with_fillers(Targets.from_lists([[1, 2, 3, 4]], graph=graph), 0, "all"))[0]
+        for graph in (bound, free)
+    ]
+    pause = 5  # a filler stands before every token
+    assert ranges[0][pause].tolist() == [2, 5]
+    assert ranges[1][pause].tolist() == [0, 6]
+    others = torch.arange(len(ranges[0])) != pause
+    assert torch.equal(ranges[0][others], ranges[1][others])
+
+
 def test_durations_in_frames() -> None:
     graph = TokenGraph.from_lists(
         [line([False] * 4)],

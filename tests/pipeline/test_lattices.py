@@ -248,3 +248,31 @@ def test_edges_of_a_text_with_graphs() -> None:
     quiet = heard("sil 20 ae 4 cl 2 k 2 ae 4 cl 3 t 2 sil 20")
     assert placer.with_edges({"times": quiet}, text) == text
     assert choose_edges(edged, lambda text: 0.0) is edged
+
+
+def test_a_word_that_the_guide_puts_before_a_long_pause_moves_behind_it() -> None:
+    """The guide holds the word, at the cost of its own frames. It does not hold the pause, which has many."""
+    frames, late = 120, range(110, 116)
+    silence, ae, vcl, d = (LABELS.index(label) for label in ("sil", "ae", "vcl", "d"))
+    dad = [vcl, vcl, d, d, ae, ae, ae, ae, vcl, vcl, d, d]
+    times = torch.full((1, frames, len(LABELS)), -8.0)
+    times[..., silence] = 0.0
+    times[0, range(len(dad)), silence] = -8.0
+    times[0, range(len(dad)), dad] = 0.0
+    times[0, late, ae], times[0, late, silence] = 0.0, -4.0
+    peaks = torch.full((1, frames, len(LABELS)), -8.0)
+    peaks[..., 0] = 0.0
+    for frame, label in {0: vcl, 2: d, 4: ae, 8: vcl, 10: d, 14: ae}.items():
+        peaks[0, frame, 0], peaks[0, frame, label] = -8.0, 0.0
+    heads = {
+        name: Emissions(found, torch.tensor([frames]), Grid(0.02), 0)
+        for name, found in (("times", times), ("ctc", peaks))
+    }
+    placer = Placer("times", SEGMENTAL, "ctc", aligners.build("ctc"))
+    (text,), targets = placer.targets([text_of("dad a")])
+    guided = placer.guided(["x"], heads, targets, 3.0)
+    assert guided.guide is not None
+    assert text.transcript.token_words[guided.guide.tokens[0, 14]] == 1
+    _, coupling = placer(["x"], heads, targets, 3.0)
+    spans = dict(zip(text.transcript.token_words, coupling.spans()[0].tolist()))
+    assert spans[1] == [late.start, late.stop]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
 from pathlib import Path
 
@@ -13,10 +14,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isotone.alignment import Segment
 from isotone.text.letter_network import LetterNetwork
 from isotone.text.packed import pack, unpack
 from isotone.text.phones import PHONES_48
 from isotone.text.pronounce import Chain, EnglishLexicon, load_pronouncer
+from isotone.text.pronouncer import Pauses
 from tests.paths import RECIPES
 
 RECIPE = RECIPES / "english"
@@ -27,6 +30,7 @@ with pytest.MonkeyPatch.context() as patch:
     from pronunciations.aligned import align
     from pronunciations.held_out import held_out, stem
     from pronunciations.network import Network
+    from pronunciations.pausing import LEAST, PauseCounts, read_pauses, write_pauses
     from pronunciations.source import read_cmudict, read_reductions, symbols
     from pronunciations.training import hint
 
@@ -72,6 +76,41 @@ def test_the_table_of_reductions() -> None:
         assert 1 <= len(found) <= 6, word
         assert sum(found.values()) == pytest.approx(1), word
         assert next(iter(found.values())) >= 0.2
+
+
+def test_counted_pauses_become_costs(tmp_path: Path) -> None:
+    counts = PauseCounts()
+    for i in range(3 * LEAST):  # "the cat" never pauses; "cat but" pauses in two of three
+        gap = 0.5 if i % 3 else 0.05
+        words = [("The", 0.0, 0.1), ("cat", 0.1, 0.4), ("but", 0.4 + gap, 1.0 + gap)]
+        counts.add([Segment(*word) for word in words])
+    counts.add([Segment("rare", 0.0, 0.1), Segment("cat", 0.2, 0.3)])
+    assert (counts.places, counts.pauses) == (6 * LEAST + 1, 2 * LEAST + 1)
+    write_pauses(tmp_path / "pauses.txt", counts)
+    found = {word: Pauses(*costs) for word, costs in read_pauses(tmp_path / "pauses.txt").items()}
+    assert set(found) == {"the", "cat", "but"}
+    assert found["the"].to_speech == 0 < 4 < found["the"].to_pause
+    assert found["cat"].to_pause == 0 < found["cat"].to_speech
+    assert found["but"] == Pauses(from_speech=found["cat"].to_speech)
+    assert found["the"].from_pause == 0, "nothing is known of it"
+
+    # shares of 3 in 60 places, with 5 more of 1 in 4
+    (tmp_path / "x.txt").write_text("# Of all words: 400 100\nthe\t55\t2\t0\t0\n")
+    own = (2 + 5 / 4) / 60
+    expected = 1.5 * (math.log(0.25 / own) + math.log((1 - own) / 0.75))
+    assert read_pauses(tmp_path / "x.txt") == {"the": [0.0, pytest.approx(expected, abs=1e-3), 0.0, 0.0]}
+    (tmp_path / "x.txt").write_text("# Of all words: 400 100\nthe\t60\t3\n")
+    with pytest.raises(ValueError, match=r"x\.txt, line 2: a new word and four counts"):
+        read_pauses(tmp_path / "x.txt")
+
+
+def test_the_table_of_pauses_is_in_the_lexicon() -> None:
+    table = read_pauses()
+    assert unpack((SHIPPED / "english_words.xz").read_bytes()).header["pauses"] == table
+    assert {word: Pauses(*table[word]).to_pause > 2 for word in ("the", "of", "him")} == {
+        "the": True, "of": True, "him": False,
+    }  # fmt: skip
+    assert Pauses(*table["but"]).from_speech > 1
 
 
 @given(st.data())

@@ -13,6 +13,7 @@ from isotone.text.given import encode
 from isotone.text.packed import pack
 from isotone.text.phones import PHONES_48, phone_set
 from isotone.text.pronounce import Chain, Dictionary, EnglishLexicon, LetterToSound, load_pronouncer
+from isotone.text.pronouncer import Pauses
 from isotone.text.tokenizer import PhoneTokenizer
 from tests.text.samples import tiny_letters
 
@@ -31,7 +32,8 @@ ODD = [
 def path(tmp_path: Path) -> Path:
     words = {word: [tuple(some.split()) for some in found.split("|")] for word, found in WORDS.items()}
     table = {"the": {"dh ax": 0.7, "dh iy": 0.2, "dx ax": 0.1}}
-    (tmp_path / "w.xz").write_bytes(pack(words, reductions=table))
+    pauses = {"the": [0.0, 5.0, 0.0, 0.5], "it's": [0.0, 1.0, 0.0, 0.0]}
+    (tmp_path / "w.xz").write_bytes(pack(words, reductions=table, pauses=pauses))
     return tmp_path / "w.xz"
 
 
@@ -53,6 +55,20 @@ def test_alternatives(path: Path) -> None:
         "k ax p ae s ih dx iy": 0.217, "k ax p ae s ih t iy": 0.117,
     }  # fmt: skip
     assert lexicon.lookup(["city", "the", "zzyzx"]) == [["s", "ih", "dx", "iy"], ["dh", "ax"], None]
+
+
+def test_pauses_beside_words(path: Path, tmp_path: Path) -> None:
+    def pauses(lexicon: EnglishLexicon, word: str) -> set[Pauses | None]:
+        return {one.pauses for one in lexicon.alternatives([word])[0]}
+
+    lexicon = EnglishLexicon(path)
+    assert pauses(lexicon, "THE") == {Pauses(to_pause=5.0, from_pause=0.5)}
+    assert pauses(lexicon, "it\u2019s") == {Pauses(to_pause=1.0)}, "a form of a listed word"
+    assert pauses(lexicon, "city") == {None}
+    lexicon.save(tmp_path)
+    assert pauses(EnglishLexicon(tmp_path / "english_words.xz"), "the") == {Pauses(0.0, 5.0, 0.0, 0.5)}
+    (tmp_path / "old.xz").write_bytes(pack({"the": [("dh", "ax")]}))
+    assert pauses(EnglishLexicon(tmp_path / "old.xz"), "the") == {None}
 
 
 def test_forms_accents_and_capitals(path: Path) -> None:

@@ -90,12 +90,13 @@ def with_fillers(targets: Targets, filler: int, rule: Fillers) -> Filled:
     numbers = np.where(there, np.take_along_axis(labels, kept, 1), filler)
 
     def of_token(values: Tensor) -> np.ndarray:
-        return np.where(there, np.take_along_axis(to_numpy(values), kept, 1), 0)
+        own = to_numpy(values)
+        return np.where(there, np.take_along_axis(own, kept, 1), np.zeros((), own.dtype))
 
     given = (
         np.where(np.arange(size) < sizes[:, None], numbers, 0), sizes, origin,
         filled_first[:, : size + 2], filled_before[:, :most], filled_costs[:, :most],
-        of_token(graph.shortest), of_token(graph.longest), of_token(graph.halves).astype(np.bool_),
+        *map(of_token, (graph.shortest, graph.longest, graph.halves, graph.pauses)),
     )  # fmt: skip
     labelled, counted, token, *parts = (like(targets.labels, np.ascontiguousarray(x)) for x in given)
     return Filled(labelled, counted, TokenGraph(*parts), token)
@@ -107,7 +108,8 @@ def near_frames(guide: FramePath, filled: Filled) -> Tensor:
     A label may begin at the first frame of the last token in the guide from which a way leads to it. It may end at the
     last frame of the first one that a way leads to. In a line of tokens these are the ranges of
     :func:`isotone.kernels.guide.near_labels`. Tokens that run in parallel to some of the guide's are free between the
-    neighbours of all of these.
+    neighbours of all of these. Pauses between words may have any frame. Otherwise a word that the guide puts on the
+    wrong side of a long pause would stay there: moving the pause would cost more than any word.
 
     Args:
         guide: The other head's alignment, along a path of the graph.
@@ -125,4 +127,5 @@ def near_frames(guide: FramePath, filled: Filled) -> Tensor:
     for b, count in enumerate(lengths):
         if count:
             near_row(origin[b, :count], first[b], before[b], paths[b], tokens, out[b, :count])
+    out[to_numpy(filled.graph.pauses)] = 0, paths.shape[1]
     return like(filled.labels, out)

@@ -30,6 +30,18 @@ class Lattice(NamedTuple):
     parts: list[Part]
     shortest: list[float]
 
+    @property
+    def pauses(self) -> list[bool]:
+        """Marks of the silences between the first word and the last one."""
+        transcript, owners = self.text.transcript, self.text.transcript.token_words
+        silence = transcript.pause[0].label if transcript.pause else None
+        spoken = [i for i, owner in enumerate(owners) if owner is not None] or [0]
+        inside = range(spoken[0], spoken[-1])
+        return [
+            i in inside and owner is None and token == silence
+            for i, (token, owner) in enumerate(zip(transcript.tokens, owners))
+        ]
+
 
 class _Exit(NamedTuple):
     """A token that a path may be at, and its cost of going on to speech, and to a pause."""
@@ -54,6 +66,7 @@ def lattices_of(texts: Sequence[TextToAlign]) -> tuple[list[TextToAlign], Target
         [lattice.ways for lattice in found],
         [list(zip(lattice.shortest, (part.longest_s for part in lattice.parts))) for lattice in found],
         [[part.half for part in lattice.parts] for lattice in found],
+        [lattice.pauses for lattice in found],
     )
     unfolded = [lattice.text for lattice in found]
     return unfolded, replace(targets_of(unfolded), graph=graph)

@@ -14,7 +14,7 @@ from isotone.text.folding import bare
 from isotone.text.languages import iso_code
 from isotone.text.packed import Symbols, unpack
 from isotone.text.phones import Closures, PhoneSet, to_phone_set
-from isotone.text.pronouncer import Pronouncer, Pronunciation, ranked
+from isotone.text.pronouncer import Pauses, Pronouncer, Pronunciation, ranked
 from isotone.text.variants import variants
 from isotone.text.word_forms import formed, lettered
 
@@ -103,7 +103,8 @@ class EnglishLexicon(EnglishPronouncer):
 
     The pronunciations of a word in the lexicon have weights of 1, 1/2, 1/4 ... in its order, unless its header has a
     table of ``reductions`` with the word. Each of the others has its variants, see
-    :func:`isotone.text.variants.variants`.
+    :func:`isotone.text.variants.variants`. A table of ``pauses`` in the header has the costs of pauses beside words:
+    few readers pause after *the*, many before *but*.
 
     Args:
         path: The file; ``recipes/english/pronounce.py`` makes one.
@@ -119,6 +120,7 @@ class EnglishLexicon(EnglishPronouncer):
         super().__init__(phones, closures)
         self._content, self.words = read(path, "lexicon", unpack)
         self._reductions: dict[str, dict[str, float]] = self.words.header.get("reductions", {})
+        self._pauses = {word: Pauses(*costs) for word, costs in self.words.header.get("pauses", {}).items()}
 
     def __len__(self) -> int:
         return len(self.words)
@@ -146,6 +148,10 @@ class EnglishLexicon(EnglishPronouncer):
         with atomic_write(Path(folder) / _FILE, "wb") as file:
             file.write(self._content)
         return {"kind": "english", "file": _FILE, "phones": self.phones, "closures": self.closures}
+
+    def _pronounced(self, word: str) -> list[Pronunciation]:
+        found, pauses = super()._pronounced(word), self._pauses.get(word.lower().translate(_APOSTROPHES))
+        return found if pauses is None else [one._replace(pauses=pauses) for one in found]
 
     def _weighted(self, word: str) -> list[tuple[Symbols, float]]:
         if table := self._reductions.get(word.lower().translate(_APOSTROPHES)):

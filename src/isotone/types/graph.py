@@ -30,6 +30,7 @@ class TokenGraph(Batch):
             for no limit.
         halves: ``(B, U)`` bool, tokens that are half of a phone, such as the release of a stop. A least duration of
             phones is halved for them.
+        pauses: ``(B, U)`` bool, silences between words, which may be anywhere: a guide holds words, not pauses.
     """
 
     first: Tensor
@@ -38,6 +39,7 @@ class TokenGraph(Batch):
     shortest: Tensor
     longest: Tensor
     halves: Tensor
+    pauses: Tensor
 
     @classmethod
     def from_lists(
@@ -45,6 +47,7 @@ class TokenGraph(Batch):
         rows: Sequence[RowOfWays],
         lasting: Sequence[Sequence[tuple[float, float]]],
         halves: Sequence[Sequence[bool]],
+        pauses: Sequence[Sequence[bool]] = (),
     ) -> TokenGraph:
         """Pack rows of arcs, which are sorted; ``lasting`` has the shortest and longest seconds of every token."""
         size = max([1, *map(len, lasting)])
@@ -60,7 +63,8 @@ class TokenGraph(Batch):
             before[b, : len(flat)] = torch.tensor([p for p, _ in flat], dtype=torch.long)
             costs[b, : len(flat)] = torch.tensor([c for _, c in flat], dtype=torch.float64)
             limits[b, : len(lasting[b])] = torch.tensor(lasting[b], dtype=torch.float64).reshape(-1, 2)
-        return cls(first, before, costs, limits[..., 0], limits[..., 1], marks(halves, limits[..., 0]))
+        shortest, longest = limits[..., 0], limits[..., 1]
+        return cls(first, before, costs, shortest, longest, *(marks(m, shortest) for m in (halves, pauses)))
 
     def ways(self, row: int, length: int) -> list[Ways]:
         """The arcs into each of a row's tokens and into its end."""

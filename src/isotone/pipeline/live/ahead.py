@@ -90,6 +90,7 @@ class Words:
             [ways],
             [list(zip(lattice.shortest, (own.longest_s for own in lattice.parts)))],
             [[own.half for own in lattice.parts]],
+            [lattice.pauses],
         )
         targets = replace(targets_of([lattice.text]), graph=graph)
         return Ahead(lattice.text, targets, part.first, part.last - part.first)
