@@ -21,7 +21,7 @@ LEAST = 20
 _PAUSE_S = 0.1
 # Places with the mean share of pauses that are added to those of every word.
 _ADDED = 5
-# Frames of sound are no independent evidence, so what is known of words has to weigh more. From 1 to 2 nothing changes.
+# Frames of sound are no independent evidence, so what is known of words weighs more. From 1 to 2 results are alike.
 _WEIGHT = 1.5
 
 _HEADER = """\

@@ -66,8 +66,11 @@ class EnglishPronouncer(Pronouncer):
         if word not in self._remembered:
             if len(self._remembered) >= _REMEMBERED:
                 self._remembered.clear()
-            self._remembered[word] = self._ranked(self._weighted(word))
+            self._remembered[word] = self._found(word)
         return self._remembered[word]
+
+    def _found(self, word: str) -> list[Pronunciation]:
+        return self._ranked(self._weighted(word))
 
     def _ranked(self, weighted: Iterable[tuple[Symbols, float]]) -> list[Pronunciation]:
         """Return the likeliest pronunciations in the phone set."""
@@ -132,11 +135,11 @@ class EnglishLexicon(EnglishPronouncer):
 
     def listed(self, words: Sequence[str]) -> list[bool]:
         """See :meth:`Pronouncer.listed`; accents count."""
-        return [bool(self.words.get(word.lower().translate(_APOSTROPHES))) for word in words]
+        return [bool(self.words.get(_listed_as(word))) for word in words]
 
     def symbols(self, word: str) -> list[Symbols]:
         """Return the pronunciations of a word as the lexicon writes them; none for an unknown word."""
-        lower = word.lower().translate(_APOSTROPHES)
+        lower = _listed_as(word)
         plain = bare(lower).strip("'")
         found = self.words.get(lower) or self.words.get(bare(lower)) or self.words.get(plain)
         if not found and re.fullmatch(r"[A-Z]{2,5}", word):
@@ -149,15 +152,20 @@ class EnglishLexicon(EnglishPronouncer):
             file.write(self._content)
         return {"kind": "english", "file": _FILE, "phones": self.phones, "closures": self.closures}
 
-    def _pronounced(self, word: str) -> list[Pronunciation]:
-        found, pauses = super()._pronounced(word), self._pauses.get(word.lower().translate(_APOSTROPHES))
+    def _found(self, word: str) -> list[Pronunciation]:
+        found, pauses = super()._found(word), self._pauses.get(_listed_as(word))
         return found if pauses is None else [one._replace(pauses=pauses) for one in found]
 
     def _weighted(self, word: str) -> list[tuple[Symbols, float]]:
-        if table := self._reductions.get(word.lower().translate(_APOSTROPHES)):
+        if table := self._reductions.get(_listed_as(word)):
             return [(tuple(phones.split()), weight) for phones, weight in table.items()]
         return [
             (phones, weight / 2**rank)
             for rank, symbols in enumerate(self.symbols(word))
             for phones, weight in variants(symbols)
         ]
+
+
+def _listed_as(word: str) -> str:
+    """Write a word as the lexicon's tables do: in lower case, with straight apostrophes."""
+    return word.lower().translate(_APOSTROPHES)
