@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
@@ -50,6 +50,14 @@ class _Exit(NamedTuple):
     kind: str
     to_speech: float | None
     to_pause: float | None
+
+
+class _Left(NamedTuple):
+    """An exit that a way leads on from: its token, its kind, and the cost of leaving it."""
+
+    token: int
+    kind: str
+    cost: float
 
 
 def lattices_of(texts: Sequence[TextToAlign]) -> tuple[list[TextToAlign], Targets]:
@@ -116,10 +124,10 @@ class _Unfolding:
     def add(self, graph: WordGraph, owner: int | None, optional: bool) -> None:
         """Add a word, or a token."""
         start, kind = len(self.parts), _kind(graph[0].label, owner)
+        leaving = self._leaving(kind)
         for part in graph:
-            entered = part.from_speech is not None or part.from_pause is not None
             inside = [(start + i, cost) for i, cost in part.before]
-            self.ways.append([*self._ways_to(part, kind), *inside] if entered else inside)
+            self.ways.append([*self._ways_to(part, leaving), *inside])
             self.shortest.append(part.shortest_s or 0.0)
         exits = [
             _Exit(start + i, kind, part.to_speech, part.to_pause)
@@ -135,16 +143,26 @@ class _Unfolding:
     def end(self) -> Ways:
         """The arcs into the end."""
         last = Part(0, from_speech=0.0, from_pause=0.0)
-        return [(token, cost) for token, cost in self._ways_to(last, "pause") if token >= 0]
+        return [way for way in self._ways_to(last, self._leaving("pause")) if way[0] >= 0]
 
-    def _ways_to(self, part: Part, kind: str) -> Iterator[tuple[int, float]]:
-        for before in self.exits:
-            if (cost := _cost(before, part, kind)) is None:
+    def _leaving(self, kind: str) -> list[_Left]:
+        """List the exits from which a way leads to a token of some kind."""
+        costs = [_least(kind, exit.to_speech, exit.to_pause) for exit in self.exits]
+        return [_Left(e.token, e.kind, cost) for e, cost in zip(self.exits, costs) if cost is not None]
+
+    def _ways_to(self, part: Part, leaving: Sequence[_Left]) -> Ways:
+        """List the ways from exits to a part that a word may begin with."""
+        if part.from_speech is None and part.from_pause is None:
+            return []
+        ways: Ways = []
+        for token, kind, left in leaving:
+            if (entered := _least(kind, part.from_speech, part.from_pause)) is None:
                 continue
-            if before.kind == "pause" and before.token > 0:  # between words
-                cost += part.pause_cost
-                self.shortest[before.token] = max(self.shortest[before.token], part.pause_s)
-            yield before.token, cost
+            if kind == "pause" and token > 0:  # between words
+                entered += part.pause_cost
+                self.shortest[token] = max(self.shortest[token], part.pause_s)
+            ways.append((token, left + entered))
+        return ways
 
 
 def _kind(label: int, owner: int | None) -> str:
@@ -153,20 +171,11 @@ def _kind(label: int, owner: int | None) -> str:
     return "pause" if owner is None else "speech"
 
 
-def _cost(before: _Exit, part: Part, kind: str) -> float | None:
-    """Return the cost of going from an exit to a part of some kind; None if there is no such way."""
-    if kind != "star" and before.kind != "star":  # mostly
-        left = before.to_speech if kind == "speech" else before.to_pause
-        entered = part.from_speech if before.kind == "speech" else part.from_pause
-        return None if left is None or entered is None else left + entered
-    leaving = [before.to_speech, before.to_pause]
-    entering = [part.from_speech, part.from_pause]
+def _least(kind: str, speech: float | None, pause: float | None) -> float | None:
+    """Return the cost beside speech or beside a pause, beside a star the smaller one; None if there is no way."""
     if kind != "star":
-        leaving = leaving[:1] if kind == "speech" else leaving[1:]
-    if before.kind != "star":
-        entering = entering[:1] if before.kind == "speech" else entering[1:]
-    exits, entries = ([c for c in costs if c is not None] for costs in (leaving, entering))
-    return min(exits) + min(entries) if exits and entries else None
+        return speech if kind == "speech" else pause
+    return min((cost for cost in (speech, pause) if cost is not None), default=None)
 
 
 def chosen(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -125,9 +125,17 @@ class Placer:
         """
         local = LOCAL_GAIN if self.aligner.takes_guide else LEAST_GAIN
         guide = [] if self.guide_aligner is None else [(self.guide_aligner, self.guide, LEAST_GAIN)]
+        made: dict[tuple[int, ...], Targets] = {}  # both aligners ask for the same edges
+
+        def targets(edged: TextToAlign) -> Targets:
+            tokens = edged.transcript.tokens
+            if tokens not in made:
+                made[tokens] = self.targets([edged])[1]
+            return made[tokens]
+
         for aligner, head, gain in (*guide, (self.aligner, self.times, local)):
             starry = with_star(emissions[head], EDGE_COST)
-            score = partial(self._score, aligner, starry)
+            score = partial(_score, aligner, starry, targets)
             bounds = _bounds(aligner, emissions[head], starry, (reached or {}).get(head))
             edged = choose_edges(text, score, gain, *bounds)
             if edged != text:
@@ -174,15 +182,18 @@ class Placer:
         far = placed & (nearest.gather(1, own) > FAR_S / emissions.grid.hop_s)
         return replace(targets, guide=replace(targets.guide, tokens=torch.where(far, NO_TOKEN, path)))
 
-    def _score(self, aligner: Aligner, starry: Emissions, text: TextToAlign) -> float:
-        """Compute the log-probability in nats of one text's best alignment; 0 where the aligner gives none.
 
-        Emissions have a star even for texts without stars, so that both can be compared: a star takes a share of the
-        probability.
-        """
-        targets = self.targets([text])[1].numbered(starry.logits.shape[2] - 1).to(starry.logits.device)
-        score = aligner(starry, targets).score
-        return 0.0 if score is None else float(score[0])
+def _score(
+    aligner: Aligner, starry: Emissions, targets: Callable[[TextToAlign], Targets], text: TextToAlign
+) -> float:
+    """Compute the log-probability in nats of one text's best alignment; 0 where the aligner gives none.
+
+    Emissions have a star even for texts without stars, so that both can be compared: a star takes a share of the
+    probability.
+    """
+    numbered = targets(text).numbered(starry.logits.shape[2] - 1).to(starry.logits.device)
+    score = aligner(starry, numbered).score
+    return 0.0 if score is None else float(score[0])
 
 
 def _bounds(

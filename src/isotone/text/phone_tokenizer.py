@@ -12,6 +12,7 @@ from typing import Any
 
 from isotone.text.base import LEAST_DIFFERENT, Tokenizer, Unit
 from isotone.text.closures import ClosureRules
+from isotone.text.leaning import beside_pauses
 from isotone.text.lexicon import Lexicon
 from isotone.text.normalize import TextError, Word, split_words
 from isotone.text.phones import SILENT
@@ -26,7 +27,7 @@ from isotone.text.transcript import (
     number_of_blank,
     write_json,
 )
-from isotone.text.word_graph import WordGraph, hesitating, in_line, paid, side_by_side, straight
+from isotone.text.word_graph import WordGraph, hesitating, in_line, side_by_side, straight
 
 #: Pronunciations of a word that an aligner chooses from, at most: the likeliest.
 MOST_PRONUNCIATIONS = 12
@@ -180,7 +181,7 @@ class PhoneTokenizer(Tokenizer):
         def spread(labels: Sequence[int]) -> WordGraph:
             graph = self.closures.spread(labels, self.labels) if self.closures else straight(labels)
             pauses = said[tuple(labels)].pauses
-            return graph if pauses is None else paid(graph, *pauses)
+            return graph if pauses is None else beside_pauses(graph, pauses, self.labels)
 
         costs = (max(0.0, choices[0].log_prob - one.log_prob) for one in said.values())
         return side_by_side(list(zip(said, costs)), spread)

@@ -113,6 +113,16 @@ def paid(
     )
 
 
+def dearer(part: Part, cost: float) -> Part:
+    """Add a cost in nats to all ways into a part."""
+    return replace(
+        part,
+        before=tuple((i, own + cost) for i, own in part.before),
+        from_speech=_sum(part.from_speech, cost),
+        from_pause=_sum(part.from_pause, cost),
+    )
+
+
 def of_readings(graphs: Sequence[tuple[int, WordGraph]]) -> WordGraph:
     """Put the graphs of a word's readings side by side, as far as they have room.
 
