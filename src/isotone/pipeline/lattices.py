@@ -43,21 +43,16 @@ class Lattice(NamedTuple):
         ]
 
 
+#: Costs beside speech, beside a pause, and beside a star, which may be either; None where there is no way.
+_Costs = dict[str, float | None]
+
+
 class _Exit(NamedTuple):
-    """A token that a path may be at, and its cost of going on to speech, and to a pause."""
+    """A token that a path may be at, its kind, and the costs of going on to others."""
 
     token: int
     kind: str
-    to_speech: float | None
-    to_pause: float | None
-
-
-class _Left(NamedTuple):
-    """An exit that a way leads on from: its token, its kind, and the cost of leaving it."""
-
-    token: int
-    kind: str
-    cost: float
+    costs: _Costs
 
 
 def lattices_of(texts: Sequence[TextToAlign]) -> tuple[list[TextToAlign], Targets]:
@@ -119,7 +114,7 @@ class _Unfolding:
         self.optional: list[bool] = []
         self.ways: list[Ways] = []
         self.shortest: list[float] = []
-        self.exits = [_Exit(-1, "pause", 0.0, 0.0)]
+        self.exits = [_Exit(-1, "pause", _costs(0.0, 0.0))]
 
     def add(self, graph: WordGraph, owner: int | None, optional: bool) -> None:
         """Add a word, or a token."""
@@ -130,7 +125,7 @@ class _Unfolding:
             self.ways.append([*self._ways_to(part, leaving), *inside])
             self.shortest.append(part.shortest_s or 0.0)
         exits = [
-            _Exit(start + i, kind, part.to_speech, part.to_pause)
+            _Exit(start + i, kind, _costs(part.to_speech, part.to_pause))
             for i, part in enumerate(graph)
             if not (part.to_speech is None and part.to_pause is None)
         ]
@@ -145,23 +140,23 @@ class _Unfolding:
         last = Part(0, from_speech=0.0, from_pause=0.0)
         return [way for way in self._ways_to(last, self._leaving("pause")) if way[0] >= 0]
 
-    def _leaving(self, kind: str) -> list[_Left]:
-        """List the exits from which a way leads to a token of some kind."""
-        costs = [_least(kind, exit.to_speech, exit.to_pause) for exit in self.exits]
-        return [_Left(e.token, e.kind, cost) for e, cost in zip(self.exits, costs) if cost is not None]
+    def _leaving(self, kind: str) -> list[tuple[_Exit, float]]:
+        """List the exits from which a way leads to a token of some kind, with the cost of leaving them."""
+        return [(exit, cost) for exit in self.exits if (cost := exit.costs[kind]) is not None]
 
-    def _ways_to(self, part: Part, leaving: Sequence[_Left]) -> Ways:
+    def _ways_to(self, part: Part, leaving: Sequence[tuple[_Exit, float]]) -> Ways:
         """List the ways from exits to a part that a word may begin with."""
         if part.from_speech is None and part.from_pause is None:
             return []
         ways: Ways = []
-        for token, kind, left in leaving:
-            if (entered := _least(kind, part.from_speech, part.from_pause)) is None:
+        entering = _costs(part.from_speech, part.from_pause)
+        for (token, kind, _), left in leaving:
+            if (cost := entering[kind]) is None:
                 continue
             if kind == "pause" and token > 0:  # between words
-                entered += part.pause_cost
+                cost += part.pause_cost
                 self.shortest[token] = max(self.shortest[token], part.pause_s)
-            ways.append((token, left + entered))
+            ways.append((token, left + cost))
         return ways
 
 
@@ -171,11 +166,9 @@ def _kind(label: int, owner: int | None) -> str:
     return "pause" if owner is None else "speech"
 
 
-def _least(kind: str, speech: float | None, pause: float | None) -> float | None:
-    """Return the cost beside speech or beside a pause, beside a star the smaller one; None if there is no way."""
-    if kind != "star":
-        return speech if kind == "speech" else pause
-    return min((cost for cost in (speech, pause) if cost is not None), default=None)
+def _costs(speech: float | None, pause: float | None) -> _Costs:
+    least = pause if speech is None else speech if pause is None else min(speech, pause)
+    return {"speech": speech, "pause": pause, "star": least}
 
 
 def chosen(

@@ -123,12 +123,24 @@ def _enter(
             enter[s - lo] = best
             if marks is not None:
                 marks[s - lo] = _WAY + way
-        if row.reach > 1:
-            for j in range(max(s + 1, lo), min(s + int(entries[i]), stop)):
-                if best > enter[j - lo]:
-                    enter[j - lo] = best
-                    if marks is not None:
-                        marks[j - lo] = _WAY + way
+        a, b = max(s + 1, lo) - lo, min(s + int(entries[i]), stop) - lo
+        if a < b and marks is not None:
+            _raise_mark(enter[a:b], best, marks[a:b], _WAY + way)
+        elif a < b:
+            _raise(enter[a:b], best)
+
+
+@compiled
+def _raise(enter: np.ndarray, least: float) -> None:
+    for s in range(len(enter)):
+        enter[s] = least if least > enter[s] else enter[s]
+
+
+@compiled
+def _raise_mark(enter: np.ndarray, least: float, marks: np.ndarray, mark: int) -> None:
+    for s in range(len(enter)):
+        if least > enter[s]:
+            enter[s], marks[s] = least, mark
 
 
 @compiled
