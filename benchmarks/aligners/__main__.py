@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.aligners.errors import header, phone_errors, row, word_errors
+from benchmarks.aligners.errors import header, phone_errors, row, without_offset, word_errors
 from benchmarks.aligners.recordings import Labelled, labelled
 from benchmarks.aligners.systems import PocketSphinx, System, isotone_system
 from isotone.alignment import AlignmentError
@@ -35,7 +35,16 @@ def main() -> None:
     parser.add_argument(
         "--unrefined", action="store_true", help="rows of the models without the last step, too"
     )
+    parser.add_argument(
+        "--resolution",
+        type=float,
+        metavar="MS",
+        help="the labels are another aligner's, on frames of MS milliseconds: also\n"
+        "tables at that resolution, without the median offset of each aligner",
+    )
     arguments = parser.parse_args()
+    if arguments.resolution is not None and not 0 < arguments.resolution < float("inf"):
+        parser.error("argument --resolution: milliseconds above 0.")
     models: list[str] = arguments.model
     # by the folder's name, where that tells them apart
     short = len({Path(model).name for model in models}) == len(models)
@@ -57,14 +66,19 @@ def main() -> None:
     for name, change in changes.items():
         if arguments.condition in ("all", name):
             heard = [change(r.samples, np.random.default_rng(i)) for i, r in enumerate(recordings)]
-            _report(name, systems, recordings, heard)
+            _report(name, systems, recordings, heard, arguments.resolution)
 
 
 def _report(
-    condition: str, systems: Mapping[str, System], recordings: list[Labelled], heard: list[np.ndarray]
+    condition: str,
+    systems: Mapping[str, System],
+    recordings: list[Labelled],
+    heard: list[np.ndarray],
+    resolution_ms: float | None,
 ) -> None:
     """Print the tables of one condition."""
     tables: dict[str, list[str]] = {"words": [], "phones": []}
+    level: dict[str, list[str]] = {tier: [] for tier in tables}
     for name, system in systems.items():
         errors: dict[str, list[list[float]]] = {tier: [] for tier in tables}
         missed = 0
@@ -80,9 +94,14 @@ def _report(
             errors["phones"].append(phone_errors(found.phones, recording.phones) if recording.phones else [])
         for tier, rows in tables.items():
             rows.append(row(name, errors[tier], missed))
+            if resolution_ms is not None and any(errors[tier]):
+                level[tier].append(row(name, without_offset(errors[tier], resolution_ms), missed))
     for tier, rows in tables.items():
         if tier == "words" or recordings[0].phones:
             print("\n".join([header(f"{tier}, {condition}"), *rows]), flush=True)
+            if level[tier]:
+                title = f"{tier}, {condition}, without offsets, at {resolution_ms:g} ms"
+                print("\n".join([header(title), *level[tier]]), flush=True)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ def word_errors(found: Sequence[Segment], reference: Sequence[Segment]) -> list[
     """Return the errors of both ends of every word in milliseconds; None where the words are not the same number."""
     if len(found) != len(reference):
         return None
-    return [1000 * e for f, r in zip(found, reference) for e in (f.start - r.start, f.end - r.end)]
+    return [e for f, r in zip(found, reference) for e in _ends(f, r)]
 
 
 def phone_errors(found: Sequence[Segment], reference: Sequence[Segment]) -> list[float]:
@@ -35,7 +35,25 @@ def phone_errors(found: Sequence[Segment], reference: Sequence[Segment]) -> list
     pairs = [
         (ours[a + k], theirs[b + k]) for a, b, size in matcher.get_matching_blocks() for k in range(size)
     ]
-    return [1000 * e for f, r in pairs for e in (f.start - r.start, f.end - r.end)]
+    return [e for f, r in pairs for e in _ends(f, r)]
+
+
+def without_offset(errors: Sequence[Sequence[float]], resolution_ms: float) -> list[list[float]]:
+    """Return the errors without their median, at the resolution of the labels.
+
+    Labels of another aligner are multiples of its frames, and all lie as far from where people would put them as its
+    frames are from what they hear. An aligner that shares both looks better than one that shares neither.
+    """
+    offset = float(np.median(np.concatenate([np.asarray(e) for e in errors])))
+    return [[resolution_ms * round((e - offset) / resolution_ms) for e in own] for own in errors]
+
+
+def _ends(found: Segment, reference: Segment) -> tuple[float, float]:
+    """Return the errors of start and end in milliseconds.
+
+    Their last digits are noise: labels are multiples of milliseconds, and 20.000000000000018 is within 20.
+    """
+    return round(1000 * (found.start - reference.start), 6), round(1000 * (found.end - reference.end), 6)
 
 
 def row(name: str, errors: Sequence[Sequence[float]], missed: int) -> str:
