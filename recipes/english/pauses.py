@@ -8,13 +8,14 @@ SPEECH are folders as run.py takes them. Speakers that are never trained on are 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from pronunciations.pausing import LEAST, PAUSES, PauseCounts, write_pauses
 from spoken.real import HELD_OUT, recordings
 
 from isotone.alignment import SILENCE, AlignmentError
-from isotone.audio import load
+from isotone.audio import AudioError, load
 from isotone.files import check_target
 from isotone.model import Model
 from isotone.pipeline import Pipeline
@@ -35,22 +36,24 @@ def main() -> None:
     check_target(given.out, lambda content: content.startswith(b"# Pauses"))
     counts, left_out = counted(given.speech, given.model)
     write_pauses(given.out, counts)
-    print(
-        f"{counts.places:,} places between words, {counts.pauses:,} with a pause; {left_out} recordings left out"
-    )
+    print(f"{counts.places:,} places between words, {counts.pauses:,} with a pause")
     print(f"{given.out}: words that occur {LEAST} times or more")
+    for path, error in left_out:
+        print(f"left out: {path.stem}: {error}", file=sys.stderr)
+    if left_out:
+        raise SystemExit(1)
 
 
-def counted(speech: list[Path], model: str) -> tuple[PauseCounts, int]:
-    """Count the pauses beside the words of recordings; return also how many could not be aligned."""
+def counted(speech: list[Path], model: str) -> tuple[PauseCounts, list[tuple[Path, Exception]]]:
+    """Count the pauses beside the words of recordings; return also those that could not be read or aligned, and why."""
     pipeline = Pipeline(Model.load(model), check=False, presence=False)
-    counts, left_out = PauseCounts(), 0
+    counts, left_out = PauseCounts(), list[tuple[Path, Exception]]()
     for source in (one for root in speech for one in recordings(root) if one.speaker not in HELD_OUT):
-        samples = load(source.path, pipeline.model.encoder.sample_rate)
         try:
+            samples = load(source.path, pipeline.model.encoder.sample_rate)
             found = pipeline.align(source.path.stem, samples, pipeline.encode(source.text))
-        except (AlignmentError, TextError):
-            left_out += 1
+        except (AlignmentError, AudioError, TextError) as error:
+            left_out.append((source.path, error))
             continue
         counts.add([word for word in found.alignment.tier("words") if word.label not in SILENCE])
     return counts, left_out

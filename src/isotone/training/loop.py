@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 class Preempted(SystemExit):
-    """An exit with code 0 after SIGTERM: a checkpoint was saved, and the same command resumes training."""
+    """An exit after SIGTERM, with the code of one: a checkpoint was saved, and the same command resumes training."""
 
 
 class Trainer:
@@ -232,7 +232,7 @@ class Trainer:
             log.warning(
                 "Stopped at step %d of %d; the same command goes on from there.", self.step, self.steps
             )
-            raise Preempted(0)
+            raise Preempted(128 + signal.SIGTERM)  # as shells say it: what follows does not take it for done
 
     def _over_processes(self, values: dict[str, float]) -> dict[str, float]:
         """Sum each value over the processes."""
