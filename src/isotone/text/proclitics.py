@@ -1,4 +1,4 @@
-"""Words that lean on the next one, as *the* and *of*: readers hardly ever pause after them, and say them short."""
+"""Proclitics, words that lean on the next one, as *the* and *of*: hardly ever is a pause after them, and they are short."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from isotone.text.phones import PHONE_CLASSES
 from isotone.text.pronouncer import Pauses
 from isotone.text.word_graph import Part, WordGraph, dearer, paid
 
-#: Least cost in nats of a pause after a word that leans on the next one.
+#: Least cost in nats of a pause after a proclitic.
 LEAST_TO_PAUSE = 1.0
-#: Seconds that a vowel of such a word lasts at most, and the cost in nats of one that is drawn out. At less cost the
+#: Seconds that a vowel of a proclitic lasts at most, and the cost in nats of one that is drawn out. At less cost the
 #: frames of a hesitation, each of which counts, would still become the vowel.
 LONGEST_S, DRAWN_OUT_COST = 0.25, 20.0
 
 
 def beside_pauses(graph: WordGraph, pauses: Pauses, names: Sequence[str]) -> WordGraph:
-    """Give a pronunciation the costs of pauses beside it, and limits to its vowels if it leans on the next word.
+    """Give a pronunciation the costs of pauses beside it, and a limit to the vowels of a proclitic.
 
     Args:
         graph: Graph of the pronunciation.
         pauses: Costs of what is beside it.
         names: The label of every number of the vocabulary.
     """
-    leans = pauses.to_pause >= LEAST_TO_PAUSE
-    return paid(_limited(graph, names) if leans else graph, *pauses)
+    proclitic = pauses.to_pause >= LEAST_TO_PAUSE
+    return paid(_limited(graph, names) if proclitic else graph, *pauses)
 
 
 def _limited(graph: WordGraph, names: Sequence[str]) -> WordGraph:

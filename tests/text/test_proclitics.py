@@ -1,4 +1,4 @@
-"""Words that lean on the next one: their vowels are short, unless the sound says clearly that they are drawn out."""
+"""Proclitics: their vowels are short, unless the sound says clearly that they are drawn out."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from isotone import aligners
 from isotone.pipeline.lattices import chosen, lattices_of
 from isotone.pipeline.texts import with_pauses
 from isotone.text.closures import ClosureRules
-from isotone.text.leaning import DRAWN_OUT_COST, LEAST_TO_PAUSE, LONGEST_S, beside_pauses
+from isotone.text.proclitics import DRAWN_OUT_COST, LEAST_TO_PAUSE, LONGEST_S, beside_pauses
 from isotone.text.pronouncer import Pauses, Pronunciation
 from isotone.text.tokenizer import PhoneTokenizer
 from isotone.text.word_graph import paid, straight
 from isotone.types import Emissions, Grid
 from tests.text.test_closures import LABELS, Said
 
-LEANS, FREE = Pauses(to_pause=LEAST_TO_PAUSE), Pauses(to_pause=LEAST_TO_PAUSE / 2)
+PROCLITIC, FREE = Pauses(to_pause=LEAST_TO_PAUSE), Pauses(to_pause=LEAST_TO_PAUSE / 2)
 HOP_S = 0.02
 
 
 class Paused(Said):
-    """*A*, which leans or not, and *mm*."""
+    """*A*, a proclitic or not, and *mm*."""
 
     def __init__(self, pauses: Pauses) -> None:
         super().__init__(a=[("ae", 0.0)], mm=[("m", 0.0)])
@@ -34,25 +34,25 @@ class Paused(Said):
         ]
 
 
-def test_a_vowel_beside_every_vowel_of_words_that_lean() -> None:
+def test_a_vowel_beside_every_vowel_of_a_proclitic() -> None:
     graph = straight([LABELS.index(x) for x in ("s", "iy", "s", "ae")])
     assert beside_pauses(graph, FREE, LABELS) == paid(graph, *FREE)
-    found = beside_pauses(graph, LEANS, LABELS)
+    found = beside_pauses(graph, PROCLITIC, LABELS)
     assert [LABELS[part.label] for part in found] == ["s", "iy", "iy", "s", "ae", "ae"]
     assert [part.longest_s for part in found] == [0, LONGEST_S, 0, 0, LONGEST_S, 0]
     drawn = DRAWN_OUT_COST
     assert [part.before for part in found] == [
         (), ((0, 0.0),), ((0, drawn),), ((1, 0.0), (2, 0.0)), ((3, 0.0),), ((3, drawn),),
     ]  # fmt: skip
-    assert [part.to_pause for part in found] == [None] * 4 + [LEANS.to_pause] * 2
-    first = beside_pauses(straight([LABELS.index("ae")]), LEANS, LABELS)
+    assert [part.to_pause for part in found] == [None] * 4 + [PROCLITIC.to_pause] * 2
+    first = beside_pauses(straight([LABELS.index("ae")]), PROCLITIC, LABELS)
     assert [(part.from_speech, part.from_pause) for part in first] == [(0.0, 0.0), (drawn, drawn)]
 
 
 @pytest.mark.parametrize(
     ("pauses", "margin", "lasts"),
-    [(LEANS, 0.3, LONGEST_S), (LEANS, 3.0, 0.6), (FREE, 0.3, 0.6)],
-    ids=["a hesitation", "drawn out", "a word that does not lean"],
+    [(PROCLITIC, 0.3, LONGEST_S), (PROCLITIC, 3.0, 0.6), (FREE, 0.3, 0.6)],
+    ids=["a hesitation", "drawn out", "no proclitic"],
 )
 def test_a_hesitation_before_a_word_is_not_its_vowel(pauses: Pauses, margin: float, lasts: float) -> None:
     tokenizer = PhoneTokenizer(LABELS, Paused(pauses), "sil", closures=ClosureRules())
