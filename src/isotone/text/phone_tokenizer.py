@@ -12,10 +12,10 @@ from typing import Any
 
 from isotone.text.base import LEAST_DIFFERENT, Tokenizer, Unit
 from isotone.text.closures import ClosureRules
-from isotone.text.proclitics import beside_pauses
 from isotone.text.lexicon import Lexicon
 from isotone.text.normalize import TextError, Word, split_words
 from isotone.text.phones import SILENT
+from isotone.text.proclitics import beside_pauses
 from isotone.text.pronounce import Pronouncer
 from isotone.text.pronouncer import Pronunciation
 from isotone.text.transcript import (

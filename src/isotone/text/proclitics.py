@@ -1,4 +1,4 @@
-"""Proclitics, words that lean on the next one, as *the* and *of*: hardly ever is a pause after them, and they are short."""
+"""Proclitics, words that lean on the next one, as *the* and *of*: readers hardly ever pause after them."""
 
 from __future__ import annotations
 
