@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from isotone.text.closures import ClosureRules
 from isotone.text.phones import PHONE_CLASSES
 from isotone.text.tokenizer import Tokenizer, Transcript
 
 #: Least seconds of the closure of a stop without release before a pause: those between sounds last 50 to 80 ms.
 CLOSURE_S = 0.07
-#: Longest silence in seconds, with such a closure, that is all closure: as long as
-#: :attr:`isotone.text.closures.ClosureRules.longest_s`.
-JOINED_S = 0.15
+#: Longest silence in seconds, with such a closure, that is all closure.
+JOINED_S = ClosureRules.longest_s
 
 # A shorter release is none: the aligner gives every release a frame, and then moves the boundary.
 _RELEASE_S = 0.005
