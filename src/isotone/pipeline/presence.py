@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -243,7 +243,8 @@ def _best(
     frames = np.array([part.stop - part.start for part in stretches])
     there = np.arange(lengths.max()) < lengths[:, None]
     labels, optional = np.full(there.shape, blank), np.zeros(there.shape, bool)
-    given = np.array([label for row in rows for label in row])
+    flat = chain.from_iterable(chain.from_iterable(rows))
+    given = np.fromiter(flat, np.int64, 2 * int(lengths.sum())).reshape(-1, 2)
     size = log_probs.shape[1] - 3
     # the model's labels, and from the end on the stars, in the order of their columns
     columns_of = np.append(np.arange(size), [size + 2, size + 1, size, size])

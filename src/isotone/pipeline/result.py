@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from isotone.alignment import SILENCE, Alignment, Origin, Tier, tier_from_spans
+from isotone.alignment import SILENCE, Alignment, Origin, Segment, Tier, tier_from_spans
 from isotone.audio.boundaries import Mover
 from isotone.pipeline.plausible import long_words
 from isotone.pipeline.presence import Evidence
@@ -229,7 +229,8 @@ def _tier(name: str, groups: Sequence[tuple[str, list[_Token]]], duration: float
         spans.append((label, tokens[0].start, tokens[-1].end, None if starred else log_prob))
         confidences.append(None if starred or math.isnan(confidence) else min(1.0, confidence))
     tier = tier_from_spans(name, spans, duration)
-    return Tier(name, tuple(replace(s, confidence=c) for s, c in zip(tier, confidences)))
+    rows = zip(tier, confidences)
+    return Tier(name, tuple(Segment(s.label, s.start, s.end, s.score, confidence=c) for s, c in rows))
 
 
 def quiet_frames(emissions: Emissions, tokenizer: Tokenizer) -> Tensor:
