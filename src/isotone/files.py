@@ -50,7 +50,7 @@ def atomic_write(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
 
 
 def put(path: Path, content: bytes, *, replace: bool) -> None:
-    """Write a whole file through a temporary file, which the next call cleans up if this one is killed.
+    """Write a whole file through a temporary file; the next call or :func:`tidy` removes it if this one is killed.
 
     Two processes must not write the same file at once.
 
@@ -65,9 +65,7 @@ def put(path: Path, content: bytes, *, replace: bool) -> None:
     """
     check_target(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    key = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]
-    temporary = path.with_name(f".{path.name[:40]}.{key}.tmp")
-    temporary.unlink(missing_ok=True)  # left by a killed process; a file it is linked to is not affected
+    temporary = tidy(path)
     try:
         with temporary.open("xb") as file:
             file.write(content)
@@ -79,6 +77,17 @@ def put(path: Path, content: bytes, *, replace: bool) -> None:
             _link(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def tidy(path: Path) -> Path:
+    """Remove the temporary file of a :func:`put` that was killed, and return its path.
+
+    The file itself may be whole: it is linked to the temporary file before that is removed.
+    """
+    key = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]
+    temporary = path.with_name(f".{path.name[:40]}.{key}.tmp")
+    temporary.unlink(missing_ok=True)
+    return temporary
 
 
 def _link(temporary: Path, path: Path) -> None:

@@ -90,4 +90,5 @@ def test_kills_at_random_moments(files: int, kills: int, tmp_path: Path) -> None
         assert id not in finished, f"{id} was finished, and done again"
         if what == "end":
             finished.add(id)
-    assert len(finished) == good
+    # a kill may come after a file is whole, and before its end is noted
+    assert good - kills <= len(finished) <= good

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -203,6 +204,34 @@ def test_a_claim_is_one_processs(tmp_path: Path) -> None:
             other.communicate()
         assert ledger.claim("b"), "a killed process claims nothing"
         ledger.release("b")
+
+
+KILLED = """
+import os, pathlib, signal, sys
+from isotone.batch.ledger import Entry, Ledger
+def unlink(path, missing_ok=False):
+    if path.exists():
+        os.kill(os.getpid(), signal.SIGKILL)
+with Ledger(pathlib.Path(sys.argv[1])) as ledger:
+    ledger.claim("a", "b")
+    pathlib.Path.unlink = unlink
+    ledger.write(Entry("a", "a.wav", "/a.wav", "align"), {"a.json": b"whole"})
+"""
+
+
+def test_a_file_that_is_whole_loses_the_other_name_of_a_killed_process(tmp_path: Path) -> None:
+    killed = subprocess.run([sys.executable, "-c", KILLED, tmp_path])
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = tmp_path.glob(".a.json.*.tmp")
+    assert left.samefile(tmp_path / "a.json")
+    with Ledger(tmp_path) as ledger:
+        assert not left.exists()
+        assert ledger.state("a.json") is State.WRITTEN
+        assert (tmp_path / "a.json").read_bytes() == b"whole"
+        ledger.claim("a")
+        left.write_bytes(b"half")
+        with Ledger(tmp_path):
+            assert left.exists(), "a process that lives may be writing it"
 
 
 def test_what_is_no_ledger_is_said(tmp_path: Path) -> None:

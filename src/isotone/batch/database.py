@@ -145,6 +145,15 @@ class Database:
         row = self._db.execute("SELECT host, pid, born FROM claims WHERE id = ?", (id,)).fetchone()
         return row is None or row[:2] == self._me[:2] or not self._lives(*row)
 
+    def _abandoned(self) -> list[str]:
+        """Remove the claims of processes of this machine that were killed, and return the recordings."""
+        rows = self._db.execute(
+            "SELECT id, host, pid, born FROM claims WHERE host = ?", self._me[:1]
+        ).fetchall()
+        found = [(id,) for id, *owner in rows if not self._lives(*owner)]
+        self._db.executemany("DELETE FROM claims WHERE id = ?", found)
+        return [id for (id,) in found]
+
     def release(self, *ids: str) -> None:
         """Release the claims of recordings."""
         with self._writing():

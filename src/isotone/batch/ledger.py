@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from isotone.batch.database import NAME, Database, LedgerError
-from isotone.files import digest_of, put
+from isotone.files import digest_of, put, tidy
 
 __all__ = ["NAME", "Entry", "Ledger", "LedgerError", "State"]
 
@@ -80,6 +80,13 @@ class Ledger(Database):
     Raises:
         LedgerError: the file is no ledger, is of a later version, or cannot be locked or written.
     """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        with self._writing():
+            for id in self._abandoned():
+                for (name,) in self._db.execute("SELECT name FROM outputs WHERE id = ?", (id,)).fetchall():
+                    tidy(self.folder / name)
 
     # Recordings
 
