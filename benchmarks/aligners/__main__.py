@@ -3,7 +3,8 @@
 ``python -m benchmarks.aligners FOLDER --model MODEL... [--condition all]``
 
 A folder holds TIMIT's files, or TextGrids beside recordings. pocketsphinx is measured where it is installed (`pip
-install pocketsphinx`). Percentages are of the boundaries, both ends of every word or phone, within a collar.
+install pocketsphinx`). Percentages are of the boundaries, both ends of every word or phone, within a collar. Aligners
+may fail on some recordings, or have other phones: a second table has what all have.
 """
 
 from __future__ import annotations
@@ -15,7 +16,15 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.aligners.errors import header, phone_errors, row, without_offset, word_errors
+from benchmarks.aligners.errors import (
+    Errors,
+    header,
+    in_common,
+    phone_errors,
+    row,
+    without_offset,
+    word_errors,
+)
 from benchmarks.aligners.recordings import Labelled, labelled
 from benchmarks.aligners.systems import PocketSphinx, System, isotone_system
 from isotone.alignment import AlignmentError
@@ -77,31 +86,48 @@ def _report(
     resolution_ms: float | None,
 ) -> None:
     """Print the tables of one condition."""
-    tables: dict[str, list[str]] = {"words": [], "phones": []}
-    level: dict[str, list[str]] = {tier: [] for tier in tables}
+    errors: dict[str, dict[str, dict[int, Errors]]] = {"words": {}, "phones": {}}
+    missed = {}
     for name, system in systems.items():
-        errors: dict[str, list[list[float]]] = {tier: [] for tier in tables}
-        missed = 0
-        for recording, samples in zip(recordings, heard):
-            try:
-                found = system(samples, recording.text)
-            except (AlignmentError, RuntimeError):
-                missed += 1
-                continue
-            words = word_errors(found.words, recording.words)
-            missed += words is None
-            errors["words"].append(words or [])
-            errors["phones"].append(phone_errors(found.phones, recording.phones) if recording.phones else [])
-        for tier, rows in tables.items():
-            rows.append(row(name, errors[tier], missed))
-            if resolution_ms is not None and any(errors[tier]):
-                level[tier].append(row(name, without_offset(errors[tier], resolution_ms), missed))
-    for tier, rows in tables.items():
-        if tier == "words" or recordings[0].phones:
-            print("\n".join([header(f"{tier}, {condition}"), *rows]), flush=True)
-            if level[tier]:
-                title = f"{tier}, {condition}, without offsets, at {resolution_ms:g} ms"
-                print("\n".join([header(title), *level[tier]]), flush=True)
+        words, phones = _measured(system, recordings, heard)
+        missed[name] = len(recordings) - len(words)
+        errors["words"][name], errors["phones"][name] = words, phones
+    for tier, found in errors.items():
+        if tier == "phones" and not recordings[0].phones:
+            continue
+        title = f"{tier}, {condition}"
+        _table(title, found, missed)
+        shared = in_common(found)
+        if shared != found:
+            _table(f"{title}, what all have", shared, missed)
+        if resolution_ms is not None:
+            level = {
+                name: without_offset(own, resolution_ms) for name, own in found.items() if any(own.values())
+            }
+            _table(f"{title}, without offsets, at {resolution_ms:g} ms", level, missed)
+
+
+def _measured(
+    system: System, recordings: list[Labelled], heard: list[np.ndarray]
+) -> tuple[dict[int, Errors], dict[int, Errors]]:
+    """Return the errors of words and of phones, by recording; those that the aligner fails on are left out."""
+    words: dict[int, Errors] = {}
+    phones: dict[int, Errors] = {}
+    for i, (recording, samples) in enumerate(zip(recordings, heard)):
+        try:
+            found = system(samples, recording.text)
+        except (AlignmentError, RuntimeError):
+            continue
+        errors = word_errors(found.words, recording.words)
+        if errors is not None:
+            words[i], phones[i] = errors, phone_errors(found.phones, recording.phones)
+    return words, phones
+
+
+def _table(title: str, errors: Mapping[str, Mapping[int, Errors]], missed: Mapping[str, int]) -> None:
+    """Print a table with a row per aligner."""
+    rows = [row(name, own, missed[name]) for name, own in errors.items()]
+    print("\n".join([header(title), *rows]), flush=True)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +15,19 @@ from isotone.text.phones import fold_segments
 COLLARS_MS = (10, 20, 25, 50, 100, 250)
 _RESAMPLINGS = 1000
 
+#: Errors of the start and the end of segments of one recording in milliseconds, by their place in the reference.
+Errors = Mapping[int, tuple[float, float]]
 
-def word_errors(found: Sequence[Segment], reference: Sequence[Segment]) -> list[float] | None:
-    """Return the errors of both ends of every word in milliseconds; None where the words are not the same number."""
+
+def word_errors(found: Sequence[Segment], reference: Sequence[Segment]) -> Errors | None:
+    """Return the errors of every word; None where the words are not the same number."""
     if len(found) != len(reference):
         return None
-    return [e for f, r in zip(found, reference) for e in _ends(f, r)]
+    return {i: _ends(f, r) for i, (f, r) in enumerate(zip(found, reference))}
 
 
-def phone_errors(found: Sequence[Segment], reference: Sequence[Segment]) -> list[float]:
-    """Return the errors of both ends of the phones that both sequences have, in milliseconds.
+def phone_errors(found: Sequence[Segment], reference: Sequence[Segment]) -> Errors:
+    """Return the errors of the phones that both sequences have.
 
     Both are folded to the 39 phones, stops with their closures, without silence.
     """
@@ -32,20 +35,42 @@ def phone_errors(found: Sequence[Segment], reference: Sequence[Segment]) -> list
     matcher = difflib.SequenceMatcher(
         None, [s.label for s in ours], [s.label for s in theirs], autojunk=False
     )
-    pairs = [
-        (ours[a + k], theirs[b + k]) for a, b, size in matcher.get_matching_blocks() for k in range(size)
-    ]
-    return [e for f, r in pairs for e in _ends(f, r)]
+    return {
+        b + k: _ends(ours[a + k], theirs[b + k])
+        for a, b, size in matcher.get_matching_blocks()
+        for k in range(size)
+    }
 
 
-def without_offset(errors: Sequence[Sequence[float]], resolution_ms: float) -> list[list[float]]:
+def in_common(errors: Mapping[str, Mapping[int, Errors]]) -> dict[str, dict[int, Errors]]:
+    """Keep the segments that every aligner has: one that leaves out what is difficult would look better.
+
+    Args:
+        errors: Of every aligner, by recording.
+    """
+    recordings = set.intersection(*(set(own) for own in errors.values()))
+    kept = {r: set.intersection(*(set(own[r]) for own in errors.values())) for r in sorted(recordings)}
+    return {
+        name: {r: {i: own[r][i] for i in sorted(segments)} for r, segments in kept.items()}
+        for name, own in errors.items()
+    }
+
+
+def without_offset(errors: Mapping[int, Errors], resolution_ms: float) -> dict[int, Errors]:
     """Return the errors without their median, at the resolution of the labels.
 
     Labels of another aligner are multiples of its frames, and all lie as far from where people would put them as its
     frames are from what they hear. An aligner that shares both looks better than one that shares neither.
     """
-    offset = float(np.median(np.concatenate([np.asarray(e) for e in errors])))
-    return [[resolution_ms * round((e - offset) / resolution_ms) for e in own] for own in errors]
+    offset = float(np.median(np.concatenate(_by_recording(errors))))
+
+    def level(error: float) -> float:
+        return resolution_ms * round((error - offset) / resolution_ms)
+
+    return {
+        recording: {i: (level(start), level(end)) for i, (start, end) in own.items()}
+        for recording, own in errors.items()
+    }
 
 
 def _ends(found: Segment, reference: Segment) -> tuple[float, float]:
@@ -56,14 +81,16 @@ def _ends(found: Segment, reference: Segment) -> tuple[float, float]:
     return round(1000 * (found.start - reference.start), 6), round(1000 * (found.end - reference.end), 6)
 
 
-def row(name: str, errors: Sequence[Sequence[float]], missed: int) -> str:
+def row(name: str, errors: Mapping[int, Errors], missed: int) -> str:
     """Format a row of the table from the errors of every recording."""
-    if not errors or not any(errors):
+    sizes = [np.abs(own) for own in _by_recording(errors)]
+    if not sizes:
         return f"| {name} | - | - | {' | '.join('-' for _ in COLLARS_MS)} | {missed} |"
-    sizes = np.abs(np.concatenate([np.asarray(e) for e in errors]))
-    low, high = _interval([np.abs(np.asarray(e)) for e in errors if len(e)])
-    within = " | ".join(f"{100 * np.mean(sizes <= collar):.1f}" for collar in COLLARS_MS)
-    return f"| {name} | {sizes.mean():.1f} ({low:.1f} to {high:.1f}) | {np.median(sizes):.1f} | {within} | {missed} |"
+    all_sizes = np.concatenate(sizes)
+    low, high = _interval(sizes)
+    within = " | ".join(f"{100 * np.mean(all_sizes <= collar):.1f}" for collar in COLLARS_MS)
+    mean, median = all_sizes.mean(), np.median(all_sizes)
+    return f"| {name} | {mean:.1f} ({low:.1f} to {high:.1f}) | {median:.1f} | {within} | {missed} |"
 
 
 def header(title: str) -> str:
@@ -73,6 +100,11 @@ def header(title: str) -> str:
     return (
         f"\n**{title}**\n\n| aligner | mean error ms (95 %) | median ms | {collars} | not aligned |\n|{rule}|"
     )
+
+
+def _by_recording(errors: Mapping[int, Errors]) -> list[NDArray[np.float64]]:
+    """Return the errors of both ends of each recording that has any, in one array per recording."""
+    return [np.array(list(own.values())).ravel() for own in errors.values() if own]
 
 
 def _interval(errors: Sequence[NDArray[np.float64]]) -> tuple[float, float]:
