@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import soundfile
 import torch
 from accelerate.state import AcceleratorState
 
@@ -15,6 +17,7 @@ from isotone.batch import adapting as subject
 from isotone.batch.adapting import adapt_files
 from isotone.model import Model
 from isotone.text.tokenizer import PhoneTokenizer
+from isotone.training import adapt as training
 from isotone.training.adapt import Adapted, Settings
 from tests.scripts import Script
 from tests.tiny_models import PHONES, error_of, isotone, names_in, save_character_model, save_noise
@@ -41,28 +44,44 @@ def speech(tmp_path: Path) -> Path:
     return tmp_path / "speech"
 
 
-def rising(monkeypatch: pytest.MonkeyPatch, values: list[float]) -> None:
-    """Give the measures of a run instead of measuring."""
+def falling(monkeypatch: pytest.MonkeyPatch, values: list[float]) -> None:
+    """Give the losses of a run instead of measuring."""
     left = iter(values)
-    monkeypatch.setattr(subject, "_mean_agreement", lambda pipeline, recordings: next(left))
+    monkeypatch.setattr(training._Measure, "__call__", lambda self: next(left))
 
 
 def test_a_better_model_is_written(
     speech: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rising(monkeypatch, [0.1, 0.3, 0.2])
+    falling(monkeypatch, [0.3, 0.1, 0.2])
     (speech / "0.txt").write_text("")
     save_noise(speech / "6.wav", text="one more", seed=9)
     found = adapt_files([speech], Options(str(model)), tmp_path / "mine", settings=FEW)
-    assert found.adapted == Adapted(0.1, 0.3, 2)
+    assert found.adapted == Adapted(0.3, 0.1, 2)
     assert (found.trained, found.held_out) == (3, 3)
     assert [row["file"] for row in found.errors] == [str(speech / "0.wav")]
     before, after = Model.load(model), Model.load(tmp_path / "mine")
     changed = [k for k, v in after.state_dict().items() if not torch.equal(v, before.state_dict()[k])]
-    assert any(name.startswith("heads.ottc") for name in changed)
+    assert {name.split(".")[0] for name in changed} == {"encoder", "heads"}
     assert any(name.startswith("heads.ctc") for name in changed)
+    assert not any(name.startswith("heads.ottc") for name in changed), "it reads the input features: it stays"
     assert after.decoding == before.decoding
     assert sorted(p.name for p in tmp_path.iterdir()) == ["mine", "speech"], "nothing else is left"
+
+
+def test_a_model_of_narrow_heads_alone_learns_all_the_same(
+    speech: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    falling(monkeypatch, [0.3, 0.1, 0.2])
+    before = Model.load(model)
+    narrow = {"ottc": before.head_specs["ottc"]}
+    reading = replace(before.decoding, text="ottc", decoder={"name": "segmental"})
+    Model(before.encoder, narrow, before.tokenizer, reading).save(tmp_path / "narrow")
+    adapt_files([speech], Options(str(tmp_path / "narrow")), tmp_path / "mine", settings=FEW)
+    was, now = Model.load(tmp_path / "narrow").state_dict(), Model.load(tmp_path / "mine").state_dict()
+    changed = {name for name in was if not torch.equal(was[name], now[name])}
+    assert changed
+    assert all(name.startswith("heads.ottc") for name in changed)
 
 
 def test_weights_are_those_of_the_best_step(
@@ -71,11 +90,11 @@ def test_weights_are_those_of_the_best_step(
     """A run that is best at its second step writes what a run of two steps with the same schedule has there."""
     seen: list[dict[str, torch.Tensor]] = []
 
-    def measure(pipeline: subject.Pipeline, recordings: object) -> float:
-        seen.append({k: v.clone() for k, v in pipeline.model.state_dict().items()})
-        return [0.1, 0.3, 0.2][len(seen) - 1]
+    def measure(self: training._Measure) -> float:
+        seen.append({k: v.clone() for k, v in self.objective.model.state_dict().items()})
+        return [0.3, 0.1, 0.2][len(seen) - 1]
 
-    monkeypatch.setattr(subject, "_mean_agreement", measure)
+    monkeypatch.setattr(training._Measure, "__call__", measure)
     adapt_files([speech], Options(str(model)), tmp_path / "mine", settings=FEW)
     written = Model.load(tmp_path / "mine").state_dict()
     assert all(torch.equal(value, seen[1][name]) for name, value in written.items())
@@ -85,7 +104,7 @@ def test_weights_are_those_of_the_best_step(
 def test_no_better_model_is_not_written(
     speech: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rising(monkeypatch, [0.3, 0.3, 0.2])
+    falling(monkeypatch, [0.3, 0.3, 0.4])
     out = tmp_path / "mine"
     command = ("adapt", speech, "-m", model, "-o", out, "--steps", "4", "--batch-size", "4")
     message = error_of(*command, code=3)
@@ -93,10 +112,10 @@ def test_no_better_model_is_not_written(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["speech"]
 
 
-def test_it_ends_where_the_measure_stops_rising(
+def test_it_ends_where_the_loss_stops_falling(
     speech: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rising(monkeypatch, [0.1, 0.2, 0.1, 0.1])  # a fifth measurement would be an error
+    falling(monkeypatch, [0.2, 0.1, 0.2, 0.1])  # a fifth measurement would be an error
     settings = Settings(steps=100, batch_size=4, lr=1e-3, evaluate_every=1, patience=2)
     assert adapt_files([speech], Options(str(model)), tmp_path / "mine", settings=settings).adapted.step == 1
 
@@ -104,11 +123,11 @@ def test_it_ends_where_the_measure_stops_rising(
 def test_the_command_reports_bad_files(
     speech: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rising(monkeypatch, [0.1, 0.2])
+    falling(monkeypatch, [0.2, 0.1])
     save_noise(speech / "bad.wav", text="")
     done = isotone("adapt", speech, "-m", model, "-o", tmp_path / "mine", "--steps", "2", code=1)
     assert "bad.wav" in done.stderr
-    assert "0.1000 before, 0.2000 after" in done.stdout
+    assert "0.2000 before, 0.1000 after" in done.stdout
     assert "model.safetensors" in names_in(tmp_path / "mine")
 
 
@@ -144,38 +163,63 @@ def test_targets_are_the_aligned_phones_with_silence_in_gaps_and_closures() -> N
     assert [s.label for s in bare] == ["s", "t", "iy"]
 
 
-def test_recordings_with_unwritten_speech_are_not_trained_on(
+def test_recordings_with_unwritten_speech_neither_train_nor_measure(
     speech: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rising(monkeypatch, [0.1, 0.2])
-    trained = sorted((str(number) for number in range(6)), key=subject._draw)[3:]
-    for number, id in enumerate(trained, 1):
-        text = (speech / f"{id}.txt").read_text()
-        (speech / f"{id}.txt").write_text(f"{text} 你好")
-        if number == 2:
-            break
+    falling(monkeypatch, [0.2, 0.1])
+    for number in (6, 7):
+        save_noise(speech / f"{number}.wav", text="one more 你好", seed=number)
     settings = Settings(steps=1, batch_size=2)
-    found = adapt_files([speech], Options(str(model), edges=False), tmp_path / "mine", settings=settings)
-    assert (found.trained, found.held_out, found.unwritten, found.errors) == (1, 3, 2, [])
-    text = (speech / f"{trained[2]}.txt").read_text()
-    (speech / f"{trained[2]}.txt").write_text(f"{text} 你好")
-    with pytest.raises(ValueError, match="None of the 3 recordings to train on"):
-        adapt_files([speech], Options(str(model), edges=False), tmp_path / "other", settings=settings)
+    options = Options(str(model), edges=False)
+    found = adapt_files([speech], options, tmp_path / "mine", settings=settings)
+    assert (found.trained, found.held_out, found.unwritten, found.errors) == (3, 3, 2, [])
+    text = (speech / "0.txt").read_text()
+    (speech / "0.txt").write_text(f"{text} 你好")
+    with pytest.raises(ValueError, match="8 recordings can be aligned, 5 of them with a pronunciation"):
+        adapt_files([speech], options, tmp_path / "other", settings=settings)
+
+
+def test_the_loss_is_ctc_of_the_recordings_that_are_held_out(
+    speech: Path, model: Path, tmp_path: Path
+) -> None:
+    """Against torch's own CTC loss, on the recordings whose digests come first."""
+    found = adapt_files([speech], Options(str(model)), tmp_path / "mine", settings=FEW)
+    assert found.adapted.better
+    held_out = sorted((str(number) for number in range(6)), key=subject._draw)[:3]
+    assert found.adapted.before == pytest.approx(ctc_loss(model, speech, held_out), rel=1e-5)
+    assert found.adapted.after == pytest.approx(ctc_loss(tmp_path / "mine", speech, held_out), rel=1e-5)
+
+
+def ctc_loss(model: Path, speech: Path, ids: list[str]) -> float:
+    """The mean CTC loss of recordings in nats per letter."""
+    loaded, losses = Model.load(model).eval(), []
+    for id in ids:
+        samples = torch.from_numpy(soundfile.read(speech / f"{id}.wav", dtype="float32")[0])[None]
+        tokens = loaded.tokenizer.encode((speech / f"{id}.txt").read_text()).tokens
+        with torch.no_grad():
+            logits = loaded(samples, torch.tensor([samples.shape[1]]), {"ctc"})["ctc"].logits
+        log_probs = logits.log_softmax(-1).transpose(0, 1)
+        sizes = torch.tensor([len(log_probs)]), torch.tensor([len(tokens)])
+        losses.append(
+            torch.nn.functional.ctc_loss(log_probs, torch.tensor([tokens]), *sizes, reduction="sum")
+            / len(tokens)
+        )
+    return float(torch.stack(losses).mean())
 
 
 def test_align_adapts_once(
     speech: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = ("align", speech, "-m", model, "-o", tmp_path / "out", "--adapt", "--no-check", "--no-edges")
-    rising(monkeypatch, [0.1, *(0.2 for _ in range(8))])
+    falling(monkeypatch, [0.2, *(0.1 for _ in range(8))])
     first = isotone(*command)
-    assert "0.1000 before, 0.2000 after; the model of step 25" in first.stderr
+    assert "0.2000 before, 0.1000 after; the model of step 25" in first.stderr
     assert [name for name in names_in(tmp_path / "out") if not name.startswith(".")] == [
         f"{number}.TextGrid" for number in range(6)
     ]
     again = isotone(*command)
     assert "6 of them there before" in again.stdout, "trained once, aligned once"
-    rising(monkeypatch, [0.2, *(0.1 for _ in range(8))])
+    falling(monkeypatch, [0.1, *(0.2 for _ in range(8))])
     (speech / "0.txt").write_text("so it was")
     third = isotone(*command)
     assert "the model stays as it was" in third.stderr
@@ -186,15 +230,15 @@ CODE = """
 import os, signal, sys
 from pathlib import Path
 from isotone.batch import Options, adapting
-from isotone.training.adapt import Settings
+from isotone.training import adapt
 values = iter(eval(sys.argv[4]))
-def measure(pipeline, recordings):
+def measure(self):
     value = next(values)
     if value is None:
         os.kill(os.getpid(), signal.SIGKILL)
     return value
-adapting._mean_agreement = measure
-settings = Settings(steps=6, batch_size=4, lr=1e-2, evaluate_every=2)
+adapt._Measure.__call__ = measure
+settings = adapt.Settings(steps=6, batch_size=4, lr=1e-2, evaluate_every=2)
 print(adapting.adapt_files([Path(sys.argv[1])], Options(sys.argv[2]), Path(sys.argv[3]), settings=settings).adapted)
 """
 
@@ -207,8 +251,8 @@ def test_a_killed_run_goes_on(speech: Path, model: Path, tmp_path: Path) -> None
         assert script.wait() == code, script.stderr
         return script.stdout
 
-    whole = go("whole", [0.1, 0.2, 0.3, 0.25])
-    go("cut", [0.1, 0.2, None], code=-signal.SIGKILL)
-    assert go("cut", [0.3, 0.25]) == whole
+    whole = go("whole", [0.3, 0.2, 0.1, 0.25])
+    go("cut", [0.3, 0.2, None], code=-signal.SIGKILL)
+    assert go("cut", [0.1, 0.25]) == whole
     first, second = (Model.load(tmp_path / name).state_dict() for name in ("whole", "cut"))
     assert all(torch.equal(value, second[name]) for name, value in first.items())

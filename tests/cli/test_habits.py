@@ -138,7 +138,7 @@ def arranged(tmp_path: Path, workshop: Path, monkeypatch: pytest.MonkeyPatch):
                 doctor_module, "CHECKS", (lambda: iter([doctor_module.Finding("x", state, "y")]),)
             )
         if command == "adapt":  # its training is tested elsewhere
-            measured = Adapted(0.1, 0.1 if code == 3 else 0.2, 0 if code == 3 else 5)
+            measured = Adapted(0.2, 0.2 if code == 3 else 0.1, 0 if code == 3 else 5)
             errors = [{"file": "b.wav", "error": "no sound"}] if code == 1 else []
             monkeypatch.setattr(
                 "isotone.batch.adapting.adapt_files", lambda *a, **k: Outcome(measured, 5, 1, 0, errors)

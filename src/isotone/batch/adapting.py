@@ -11,8 +11,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from isotone import __version__
 from isotone import audio as sound
 from isotone.alignment import Alignment, Segment, Tier
@@ -42,10 +40,10 @@ class Outcome:
     """The result of :func:`adapt_files`.
 
     Attributes:
-        adapted: The measure before and after: the mean agreement of recordings and texts that were held out.
+        adapted: The loss of the recordings that were held out, before and after.
         trained, held_out: Numbers of recordings.
-        unwritten: Number of recordings that were not trained on, for some of their speech has no phones: stars, and
-            words without a pronunciation.
+        unwritten: Number of recordings that were left out, for some of their speech has no phones: stars, and words
+            without a pronunciation.
         errors: ``{"file", "error"}`` of recordings that were left out.
     """
 
@@ -62,7 +60,6 @@ class _Recording:
     path: Path
     text: str
     alignment: Alignment
-    agreement: float | None
 
 
 def adapt_files(
@@ -76,10 +73,9 @@ def adapt_files(
 ) -> Outcome:
     """Train a model further on recordings with transcripts, without labels, and write it where that made it better.
 
-    The model aligns the recordings, and learns from its own alignments. A fifth of the recordings is held out. Their
-    mean agreement (:mod:`isotone.pipeline.doubt`) is measured before and while it learns: it compares each text with
-    the same phones in other orders, so that a model cannot raise it by being surer. The weights with the highest are
-    kept. If none are better than before, nothing is written.
+    The model aligns the recordings, and learns from its own alignments (:mod:`isotone.training.adapt`). A fifth of the
+    recordings is held out, and their loss is measured before and while it learns. The weights with the lowest are kept.
+    If none are better than before, nothing is written.
 
     Args:
         audio: Files or folders.
@@ -100,30 +96,21 @@ def adapt_files(
     if out.exists() and any(out.iterdir()) and not overwrite:
         raise FileExistsError(f"{out} is not empty: choose another folder, or --overwrite a model in it.")
     compiling.announce()
-    options = replace(options, closures=True, presence=False)  # closures are tokens of their own
+    options = _asked(options)
     pipeline = options.pipeline()
     run = out.with_name(f"{out.name}.run")
     claim = _claim(model_key(pipeline.model), audio, options, text_dir, settings)
     _check_run(run, claim)
     found, errors = _aligned(audio, pipeline, text_dir)
-    held_out, train = _split(found, errors)
-    rows = [_row(one, pipeline.model) for one in train if _is_written(one.alignment)]
-    if not rows:
-        raise ValueError(
-            f"None of the {len(train)} recordings to train on has a pronunciation for all of its words: give them by "
-            "--dictionary."
-        )
+    written = [one for one in found if _is_written(one.alignment)]
+    held_out, train = ([_row(one, pipeline.model) for one in part] for part in _split(written, found, errors))
     with atomic_write(run / _CLAIM) as file:
         file.write(claim)
-
-    def measure(model: Model) -> float:
-        return _mean_agreement(options.pipeline(model), held_out)
-
-    adapted = adapt(pipeline.model, rows, measure, run / "training", settings)
+    adapted = adapt(pipeline.model, train, held_out, run / "training", settings)
     if adapted.better:
         pipeline.model.save(out)
     shutil.rmtree(run)
-    return Outcome(adapted, len(rows), len(held_out), len(train) - len(rows), errors)
+    return Outcome(adapted, len(train), len(held_out), len(found) - len(written), errors)
 
 
 def adapted_for(
@@ -144,7 +131,7 @@ def adapted_for(
     model, said = folder / "model", folder / "outcome.json"
     settings = Settings()
     options.check()
-    shown = replace(options, closures=True, presence=False)  # as adapt_files has it
+    shown = _asked(options)
     claim = _claim(model_key(options.load()), audio, shown, text_dir, settings)
     found = _before(said, claim)
     if found is None:
@@ -157,6 +144,11 @@ def adapted_for(
         with atomic_write(said) as file:
             json.dump({"claim": claim, **asdict(found)}, file)
     return (replace(options, model=str(model)) if found.better else options), found
+
+
+def _asked(options: Options) -> Options:
+    """Return the options by which recordings are aligned to learn from: closures are tokens of their own."""
+    return replace(options, closures=True, presence=False)
 
 
 def _before(said: Path, claim: str) -> Adapted | None:
@@ -185,32 +177,25 @@ def _aligned(
     return found, errors
 
 
-def _mean_agreement(pipeline: Pipeline, recordings: Sequence[_Recording]) -> float:
-    """Align recordings anew, and average their agreement."""
-    found = [_align(pipeline, one.id, one.path, one.text).agreement for one in recordings]
-    return float(np.mean([agreement or 0.0 for agreement in found]))
-
-
 def _align(pipeline: Pipeline, id: str, path: Path, text: str) -> _Recording:
     samples = sound.load(path, pipeline.model.encoder.sample_rate)
     result = pipeline.align(id, samples, pipeline.encode(text))
-    return _Recording(id, path, text, result.alignment, result.agreement)
+    return _Recording(id, path, text, result.alignment)
 
 
 def _split(
-    found: Sequence[_Recording], errors: Sequence[dict[str, str]]
+    written: Sequence[_Recording], found: Sequence[_Recording], errors: Sequence[dict[str, str]]
 ) -> tuple[list[_Recording], list[_Recording]]:
-    """Divide recordings into held-out ones, of those that have an agreement, and the others; by their ids alone."""
-    able = sorted((one for one in found if one.agreement is not None), key=lambda one: _draw(one.id))
-    count = max(LEAST, round(HELD_OUT * len(found)))
-    if len(able) < count or len(found) < 2 * LEAST:
+    """Divide recordings whose words have phones into held-out ones and the others, by their ids alone."""
+    if len(written) < 2 * LEAST:
         first = f" First: {errors[0]['file']}: {errors[0]['error']}" if errors else ""
         raise ValueError(
-            f"{len(found)} recordings can be aligned, {len(able)} of them long enough to measure; adaptation needs "
-            f"{2 * LEAST} and {LEAST}, {len(errors)} failed.{first}"
+            f"{len(found)} recordings can be aligned, {len(written)} of them with a pronunciation for all of their "
+            f"words (--dictionary gives more); adaptation needs {2 * LEAST}. {len(errors)} failed.{first}"
         )
-    held = {one.id for one in able[:count]}
-    return able[:count], [one for one in found if one.id not in held]
+    drawn = sorted(written, key=lambda one: _draw(one.id))
+    count = max(LEAST, round(HELD_OUT * len(written)))
+    return drawn[:count], drawn[count:]
 
 
 def _draw(id: str) -> bytes:

@@ -26,17 +26,16 @@ def adapt(
     device: opt.Device = "cpu",
     steps: Annotated[int, typer.Option(help="Most training steps.", min=1)] = 200,
     batch_size: Annotated[int, typer.Option(help="Recordings per step.", min=1)] = 8,
-    lr: Annotated[float, typer.Option(help="Peak learning rate.")] = 2e-4,
+    lr: Annotated[float, typer.Option(help="Peak learning rate.")] = 5e-4,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model in OUT.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Adapt a model to your recordings, by their transcripts alone: minutes of training, no labels.
 
-    The model aligns the recordings and learns from its own alignments. A fifth of the recordings is held out to
-    measure it: by the mean agreement, which compares each text with the same phones in other orders. Training ends when
-    the agreement stops rising, and OUT gets the best model. If none is better, nothing is written and the exit code
-    is 3.
+    The model aligns the recordings and learns from its own alignments: the encoder and the heads on it do. A fifth of
+    the recordings is held out to measure it, by the loss of their texts. Training ends when the loss stops falling, and
+    OUT gets the best model. If none is better, nothing is written and the exit code is 3.
 
     The same command resumes an interrupted run, which is kept in OUT.run. One bad file does not stop the others: it is
     printed, and the exit code is 1.
@@ -60,9 +59,14 @@ def adapt(
         print_json({"out": str(out_dir) if found.better else None, **asdict(outcome)})
     else:
         say(f"{outcome.trained} recordings to train on, {outcome.held_out} held out.")
-        say(f"Agreement of the held-out recordings: {found.before:.4f} before, {found.after:.4f} after.")
+        say(
+            f"Loss of the held-out recordings, nats per token: {found.before:.4f} before, {found.after:.4f} after."
+        )
     if outcome.unwritten:
-        typer.echo(f"{outcome.unwritten} not trained on: words without a pronunciation, or stars.", err=True)
+        typer.echo(
+            f"{outcome.unwritten} neither trained on nor measured by: words without a pronunciation, or stars.",
+            err=True,
+        )
     for row in outcome.errors:
         typer.echo(f"left out: {row['file']}: {row['error']}", err=True)
     if not found.better:

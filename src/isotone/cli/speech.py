@@ -107,7 +107,7 @@ def _adapted(
 
     options, found = adapted_for(paired(audio).audio, options, out_dir, text_dir)
     what = f"the model of step {found.step}" if found.better else "the model stays as it was"
-    said = f"Adapted: agreement of held-out recordings {found.before:.4f} before, {found.after:.4f} after; {what}."
+    said = f"Adapted: loss of held-out recordings {found.before:.4f} before, {found.after:.4f} after; {what}."
     say(said, err=True)
     return options
 
