@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.aligners.__main__ import _report
-from benchmarks.aligners.errors import in_common, phone_errors, row, without_offset, word_errors
+from benchmarks.aligners.errors import framed, in_common, phone_errors, row, word_errors
 from benchmarks.aligners.recordings import Labelled
 from benchmarks.aligners.systems import Times
+from benchmarks.aligners.tables import report
 from isotone.alignment import Segment
 
 
@@ -17,18 +17,19 @@ def test_a_boundary_at_the_collar_is_within() -> None:
     labels = [Segment("a", 0.1, 0.3), Segment("b", 0.33, 0.69)]
     assert 1000 * (0.32 - 0.3) > 20, "in floating-point numbers it is outside"
     assert word_errors(found, labels) == {0: (10.0, 20.0), 1: (10.0, 10.0)}
-    assert word_errors(found[:1], labels) is None
+    with pytest.raises(ValueError, match="zip"):
+        word_errors(found[:1], labels)
     same = [Segment(x, s.start, s.end) for x, s in zip(("iy", "s"), found)]
     theirs = [Segment(x, s.start, s.end) for x, s in zip(("iy", "s"), labels)]
     assert phone_errors(same, theirs) == {0: (10.0, 20.0), 1: (10.0, 10.0)}
 
 
-def test_the_median_offset_is_taken_away_at_the_labels_resolution() -> None:
-    errors = {0: {0: (6.0, 9.0)}, 2: {0: (8.0, -23.0), 3: (13.0, 8.0)}}  # the median is 8
-    assert without_offset(errors, 10) == {0: {0: (0.0, 0.0)}, 2: {0: (0.0, -30.0), 3: (0.0, 0.0)}}
-    assert without_offset(errors, 1) == {0: {0: (-2.0, 1.0)}, 2: {0: (0.0, -31.0), 3: (5.0, 0.0)}}
-    moved = {r: {i: (a + 40, b + 40) for i, (a, b) in own.items()} for r, own in errors.items()}
-    assert without_offset(moved, 10) == without_offset(errors, 10)
+def test_boundaries_go_to_the_start_of_their_frame() -> None:
+    found = framed([Segment("a", 0.104, 0.29), Segment("b", 0.29, 0.3099)], 10)
+    assert 100 * 0.29 < 29, "in floating-point numbers it lies before its frame"
+    assert [(s.start, s.end) for s in found] == [(0.1, 0.29), (0.29, 0.3)]
+    assert framed(found, 10) == found
+    assert [(s.start, s.end) for s in framed(found, 25)] == [(0.1, 0.275), (0.275, 0.3)]
 
 
 def test_what_all_have_is_without_failed_recordings_and_other_phones() -> None:
@@ -56,10 +57,15 @@ def test_an_aligner_that_fails_is_counted_and_compared_where_it_does_not(
             raise RuntimeError
         return Times(words, ())
 
-    _report("clean", {"late": late, "fails": fails}, labels, [silence, silence + np.float32(0.5)], None)
+    both = {"late": late, "fails": fails}
+    report("clean", both, labels, [silence, silence + np.float32(0.5)], None)
     _, first, second = capsys.readouterr().out.split("**words, clean")
     assert "| late | 250.0" in first
     assert "| fails | 0.0 (0.0 to 0.0) | 0.0 | 100.0" in first
     assert first.count("| 1 |") == 1, "one recording is not aligned, by one aligner"
     assert "what all have" in second
     assert "| late | 0.0 (0.0 to 0.0)" in second
+    report("clean", {"late": late}, labels[:1], [silence + np.float32(0.004)], 10)
+    assert "words, clean, in frames of 10 ms**" in (out := capsys.readouterr().out)
+    assert "| late | 4.0" in out
+    assert "| late | 0.0" in out

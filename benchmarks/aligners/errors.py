@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +21,9 @@ _RESAMPLINGS = 1000
 Errors = Mapping[int, tuple[float, float]]
 
 
-def word_errors(found: Sequence[Segment], reference: Sequence[Segment]) -> Errors | None:
-    """Return the errors of every word; None where the words are not the same number."""
-    if len(found) != len(reference):
-        return None
-    return {i: _ends(f, r) for i, (f, r) in enumerate(zip(found, reference))}
+def word_errors(found: Sequence[Segment], reference: Sequence[Segment]) -> Errors:
+    """Return the errors of every word; ValueError where the words are not the same number."""
+    return {i: _ends(f, r) for i, (f, r) in enumerate(zip(found, reference, strict=True))}
 
 
 def phone_errors(found: Sequence[Segment], reference: Sequence[Segment]) -> Errors:
@@ -56,21 +56,17 @@ def in_common(errors: Mapping[str, Mapping[int, Errors]]) -> dict[str, dict[int,
     }
 
 
-def without_offset(errors: Mapping[int, Errors], resolution_ms: float) -> dict[int, Errors]:
-    """Return the errors without their median, at the resolution of the labels.
+def framed(segments: Sequence[Segment], frame_ms: float) -> list[Segment]:
+    """Move every boundary to the start of the frame that it lies in, as an aligner of such frames would say it.
 
-    Labels of another aligner are multiples of its frames, and all lie as far from where people would put them as its
-    frames are from what they hear. An aligner that shares both looks better than one that shares neither.
+    Labels of a frame-based aligner are multiples of its frames: a phone that begins at 104 ms begins at 100 there.
     """
-    offset = float(np.median(np.concatenate(_by_recording(errors))))
+    return [replace(s, start=_frame(s.start, frame_ms), end=_frame(s.end, frame_ms)) for s in segments]
 
-    def level(error: float) -> float:
-        return resolution_ms * round((error - offset) / resolution_ms)
 
-    return {
-        recording: {i: (level(start), level(end)) for i, (start, end) in own.items()}
-        for recording, own in errors.items()
-    }
+def _frame(time: float, frame_ms: float) -> float:
+    # 0.29 s are 28.999999999999996 frames of 10 ms
+    return math.floor(1000 * time / frame_ms + 1e-6) * frame_ms / 1000
 
 
 def _ends(found: Segment, reference: Segment) -> tuple[float, float]:

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from isotone.evaluation import formulas
-from isotone.evaluation.error_rates import EditCounts, count_character_edits, count_edits, error_rate
+from isotone.evaluation.error_rates import (
+    EditCounts,
+    character_error_rate,
+    count_character_edits,
+    count_edits,
+    error_rate,
+)
 
 
 def test_f1_is_the_harmonic_mean() -> None:
@@ -76,3 +82,9 @@ def test_the_error_rate_of_texts() -> None:
     assert error_rate([("a b c d", "a x c"), ("e f", "e f g")]) == pytest.approx(3 / 6)
     assert error_rate([("a", ""), (" ", "what is this")]) == 1  # nothing to find is left out
     assert np.isnan(error_rate([("", "a")]))
+
+
+def test_character_errors_count_spaces() -> None:
+    assert character_error_rate([("sitting", "kitten"), (" ", "left out")]) == pytest.approx(3 / 7)
+    assert character_error_rate([("a b", "ab")]) == pytest.approx(1 / 3)
+    assert np.isnan(character_error_rate([("", "a")]))

@@ -106,7 +106,8 @@ def test_phones_that_are_read_as_words_are_counted_as_words(tmp_path: Path) -> N
 def test_several_test_splits_without_times(tmp_path: Path) -> None:
     splits = {"train": "train-360", "dev": "dev-clean", "test": "test-clean", "more": ["test-other"]}
     run = save_run(
-        tmp_path / "ctc", {"error_rate": 0.03}, corpus="librispeech", more={"test-other": {"error_rate": 0.07}},
+        tmp_path / "ctc", {"error_rate": 0.03}, corpus="librispeech",
+        more={"test-other": {"error_rate": 0.07, "character_error_rate": 0.025}},
         splits=splits,
     )  # fmt: skip
     (tmp_path / "out").mkdir()
@@ -120,6 +121,8 @@ def test_several_test_splits_without_times(tmp_path: Path) -> None:
     text = (tmp_path / "out" / "results.md").read_text()
     assert "| ctc | 3.0 (2.77) | 7.0 (6.58) |" in text
     assert "Times" not in text
+    assert "| model | librispeech train-360 test-other, character error % |" in text
+    assert "| ctc | 2.5 |" in text, "of runs before it was counted there is none"
     with (tmp_path / "out" / "results.csv").open(newline="") as file:
         table = list(csv.DictReader(file))
     assert [row["test"] for row in table] == ["test-clean", "test-other"]

@@ -42,6 +42,12 @@ def error_rate(pairs: Sequence[tuple[str, str]]) -> float:
     return float(jiwer.wer([r for r, _ in pairs], [h for _, h in pairs])) if pairs else float("nan")
 
 
+def character_error_rate(pairs: Sequence[tuple[str, str]]) -> float:
+    """Return the character error rate of (reference, hypothesis) texts, as :func:`error_rate`; spaces count."""
+    pairs = [(reference, hypothesis) for reference, hypothesis in pairs if reference.strip()]
+    return float(jiwer.cer([r for r, _ in pairs], [h for _, h in pairs])) if pairs else float("nan")
+
+
 def count_edits(hyp: Sequence[Sequence[int]], ref: Sequence[Sequence[int]]) -> Ints:
     """Count the edits of every utterance over label codes.
 

@@ -46,12 +46,14 @@ PUBLISHED: dict[tuple[str, str, str], dict[str, dict[str, float]]] = {
 }  # fmt: skip
 
 COLUMNS = {
-    "error": "error %", "peaky": "peaky %", "peaky_paper": "peaky (paper) %",
+    "error": "error %", "characters": "character error %", "peaky": "peaky %", "peaky_paper": "peaky (paper) %",
     "f1_20": "start F1 20 ms", "f1_50": "start F1 50 ms", "f1_200": "start F1 200 ms", "idr": "IDR %",
 }  # fmt: skip
 _METRICS = {
-    "f1_20": "start_f1@20ms", "f1_50": "start_f1@50ms", "f1_200": "start_f1@200ms", "idr": "idr",
+    "characters": "cer", "f1_20": "start_f1@20ms", "f1_50": "start_f1@50ms", "f1_200": "start_f1@200ms", "idr": "idr",
 }  # fmt: skip
+# of corpora without times, in shares
+_RATES = {"error": "error_rate", "characters": "character_error_rate"}
 
 
 @dataclass(frozen=True)
@@ -141,19 +143,26 @@ def write_results(folders: Sequence[Path], out: Path) -> list[Row]:
 def markdown(rows: Sequence[Row]) -> str:
     """Write the tables in Markdown."""
     parts = ["# Results\n", "## Error rates\n", _errors(rows)]
+    spelt = [r for r in rows if any(v is not None for v in r.values["characters"])]
+    if spelt:
+        parts += ["## Character error rates\n", _errors(spelt, "characters")]
     timed = [r for r in rows if r.model in MODELS and any(v is not None for v in r.values["idr"])]
     if timed:
         parts += ["## Times\n", _listed(timed, ["peaky", "peaky_paper", "f1_20", "f1_50", "f1_200", "idr"])]
     ablations = [r for r in rows if r.model not in MODELS]
     if ablations:
-        parts += ["## Ablations\n", _listed(ablations, list(COLUMNS), changes=True)]
+        parts += [
+            "## Ablations\n",
+            _listed(ablations, [k for k in COLUMNS if k != "characters"], changes=True),
+        ]
     return "\n".join(parts)
 
 
-def _errors(rows: Sequence[Row]) -> str:
+def _errors(rows: Sequence[Row], key: str = "error") -> str:
     splits = list(dict.fromkeys(_splits(r) for r in rows))
-    cells = {(r.model, _splits(r)): _cell(r, "error") for r in rows}
-    head = ["model", *(f"{p}, {_unit(rows, p)} error %" for p in splits)]
+    cells = {(r.model, _splits(r)): _cell(r, key) for r in rows}
+    unit = {p: f"{_unit(rows, p)} error %" if key == "error" else COLUMNS[key] for p in splits}
+    head = ["model", *(f"{p}, {unit[p]}" for p in splits)]
     lines = []
     for model in dict.fromkeys(r.model for r in rows):
         lines.append([model, *(cells.get((model, p), "") for p in splits)])
@@ -227,11 +236,10 @@ def _value(result: Mapping[str, Any], key: str) -> float | None:
     metrics = {m["metric"]: m["value"] for m in result.get("recognised", {}).get("metrics", [])}
     if key.startswith("peaky"):
         return _peakiness(metrics, key, result.get("recognised", {}).get("tier", ""))
-    if key != "error":
-        return metrics.get(_METRICS[key])
-    if "error_rate" in result:  # a corpus without times
-        return 100 * float(result["error_rate"])
-    return metrics.get("per", metrics.get("wer"))
+    rate = _RATES.get(key, "")
+    if rate in result:
+        return 100 * float(result[rate])
+    return metrics.get(_METRICS[key]) if key != "error" else metrics.get("per", metrics.get("wer"))
 
 
 def _peakiness(metrics: Mapping[str, float | None], key: str, tier: str) -> float | None:

@@ -16,7 +16,7 @@ from isotone import format as files
 from isotone.alignment import Alignment, AlignmentError
 from isotone.corpus import reference
 from isotone.evaluation import QuietFrames, Report, score
-from isotone.evaluation.error_rates import error_rate
+from isotone.evaluation.error_rates import character_error_rate, error_rate
 from isotone.files import atomic_write
 from isotone.interfaces import Aligner
 from isotone.model import Model
@@ -123,7 +123,10 @@ def assess(model: Model, data: Utterances, folder: Path, seed: int = 0) -> dict[
     if aligned := [r.forced.frameless for r in rows if r.forced]:
         result["forced_frameless"] = sum(aligned) / len(aligned)
     if not timed:
-        result["error_rate"] = error_rate([(r.text, r.recognised.text) for r in rows])
+        pairs = [(r.text, r.recognised.text) for r in rows]
+        result["error_rate"] = error_rate(pairs)
+        if model.tokenizer.has_words:
+            result["character_error_rate"] = character_error_rate(pairs)
     with atomic_write(folder / "result.json") as file:
         json.dump(result, file, indent=1)
     return reports
