@@ -179,6 +179,18 @@ def test_recordings_with_unwritten_speech_neither_train_nor_measure(
         adapt_files([speech], options, tmp_path / "other", settings=settings)
 
 
+def test_no_more_than_so_many_recordings_measure(
+    speech: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the measurement of a large corpus would take longer than the training."""
+    falling(monkeypatch, [0.2, 0.1])
+    monkeypatch.setattr(subject, "LEAST", 1)
+    monkeypatch.setattr(subject, "HELD_OUT", 0.5)
+    monkeypatch.setattr(subject, "MOST", 2)
+    found = adapt_files([speech], Options(str(model)), tmp_path / "mine", settings=Settings(steps=1))
+    assert (found.trained, found.held_out) == (4, 2)
+
+
 def test_the_loss_is_ctc_of_the_recordings_that_are_held_out(
     speech: Path, model: Path, tmp_path: Path
 ) -> None:

@@ -31,8 +31,8 @@ log = logging.getLogger(__name__)
 
 _CLAIM = "claim.txt"
 
-#: Share of the recordings that measure the model and do not train it, and the least number of them.
-HELD_OUT, LEAST = 0.2, 3
+#: Share of the recordings that measure the model and do not train it, and the least and the largest number of them.
+HELD_OUT, LEAST, MOST = 0.2, 3, 200
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ def adapt_files(
     """Train a model further on recordings with transcripts, without labels, and write it where that made it better.
 
     The model aligns the recordings, and learns from its own alignments (:mod:`isotone.training.adapt`). A fifth of the
-    recordings is held out, and their loss is measured before and while it learns. The weights with the lowest are kept.
-    If none are better than before, nothing is written.
+    recordings, and no more than :data:`MOST`, is held out. Their loss is measured before and while it learns. The
+    weights with the lowest are kept. If none are better than before, nothing is written.
 
     Args:
         audio: Files or folders.
@@ -194,7 +194,7 @@ def _split(
             f"words (--dictionary gives more); adaptation needs {2 * LEAST}. {len(errors)} failed.{first}"
         )
     drawn = sorted(written, key=lambda one: _draw(one.id))
-    count = max(LEAST, round(HELD_OUT * len(written)))
+    count = min(MOST, max(LEAST, round(HELD_OUT * len(written))))
     return drawn[:count], drawn[count:]
 
 

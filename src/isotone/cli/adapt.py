@@ -34,8 +34,8 @@ def adapt(
     """Adapt a model to your recordings, by their transcripts alone: minutes of training, no labels.
 
     The model aligns the recordings and learns from its own alignments: the encoder and the heads on it do. A fifth of
-    the recordings is held out to measure it, by the loss of their texts. Training ends when the loss stops falling, and
-    OUT gets the best model. If none is better, nothing is written and the exit code is 3.
+    the recordings, at most 200, is held out to measure it by the loss of their texts. Training ends when the loss stops
+    falling, and OUT gets the best model. If none is better, nothing is written and the exit code is 3.
 
     The same command resumes an interrupted run, which is kept in OUT.run. One bad file does not stop the others: it is
     printed, and the exit code is 1.
