@@ -66,7 +66,7 @@ def test_adapt(speech: Path, model: Path, tmp_path: Path, device: str) -> None:
     finally:
         AcceleratorState._reset_state(reset_partial_state=True)
     assert result.exit_code in (0, 3), result.output
-    assert "Agreement of the held-out recordings" in result.output
+    assert "Loss of the held-out recordings" in result.output
 
 
 @ON_GPU[0]
