@@ -30,6 +30,7 @@ from isotone.training.adapt import Adapted, Settings, adapt
 log = logging.getLogger(__name__)
 
 _CLAIM = "claim.txt"
+_REVISION = 2  # of what is learned and measured: a run of another is not gone on with
 
 #: Share of the recordings that measure the model and do not train it, and the least and the largest number of them.
 HELD_OUT, LEAST, MOST = 0.2, 3, 200
@@ -247,7 +248,7 @@ def _claim(
             files.append([recording.id, digest_of(recording.path), *map(digest_of, texts)])
         except OSError as error:
             files.append([recording.id, explain(error, recording.path)])
-    whole = [model, options.values(), asdict(settings), files, __version__]
+    whole = [model, options.values(), asdict(settings), files, __version__, _REVISION]
     return hashlib.sha256(json.dumps(whole, sort_keys=True, default=str).encode()).hexdigest()
 
 
