@@ -6,6 +6,7 @@ import signal
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import soundfile
 import torch
@@ -16,6 +17,8 @@ from isotone.batch import Options
 from isotone.batch import adapting as subject
 from isotone.batch.adapting import adapt_files
 from isotone.model import Model
+from isotone.model.check import Check, Presence
+from isotone.pipeline.presence import Evidence
 from isotone.text.tokenizer import PhoneTokenizer
 from isotone.training import adapt as training
 from isotone.training.adapt import Adapted, Settings
@@ -177,6 +180,30 @@ def test_recordings_with_unwritten_speech_neither_train_nor_measure(
     (speech / "0.txt").write_text(f"{text} 你好")
     with pytest.raises(ValueError, match="8 recordings can be aligned, 5 of them with a pronunciation"):
         adapt_files([speech], options, tmp_path / "other", settings=settings)
+
+
+def test_words_that_were_found_are_found_by_the_adapted_model(
+    speech: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    falling(monkeypatch, [0.2, 0.1])
+    presence = Presence(("ottc",), (0.0, 1.0), (0.0, 1.0), 0.1, 0.9, "dev", 10, 0.0, 1.0)
+    judging = Model.load(model)
+    judging.check = Check(0.2, "dev", 10, 0.0, 0.9, presence=presence)
+    judging.save(tmp_path / "judging")
+    odds = iter([5.0, -4.0])  # of a word, by the model before and after
+
+    def evidence(pipeline: subject.Pipeline, recordings: list[object]) -> list[Evidence | None]:
+        assert len(recordings) == 6
+        found = np.array([[next(odds)]])
+        return [Evidence([0], found, np.array([[-9.0], [-9.0]]), [0, 1]), *[None] * 5]
+
+    monkeypatch.setattr(subject, "_evidence", evidence)
+    adapt_files([speech], Options(str(tmp_path / "judging")), tmp_path / "mine", settings=Settings(steps=1))
+    check = Model.load(tmp_path / "mine").check
+    assert check is not None
+    assert check.presence is not None
+    assert 0 < check.presence.least < 0.02
+    assert replace(check, presence=presence) == judging.check
 
 
 def test_no_more_than_so_many_recordings_measure(

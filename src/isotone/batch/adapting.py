@@ -24,8 +24,11 @@ from isotone.files import atomic_write, check_folder, digest_of
 from isotone.kernels import compiling
 from isotone.model import Model
 from isotone.pipeline import Pipeline
+from isotone.pipeline.presence import Evidence
 from isotone.text.tokenizer import Tokenizer
 from isotone.training.adapt import Adapted, Settings, adapt
+from isotone.training.known_words import loosened
+from isotone.training.presence import watching
 
 log = logging.getLogger(__name__)
 
@@ -109,6 +112,7 @@ def adapt_files(
         file.write(claim)
     adapted = adapt(pipeline.model, train, held_out, run / "training", settings)
     if adapted.better:
+        _keep_presence(pipeline.model, options, found)
         pipeline.model.save(out)
     shutil.rmtree(run)
     return Outcome(adapted, len(train), len(held_out), len(found) - len(written), errors)
@@ -182,6 +186,30 @@ def _align(pipeline: Pipeline, id: str, path: Path, text: str) -> _Recording:
     samples = sound.load(path, pipeline.model.encoder.sample_rate)
     result = pipeline.align(id, samples, pipeline.encode(text))
     return _Recording(id, path, text, result.alignment)
+
+
+def _keep_presence(model: Model, options: Options, recordings: Sequence[_Recording]) -> None:
+    """Let a model that has learned find the words that it found before (:mod:`isotone.training.known_words`)."""
+    judging = replace(options, presence=True)
+    before, after = judging.pipeline(), judging.pipeline(model)
+    presence = before.presence
+    if presence is None or model.check is None:
+        return
+    count = min(MOST, len(recordings))
+    chosen = [recordings[i * len(recordings) // count] for i in range(count)]
+    pairs = zip(_evidence(before, chosen), _evidence(after, chosen))
+    found = loosened(presence, [(was, now) for was, now in pairs if was and now])
+    model.check = replace(model.check, presence=found)
+
+
+def _evidence(pipeline: Pipeline, recordings: Sequence[_Recording]) -> list[Evidence | None]:
+    """Collect the evidence on the words of recordings; None where there is none."""
+    watching(pipeline, pipeline.presence)
+    found = []
+    for one in recordings:
+        samples = sound.load(one.path, pipeline.model.encoder.sample_rate)
+        found.append(pipeline.align(one.id, samples, pipeline.encode(one.text)).evidence)
+    return found
 
 
 def _split(
