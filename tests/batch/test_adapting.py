@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import soundfile
 import torch
 from accelerate.state import AcceleratorState
 
-from isotone.alignment import Segment, Tier
+from isotone.alignment import Alignment, AlignmentError, Segment, Tier
 from isotone.batch import Options
 from isotone.batch import adapting as subject
 from isotone.batch.adapting import adapt_files
@@ -204,6 +205,24 @@ def test_words_that_were_found_are_found_by_the_adapted_model(
     assert check.presence is not None
     assert 0 < check.presence.least < 0.02
     assert replace(check, presence=presence) == judging.check
+
+
+def test_a_recording_that_cannot_be_judged_has_no_evidence(speech: Path) -> None:
+    class Judging:
+        model = SimpleNamespace(encoder=SimpleNamespace(sample_rate=16_000), heads=())
+        placer = SimpleNamespace(heads=())
+        presence = Presence(("ottc",), (0.0, 1.0), (0.0, 1.0), 0.1, 0.9, "dev", 10, 0.0, 1.0)
+
+        def encode(self, text: str) -> str:
+            return text
+
+        def align(self, id: str, samples: np.ndarray, text: str) -> SimpleNamespace:
+            if id == "0":
+                raise AlignmentError("too short")
+            return SimpleNamespace(evidence=text)
+
+    ones = [subject._Recording(id, speech / f"{id}.wav", id, Alignment(id, 1.5, ())) for id in ("0", "1")]
+    assert subject._evidence(Judging(), ones) == [None, "1"]  # type: ignore[arg-type, comparison-overlap]
 
 
 def test_no_more_than_so_many_recordings_measure(

@@ -13,7 +13,7 @@ from typing import Any
 
 from isotone import __version__
 from isotone import audio as sound
-from isotone.alignment import Alignment, Segment, Tier
+from isotone.alignment import Alignment, AlignmentError, Segment, Tier
 from isotone.batch.inputs import find_recordings, find_transcript, read_text, readable
 from isotone.batch.keys import model_key
 from isotone.batch.options import Options
@@ -205,10 +205,13 @@ def _keep_presence(model: Model, options: Options, recordings: Sequence[_Recordi
 def _evidence(pipeline: Pipeline, recordings: Sequence[_Recording]) -> list[Evidence | None]:
     """Collect the evidence on the words of recordings; None where there is none."""
     watching(pipeline, pipeline.presence)
-    found = []
+    found: list[Evidence | None] = []
     for one in recordings:
         samples = sound.load(one.path, pipeline.model.encoder.sample_rate)
-        found.append(pipeline.align(one.id, samples, pipeline.encode(one.text)).evidence)
+        try:
+            found.append(pipeline.align(one.id, samples, pipeline.encode(one.text)).evidence)
+        except AlignmentError:
+            found.append(None)
     return found
 
 
