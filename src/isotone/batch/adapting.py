@@ -27,6 +27,7 @@ from isotone.pipeline import Pipeline
 from isotone.pipeline.presence import Evidence
 from isotone.text.tokenizer import Tokenizer
 from isotone.training.adapt import Adapted, Settings, adapt
+from isotone.training.data import evenly
 from isotone.training.known_words import loosened
 from isotone.training.presence import watching
 
@@ -191,13 +192,12 @@ def _align(pipeline: Pipeline, id: str, path: Path, text: str) -> _Recording:
 def _keep_presence(model: Model, options: Options, recordings: Sequence[_Recording]) -> None:
     """Let a model that has learned find the words that it found before (:mod:`isotone.training.known_words`)."""
     judging = replace(options, presence=True)
-    before, after = judging.pipeline(), judging.pipeline(model)
-    presence = before.presence
+    after = judging.pipeline(model)
+    presence = after.presence
     if presence is None or model.check is None:
         return
-    count = min(MOST, len(recordings))
-    chosen = [recordings[i * len(recordings) // count] for i in range(count)]
-    pairs = zip(_evidence(before, chosen), _evidence(after, chosen))
+    chosen = [recordings[i] for i in evenly(len(recordings), MOST)]
+    pairs = zip(_evidence(judging.pipeline(), chosen), _evidence(after, chosen))
     found = loosened(presence, [(was, now) for was, now in pairs if was and now])
     model.check = replace(model.check, presence=found)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import jiwer
@@ -38,14 +38,12 @@ def error_rate(pairs: Sequence[tuple[str, str]]) -> float:
 
     Spaces separate the labels. Pairs with an empty reference are left out; NaN where none is left.
     """
-    pairs = [(reference, hypothesis) for reference, hypothesis in pairs if reference.strip()]
-    return float(jiwer.wer([r for r, _ in pairs], [h for _, h in pairs])) if pairs else float("nan")
+    return _rate(jiwer.wer, pairs)
 
 
 def character_error_rate(pairs: Sequence[tuple[str, str]]) -> float:
     """Return the character error rate of (reference, hypothesis) texts, as :func:`error_rate`; spaces count."""
-    pairs = [(reference, hypothesis) for reference, hypothesis in pairs if reference.strip()]
-    return float(jiwer.cer([r for r, _ in pairs], [h for _, h in pairs])) if pairs else float("nan")
+    return _rate(jiwer.cer, pairs)
 
 
 def count_edits(hyp: Sequence[Sequence[int]], ref: Sequence[Sequence[int]]) -> Ints:
@@ -74,6 +72,11 @@ def count_character_edits(hyp: Sequence[str], ref: Sequence[str]) -> Ints:
     if not ref:
         return np.zeros((0, 4), dtype=np.int64)
     return _counts(jiwer.process_characters(list(ref), list(hyp)))
+
+
+def _rate(rate: Callable[..., float], pairs: Sequence[tuple[str, str]]) -> float:
+    pairs = [(reference, hypothesis) for reference, hypothesis in pairs if reference.strip()]
+    return float(rate([r for r, _ in pairs], [h for _, h in pairs])) if pairs else float("nan")
 
 
 def _join(codes: Sequence[int]) -> str:

@@ -236,10 +236,9 @@ def _value(result: Mapping[str, Any], key: str) -> float | None:
     metrics = {m["metric"]: m["value"] for m in result.get("recognised", {}).get("metrics", [])}
     if key.startswith("peaky"):
         return _peakiness(metrics, key, result.get("recognised", {}).get("tier", ""))
-    rate = _RATES.get(key, "")
-    if rate in result:
+    if (rate := _RATES.get(key, "")) in result:
         return 100 * float(result[rate])
-    return metrics.get(_METRICS[key]) if key != "error" else metrics.get("per", metrics.get("wer"))
+    return metrics.get("per", metrics.get("wer")) if key == "error" else metrics.get(_METRICS[key])
 
 
 def _peakiness(metrics: Mapping[str, float | None], key: str, tier: str) -> float | None:

@@ -24,7 +24,7 @@ from isotone.pipeline import Pipeline
 from isotone.pipeline.result import Result
 from isotone.progress import counted
 from isotone.registries import aligners, formats
-from isotone.training.data import Batch, Utterances
+from isotone.training.data import Batch, Utterances, evenly
 
 log = logging.getLogger(__name__)
 
@@ -56,9 +56,8 @@ def decode(pipeline: Pipeline, data: Utterances, limit: int = 0, *, forced: bool
         forced: Also align the reference transcript.
     """
     size = BATCH if getattr(pipeline.model.encoder, "exact_padding", True) else 1
-    count = min(limit or len(data), len(data))
-    chosen = [i * len(data) // count for i in range(count)]
-    for start in range(0, count, size):
+    chosen = evenly(len(data), limit or len(data))
+    for start in range(0, len(chosen), size):
         examples = [data[i] for i in chosen[start : start + size]]
         ids = [e.id for e in examples]
         results = pipeline.transcribe_batch(ids, [e.audio for e in examples])

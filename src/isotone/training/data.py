@@ -290,3 +290,9 @@ class LengthBatches(Sampler[list[int]]):
 
     def __len__(self) -> int:
         return len(self.batches()) - self.start
+
+
+def evenly(size: int, most: int) -> list[int]:
+    """Return ``most`` numbers below ``size``, evenly spaced from 0 on; all of them if there are no more."""
+    count = min(most, size)
+    return [i * size // count for i in range(count)]

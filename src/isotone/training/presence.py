@@ -25,7 +25,7 @@ from isotone.pipeline import Pipeline
 from isotone.pipeline.presence import Evidence, least_odds, log_odds, probabilities
 from isotone.text.normalize import TextError
 from isotone.training.conditions import CLEAN, Change, conditions
-from isotone.training.data import Utterances
+from isotone.training.data import Utterances, evenly
 
 log = logging.getLogger(__name__)
 
@@ -196,8 +196,7 @@ def _examples(
     change: Change = lambda samples, rng: samples,
 ) -> Iterator[_Example]:
     """Align corrupted texts with changed recordings; those that cannot be aligned are left out."""
-    count = min(MOST, len(data))
-    chosen = [i * len(data) // count for i in range(count)]
+    chosen = evenly(len(data), MOST)
     texts = {i: data.row(i)["text"].split() for i in chosen}
     others = [word for words in texts.values() for word in words]
     for i, words in texts.items():

@@ -12,7 +12,7 @@ from isotone.model.check import Check
 from isotone.pipeline import Pipeline
 from isotone.pipeline.doubt import strangers
 from isotone.text.normalize import normalize
-from isotone.training.data import Utterances
+from isotone.training.data import Utterances, evenly
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +42,7 @@ def measure(model: Model, data: Utterances, split: str, flagged: float = FLAGGED
     Returns:
         The check; None with fewer than 20 recordings whose texts are long enough.
     """
-    count = min(MOST, len(data))
-    chosen = [i * len(data) // count for i in range(count)]
+    chosen = evenly(len(data), MOST)
     try:
         others = strangers({i: normalize(data.row(i)["text"]) for i in chosen})
     except ValueError:
