@@ -21,13 +21,17 @@ _RESAMPLINGS = 1000
 Errors = Mapping[int, tuple[float, float]]
 
 
-def word_errors(found: Sequence[Segment], reference: Sequence[Segment]) -> Errors:
-    """Return the errors of every word; ValueError where the words are not the same number."""
-    return {i: _ends(f, r) for i, (f, r) in enumerate(zip(found, reference, strict=True))}
+#: Segments of one recording as an aligner and as the reference have them, by their place in the reference.
+Pairs = Mapping[int, tuple[Segment, Segment]]
 
 
-def phone_errors(found: Sequence[Segment], reference: Sequence[Segment]) -> Errors:
-    """Return the errors of the phones that both sequences have.
+def word_pairs(found: Sequence[Segment], reference: Sequence[Segment]) -> Pairs:
+    """Pair all words; ValueError where they are not the same number."""
+    return dict(enumerate(zip(found, reference, strict=True)))
+
+
+def phone_pairs(found: Sequence[Segment], reference: Sequence[Segment]) -> Pairs:
+    """Pair the phones that both sequences have.
 
     Both are folded to the 39 phones, stops with their closures, without silence.
     """
@@ -36,10 +40,20 @@ def phone_errors(found: Sequence[Segment], reference: Sequence[Segment]) -> Erro
         None, [s.label for s in ours], [s.label for s in theirs], autojunk=False
     )
     return {
-        b + k: _ends(ours[a + k], theirs[b + k])
+        b + k: (ours[a + k], theirs[b + k])
         for a, b, size in matcher.get_matching_blocks()
         for k in range(size)
     }
+
+
+def word_errors(found: Sequence[Segment], reference: Sequence[Segment]) -> Errors:
+    """Return the errors of every word; ValueError where the words are not the same number."""
+    return {i: _ends(*pair) for i, pair in word_pairs(found, reference).items()}
+
+
+def phone_errors(found: Sequence[Segment], reference: Sequence[Segment]) -> Errors:
+    """Return the errors of the phones that both sequences have, see :func:`phone_pairs`."""
+    return {i: _ends(*pair) for i, pair in phone_pairs(found, reference).items()}
 
 
 def in_common(errors: Mapping[str, Mapping[int, Errors]]) -> dict[str, dict[int, Errors]]:

@@ -14,9 +14,10 @@ import os
 import shutil
 from pathlib import Path
 
-from spoken.corpus import write_scenes
+from spoken.corpus import write_known, write_scenes
 from spoken.packing import write_pack
 from spoken.real import HELD_OUT, recordings, write_labelled
+from spoken.texts import transcripts_in
 
 from isotone.files import atomic_folder
 from isotone.training.config import load_recipe
@@ -41,11 +42,15 @@ def main() -> None:
         raise SystemExit(f"error: no folder {', '.join(absent)}.")
     scenes = out / "scenes"
     if not scenes.is_dir():
-        names = ("*.trans.txt", "metadata.csv")
-        transcripts = [p for root in speech for p in sorted(q for name in names for q in root.rglob(name))]
         with atomic_folder(scenes) as folder:
             write_scenes(
-                folder, transcripts, given.hours, 0.1, given.seed, given.voices, workers=given.workers
+                folder,
+                transcripts_in(speech),
+                given.hours,
+                0.1,
+                given.seed,
+                given.voices,
+                workers=given.workers,
             )
     settings = [*TOKENS, f"seed={given.seed}", *given.set]
     model = _train(out / "first", scenes, [f"train.steps={given.steps}", *settings])
@@ -57,7 +62,8 @@ def main() -> None:
         model = _train(out / f"round{number}", corpus, [f"init={model}", *again, *settings])
     print(f"The aligner is in {model}.")
     if given.package:
-        write_pack(model, given.package, speech, _facts(given))
+        known = write_known(out / "known", transcripts_in(speech), given.seed, given.workers)
+        write_pack(model, given.package, speech, known, _facts(given))
         print(f"The pack is in {given.package}.")
 
 

@@ -48,6 +48,28 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class Margin:
+    """The place of a boundary, as sure as the model is of it.
+
+    Attributes:
+        before, after: Seconds. In nine of ten cases the true boundary is not earlier than ``before`` before this one,
+            and not later than ``after`` after it.
+        near: Probability, 0 to 1, that it is within 20 ms of this one.
+    """
+
+    before: float
+    after: float
+    near: float
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.before < math.inf and 0 <= self.after < math.inf and 0 <= self.near <= 1):
+            raise AlignmentError(
+                "A margin expects seconds of 0 or more before and after, and a probability; got "
+                f"{self.before}, {self.after} and {self.near}."
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class Segment:
     """A label between two times.
 
@@ -59,6 +81,7 @@ class Segment:
             over its frames; where known.
         origin: The place of a word in a given text, where known.
         presence: Probability, 0 to 1, that the label was said at all; where known.
+        start_margin, end_margin: How sure start and end are; where known.
     """
 
     label: str
@@ -68,6 +91,8 @@ class Segment:
     confidence: float | None = None
     origin: Origin | None = None
     presence: float | None = None
+    start_margin: Margin | None = None
+    end_margin: Margin | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.start) and math.isfinite(self.end) and 0 <= self.start <= self.end):
@@ -196,6 +221,11 @@ class Alignment:
             if tier.name == name:
                 return tier
         raise KeyError(f"Alignment {self.id!r} has no tier {name!r}; it has {[t.name for t in self.tiers]}.")
+
+    @property
+    def has_margins(self) -> bool:
+        """True where the margins of boundaries are known."""
+        return any(s.start_margin or s.end_margin for tier in self.tiers for s in tier)
 
     def has(self, name: str) -> bool:
         """Tell if there is a tier of that name."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.signal import butter, sosfilt
 
 from isotone.audio import boundaries
-from isotone.audio.boundaries import REACH_S, SLOW_WINDOW_S, SPREAD_S, WINDOW_S, moved_edges
+from isotone.audio.boundaries import REACH_S, SLOW_WINDOW_S, SPREAD_S, WINDOW_S, changes_at, moved_edges
 from isotone.model import Model
 from isotone.model.decoding import DecodingConfig, ModelError
 from isotone.pipeline import Pipeline
@@ -22,7 +22,7 @@ RATE = 16_000
 
 
 def moved(times, sound, rate, weight, slow=None):
-    return boundaries.moved(times, slow or [False] * len(times), sound, rate, weight)
+    return boundaries.moved(times, slow or [False] * len(times), sound, rate, weight)[0]
 
 
 def hisses(*lengths: float, rate: int = RATE) -> np.ndarray:
@@ -59,6 +59,29 @@ def test_a_boundary_stays_where_nothing_changes() -> None:
     np.testing.assert_allclose(moved_edges(edges, np.zeros(RATE, np.float32), RATE, 10.0), edges, atol=0.0011)
 
 
+def test_a_clear_change_is_sure_and_no_change_is_not() -> None:
+    low, high = hisses(1.0), hisses(1e-9, 1.0)[-RATE:]
+    share = np.clip((np.arange(RATE) / RATE - 0.47) / 0.06, 0, 1)
+    sounds = hisses(0.5, 0.5), ((1 - share) * low + share * high).astype(np.float32), low
+    abrupt, gradual, none = (changes_at(np.array([0.505]), sound, RATE, 10.0) for sound in sounds)
+    assert 0 < abrupt.spreads[0] < gradual.spreads[0] < none.spreads[0]
+    assert abrupt.spreads[0] < 0.003
+    assert none.spreads[0] == pytest.approx(SPREAD_S, rel=0.3)  # the aligner's place alone says something
+    assert abrupt.gains[0] > gradual.gains[0] > none.gains[0] >= 0
+    assert abrupt.distances[0] > 2 * none.distances[0]
+
+
+def test_boundaries_without_a_choice_say_nothing() -> None:
+    sound = hisses(0.5, 0.5)
+    for weight, edges in ((0.0, [0.3, 0.5]), (10.0, [0.0, 1.0])):
+        found = changes_at(np.array(edges), sound, RATE, weight)
+        np.testing.assert_array_equal(found.times, edges)
+        assert np.isnan(found.spreads).all()
+        assert not found.gains.any()
+        assert not found.distances.any()
+    assert [len(values) for values in changes_at(np.array([]), sound, RATE, 10.0)] == [0, 0, 0, 0]
+
+
 def test_ends_of_the_recording_and_empty_tokens_stay() -> None:
     sound = hisses(0.02, 0.46, 0.02)
     assert moved([(0.0, 0.5)], sound, RATE, 10.0) == [(0.0, 0.5)]
@@ -80,7 +103,9 @@ edges_of = st.lists(st.floats(2e-3, 0.3), min_size=1, max_size=12).map(lambda x:
 def test_order_and_reach(edges: np.ndarray, weight: float, seed: int) -> None:
     sound = np.random.default_rng(seed).standard_normal(2 * RATE).astype(np.float32)
     edges = edges[edges < 2.0]
-    found = moved_edges(edges, sound, RATE, weight)
+    found, _, gains, distances = changes_at(edges, sound, RATE, weight)
+    assert (gains >= -1e-9).all()  # two means are never farther from the frames than one
+    assert (distances >= 0).all()
     assert (np.abs(found - edges) <= REACH_S + 0.001).all()
     assert (np.diff(found) > 0).all()
 

@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 
 from isotone.batch.ledger import Ledger
+from isotone.format.json import JSONFormat
+from isotone.model import Model
+from isotone.model.check import Check, Margins
+from isotone.pipeline.margins import FEATURES, LEVELS
 from isotone.registries import packs
 from tests.packs import pack_class
 from tests.tiny_models import error_of, isotone, names_in, save_character_model, save_noise
@@ -88,3 +92,39 @@ def test_plugins_lists_packs_with_languages_licence_and_size() -> None:
     table = " ".join(isotone("plugins", "--kind", "pack").stdout.replace("│", " ").split())
     for part in ("german", "de;", "CC0-1.0;", "0.1 MB"):
         assert part in table
+
+
+def test_margins_are_told_where_the_model_knows_them(speech: Path, model: Path, tmp_path: Path) -> None:
+    assert "does not know how sure its boundaries are" in error_of(
+        "align", speech, "-m", "german", "--margins", *PLAIN
+    )
+    knows = Model.load(model)
+    errors = tuple(level - 0.5 for level in LEVELS)
+    knows.check = Check(
+        0.1, "", 0, 0.0, 0.0, margins=Margins((-4.0, *(0.0,) * len(FEATURES)), errors, "noise", 9)
+    )
+    knows.decoding.refine = 10.0
+    knows.save(tmp_path / "model")
+    options = (
+        "-m",
+        tmp_path / "model",
+        "-o",
+        tmp_path / "out",
+        "--format",
+        "textgrid",
+        "--format",
+        "json",
+        *PLAIN,
+    )
+    isotone("align", speech, *options)
+    assert "margin" not in (tmp_path / "out/u.json").read_text()
+    isotone("align", speech, *options, "--margins")
+    alignment = JSONFormat().loads((tmp_path / "out/u.json").read_text(), "u")
+    for tier in alignment.tiers:
+        assert all(segment.start_margin and segment.end_margin for segment in tier)
+    grid = (tmp_path / "out/u.TextGrid").read_text()
+    assert [grid.count(f'"{tier.name} margins"') for tier in alignment.tiers] == [1, 1]
+    where = error_of(
+        "align", speech, "-m", tmp_path / "model", "-o", tmp_path / "out", "--margins", "--aligner", "ctc"
+    )
+    assert "leave out --aligner and --times" in where

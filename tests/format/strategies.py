@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from isotone.alignment import Alignment, Segment, Tier
+from isotone.alignment import Alignment, Margin, Segment, Tier
 
 #: Labels that have broken somebody's reader or writer.
 NASTY = [
@@ -12,6 +12,12 @@ NASTY = [
 ]  # fmt: skip
 
 LABELS = st.one_of(st.sampled_from(NASTY), st.text(min_size=1, max_size=6))
+
+
+#: Margins of boundaries; few have one.
+MARGINS = st.one_of(
+    st.none(), st.none(), st.builds(Margin, st.floats(0.0, 2.0), st.floats(0.0, 2.0), st.floats(0.0, 1.0))
+)
 
 
 @st.composite
@@ -24,11 +30,11 @@ def tiers(draw, name, labels=LABELS, silence=False, empty=True):
     scores = st.one_of(st.none(), st.floats(-13.0, 0.0))
     sure = st.one_of(st.none(), st.floats(0.0, 1.0))
     segments, now = [], 0.0
-    rows = draw(st.lists(st.tuples(gaps, lengths, labels, scores, sure), max_size=8))
-    for gap, length, label, score, confidence in rows:
+    rows = draw(st.lists(st.tuples(gaps, lengths, labels, scores, sure, MARGINS, MARGINS), max_size=8))
+    for gap, length, label, score, confidence, *margins in rows:
         start = now + gap
         now = start + length
-        segments.append(Segment(label, start, now, score, confidence))
+        segments.append(Segment(label, start, now, score, confidence, None, None, *margins))
     return Tier(name, tuple(segments))
 
 

@@ -4,12 +4,13 @@ import io
 import pytest
 from hypothesis import given, settings
 
-from isotone.alignment import Alignment, Segment, Tier
+from isotone.alignment import Alignment, Margin, Segment, Tier
 from isotone.format.csv import CSVFormat
 from isotone.format.reading import FormatError
 from tests.format.strategies import alignments
 
 HEADER = "tier,label,start,end,score,confidence\n"
+LONG = HEADER.strip() + ",start_before,start_after,start_near,end_before,end_after,end_near\n"
 OLD = "tier,label,start,end,score\n"  # header of files from before there were confidences
 
 
@@ -35,6 +36,16 @@ def test_a_spreadsheet_sees_six_columns():
     ]
 
 
+def test_a_spreadsheet_sees_margins_where_there_are_any():
+    words = (Segment("a", 0.1, 0.5, end_margin=Margin(0.01, 0.02, 0.9)), Segment("b", 0.5, 1.0))
+    rows = list(csv.reader(io.StringIO(CSVFormat().dumps(Alignment("u", 1.0, (Tier("words", words),))))))
+    assert rows[0][6:] == [
+        "start_before", "start_after", "start_near", "end_before", "end_after", "end_near",
+    ]  # fmt: skip
+    assert rows[1][4:] == ["", "", "", "", "", "0.01", "0.02", "0.9"]
+    assert rows[2][4:] == [""] * 8
+
+
 def test_reads_what_a_spreadsheet_writes():
     for header, last in ((HEADER, ","), (OLD, "")):
         text = f"{header}words,a,0,1,{last}\nphones,b,0,1,-2{last}\n\n".replace("\n", "\r\n")
@@ -53,6 +64,8 @@ def test_reads_what_a_spreadsheet_writes():
             HEADER + "words,a,0,1,-1\n",
             "line 2: expected 6 fields, tier,label,start,end,score,confidence; got 5",
         ),
+        (LONG + "words,a,0,1,,,,,,.01,,.9\n", "line 2: expected three numbers of a margin, or none; got 2"),
+        (LONG + "words,a,0,1,,,,,,.01,-1,.9\n", "line 2: A margin expects seconds of 0 or more"),
         (HEADER + "words,a,0,1,-1,sure\n", "line 2: expected a confidence, a number or nothing; got 'sure'"),
         (
             OLD + "words,a,0,1,\nwords,b,-1,2,\n",

@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from isotone.alignment import Absent, Alignment, Origin, Segment, Tier
+from isotone.alignment import Absent, Alignment, Margin, Origin, Segment, Tier
 from isotone.format.json import JSONFormat
 from isotone.format.reading import FormatError
 from tests.format.strategies import alignments
@@ -35,6 +35,24 @@ def test_write_then_read_gives_the_very_same(alignment):
     text = JSONFormat().dumps(alignment)
     assert JSONFormat().loads(text, "another id") == alignment
     assert JSONFormat(indent=None).loads(JSONFormat(indent=None).dumps(alignment), "") == alignment
+
+
+def test_margins_are_objects_with_three_numbers():
+    segment = Segment("a", 0.1, 0.5, start_margin=Margin(0.01, 0.02, 0.9))
+    alignment = Alignment("u", 1.0, (Tier("words", (segment,)),))
+    document = json.loads(JSONFormat().dumps(alignment))
+    row = document["tiers"][0]["segments"][0]
+    assert row == {
+        "label": "a", "start": 0.1, "end": 0.5, "start_margin": {"before": 0.01, "after": 0.02, "near": 0.9},
+    }  # fmt: skip
+    row["start_margin"]["near"] = 2
+    with pytest.raises(
+        FormatError, match=r"tiers\[0\]\.segments\[0\]: A margin expects .* a probability; got"
+    ):
+        JSONFormat().loads(json.dumps(document), "")
+    row["start_margin"] = [0.01]
+    with pytest.raises(FormatError, match=r"segments\[0\]\.start_margin: expected 'before', a number"):
+        JSONFormat().loads(json.dumps(document), "")
 
 
 def test_the_document_is_what_the_schema_says():

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from praatio.utilities import textgrid_io
 
-from isotone.alignment import Alignment, AlignmentError, Segment, Tier
+from isotone.alignment import Alignment, AlignmentError, Margin, Segment, Tier
 from isotone.format.reading import FormatError, decode
 from isotone.format.textgrid import TextGridFormat
 from tests.format.strategies import alignments, close
@@ -119,6 +119,24 @@ def test_reads_any_text_that_praat_reads_and_leaves_points_out():
         "u", 2.3, (Tier("Mary", ()), Tier("John", (Segment("hi", 0.0, 2.3),)))
     )
     assert TextGridFormat().loads(CHATTY, "u").tier("Mary").segments == (Segment("hello", 0.0, 2.3),)
+
+
+@pytest.mark.parametrize("style", ["long", "short"])
+def test_margins_are_points_after_all_tiers(style):
+    sure = Margin(0.008, 0.0144, 0.934)
+    words = (
+        Segment("a", 0.1, 0.5, start_margin=Margin(0.1, 0.02, 0.5), end_margin=sure),
+        Segment("b", 0.5, 0.9, start_margin=sure),
+    )
+    alignment = Alignment("u", 1.0, (Tier("words", words), Tier("phones", (Segment("ə", 0.1, 0.9),))))
+    text = TextGridFormat(style=style).dumps(alignment)
+    tiers = textgrid_io.parseTextgridStr(text)["tiers"]
+    assert [(tier["class"], tier["name"]) for tier in tiers] == [
+        ("IntervalTier", "words"), ("IntervalTier", "phones"), ("TextTier", "words margins"),
+    ]  # fmt: skip
+    points = [(float(time), label) for time, label in tiers[2]["entries"]]
+    assert points == [(0.1, "-100 +20 50%"), (0.5, "-8 +14 93%")]
+    assert [tier.name for tier in TextGridFormat().loads(text, "u").tiers] == ["words", "phones"]
 
 
 def test_reads_a_grid_without_tiers():

@@ -13,7 +13,7 @@ import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isotone.alignment import SILENCE, Alignment, Segment, Tier
+from isotone.alignment import SILENCE, Alignment, Margin, Segment, Tier
 from isotone.report import Example, Overview, Table, Text, Viewer, overview_report, write_report
 from isotone.report.html import page
 from isotone.report.recording import CHUNK_S, ROWS, chunks, packed
@@ -173,6 +173,29 @@ def test_boundaries_that_systems_put_furthest_apart_come_first():
     rows = [[part.text for part in row.find("span")] for row in section.find("button")]
     assert [b.text for b in section.find("bdi")] == ["end of c", "a | b"]  # 10 ms is close enough
     assert rows == [["0.70 s", "100 ms apart"], ["0.30 s", "60 ms apart"]]
+
+
+def test_margins_are_drawn_and_the_least_sure_boundaries_come_first():
+    unsure, sure = Margin(0.03, 0.05, 0.4), Margin(0.01, 0.01, 0.97)
+    phones = (
+        Segment("a", 0.1, 0.3, None, 0.9, start_margin=sure, end_margin=unsure),
+        Segment("b", 0.3, 0.5, None, 0.2, start_margin=unsure, end_margin=Margin(0.02, 0.02, 0.7)),
+        Segment("c", 0.6, 0.8),
+    )
+    mine = Alignment("u", 1.0, (Tier("phones", phones),))
+    viewer, data = _viewer({"mine": mine}, tiers=None, save_as="u.TextGrid")
+    (row,) = data["tiers"]
+    expected = [[0.09, 0.11, 0.27, 0.35], [0.3, 0.3, 0.48, 0.52], [0.6, 0.6, 0.8, 0.8]]
+    np.testing.assert_allclose(row["spreads"], expected)
+    section = viewer.find("aside")[0].find("section")[-1]
+    assert section.find("h3")[0].text == "Least sure boundaries: phones"
+    assert [b.text for b in section.find("bdi")] == ["a | b", "end of b"]
+    rows = [[part.text for part in row.find("span")] for row in section.find("button")]
+    assert rows == [["0.30 s", "-30 to +50 ms"], ["0.50 s", "-20 to +20 ms"]]
+    # beside another system, its boundaries make the interval
+    other = Alignment("u", 1.0, (Tier("phones", (Segment("a", 0.1, 0.4),)),))
+    _, data = _viewer({"mine": mine, "other": other}, tiers=None)
+    assert data["tiers"][0]["spreads"] == [[0.1, 0.1, 0.3, 0.4], None, None]
 
 
 def test_systems_are_paired_by_their_labels():

@@ -11,6 +11,7 @@ import numpy as np
 
 from isotone.corpus.layouts import TimitLayout
 from isotone.corpus.voices import SAMPLE_RATE, Speaker, Utterance, speakers
+from isotone.files import atomic_folder
 from isotone.text.espeak import Engine
 from spoken.marks import labelled
 from spoken.scenes import scene
@@ -24,6 +25,8 @@ _FLITE_SHARE = 0.7
 _LONGEST_S = 10.0
 # Seconds of a shard, which is made by itself: the number of processes does not change the corpus.
 _SHARD_S = 900.0
+# Hours of scenes that margins are fitted to, and what is added to the seed for them.
+_KNOWN_HOURS, _KNOWN_SEED = 0.75, 77
 # More than a shard has scenes.
 _SHARD_SCENES = 10_000
 
@@ -76,6 +79,21 @@ def write_scenes(
             seconds = min(_SHARD_S, length * 3600 - float(start))
             shards.append(_Shard(layout, voices, list(transcripts), seconds, number, (seed, side, number)))
     share(_speak, shards, workers, "speaking")
+
+
+def write_known(root: Path, transcripts: Sequence[Path], seed: int = 0, workers: int = 1) -> Path:
+    """Write scenes of other voices than those of training, to fit margins to; where they are, they stay.
+
+    Args:
+        root: The folder; it is returned.
+        transcripts: See :func:`spoken.texts.spoken_sentences`.
+        seed: Of the training.
+        workers: Processes.
+    """
+    if not root.is_dir():
+        with atomic_folder(root) as folder:
+            write_scenes(folder, transcripts, _KNOWN_HOURS, 0.01, seed + _KNOWN_SEED, workers=workers)
+    return root
 
 
 def _speak(shard: _Shard) -> None:

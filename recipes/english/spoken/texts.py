@@ -37,6 +37,12 @@ def spoken_sentences(transcripts: Sequence[Path], rng: np.random.Generator) -> I
             yield own[rng.integers(len(own))]
 
 
+def transcripts_in(speech: Sequence[Path]) -> list[Path]:
+    """List the transcripts of LibriSpeech and of LJSpeech below folders."""
+    names = ("*.trans.txt", "metadata.csv")
+    return [p for root in speech for p in sorted(q for name in names for q in root.rglob(name))]
+
+
 def _lines(path: Path) -> Iterator[str]:
     for line in path.read_text("utf-8").splitlines():
         if path.name.endswith(".trans.txt"):

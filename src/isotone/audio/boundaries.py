@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,33 +49,58 @@ Indices = NDArray[np.int64]
 Samples = NDArray[np.float32]
 Times = Sequence[tuple[float, float]]
 
-#: Starts and ends of tokens in seconds, and whether each is a sound that changes slowly, to other times.
-Mover = Callable[[Times, Sequence[bool]], list[tuple[float, float]]]
+
+class Changes(NamedTuple):
+    """Boundaries with what the sound around them says about their place.
+
+    Attributes:
+        times: ``(n,)`` seconds, increasing.
+        spreads: ``(n,)`` standard deviation in seconds of a boundary's place, given the sound and where the aligner
+            put it; NaN for a boundary that had no choice.
+        gains: ``(n,)`` nats, by how much the log distance of the frames around to one mean exceeds that to the mean of
+            their own side; 0 without choice.
+        distances: ``(n,)`` squared nats, mean squared distance of these frames to one mean; 0 without choice.
+    """
+
+    times: Array
+    spreads: Array
+    gains: Array
+    distances: Array
+
+
+#: Starts and ends of tokens in seconds, and whether each is a sound that changes slowly, to other times, with the
+#: changes of the sound there.
+Mover = Callable[[Times, Sequence[bool]], tuple[list[tuple[float, float]], Changes]]
 
 
 def moved(
     times: Times, slow: Sequence[bool], samples: Samples, sample_rate: int, weight: float
-) -> list[tuple[float, float]]:
+) -> tuple[list[tuple[float, float]], Changes]:
     """Move the boundaries of tokens to where the sound changes.
 
     Args:
         times: Start and end of every token in seconds, in order, without overlap; tokens without duration stay so.
         slow: For every token, whether it is a sound that changes slowly: a vowel, a glide or a liquid.
         samples, sample_rate, weight: See :func:`moved_edges`.
+
+    Returns:
+        Start and end of every token, and the boundaries with their changes.
     """
     edges = np.array(sorted({t for span in times if span[1] > span[0] for t in span}))
     spans = [span for span, own in zip(times, slow) if own and span[1] > span[0]]
     # ends and starts that meet may differ in their last digits
     between = {round(end, 6) for _, end in spans} & {round(start, 6) for start, _ in spans}
     glides = np.array([round(edge, 6) in between for edge in edges.tolist()], bool)
-    found = moved_edges(edges, samples, sample_rate, weight, glides)
+    changes = changes_at(edges, samples, sample_rate, weight, glides)
+    found = changes.times
     # a token without duration stays at the end of the one before it
     before = np.searchsorted(edges, [start for start, _ in times], "right") - 1
     after = np.searchsorted(edges, [end for _, end in times])
-    return [
+    spans = [
         (float(found[i]), float(found[j if end > start else i])) if i >= 0 else (start, end)
         for (start, end), i, j in zip(times, before.tolist(), after.tolist())
     ]
+    return spans, changes
 
 
 def movers(audio: Sequence[Samples], sample_rate: int, weight: float) -> list[Mover]:
@@ -102,22 +128,41 @@ def moved_edges(
     Returns:
         ``(n,)`` seconds, increasing. Boundaries within half a millisecond of the one before move with it.
     """
+    return changes_at(edges, samples, sample_rate, weight, slow).times
+
+
+def changes_at(
+    edges: Array,
+    samples: Samples,
+    sample_rate: int,
+    weight: float,
+    slow: NDArray[np.bool_] | None = None,
+) -> Changes:
+    """Move boundaries to where the sound changes, and say what it says about them; see :func:`moved_edges`."""
     if not (len(edges) and weight):
-        return edges.copy()
+        return _unchanged(edges)
     leads = np.append(True, np.diff(edges) > _SAME_S)
     leaders, own = edges[leads], np.cumsum(leads) - 1
     windows = (
         np.full(len(leaders), WINDOW_S) if slow is None else np.where(slow[leads], SLOW_WINDOW_S, WINDOW_S)
     )
-    return _moved_apart(leaders, windows, samples, sample_rate, weight)[own] + (edges - leaders[own])
+    found = _moved_apart(leaders, windows, samples, sample_rate, weight)
+    times = found.times[own] + (edges - leaders[own])
+    return Changes(times, *(values[own] for values in found[1:]))
 
 
-def _moved_apart(edges: Array, windows: Array, samples: Samples, sample_rate: int, weight: float) -> Array:
+def _unchanged(edges: Array) -> Changes:
+    """Return boundaries that stay where they are."""
+    nothing = np.zeros(len(edges))
+    return Changes(edges.copy(), np.full(len(edges), np.nan), nothing, nothing.copy())
+
+
+def _moved_apart(edges: Array, windows: Array, samples: Samples, sample_rate: int, weight: float) -> Changes:
     """Move boundaries that are no two in one place, see :func:`moved_edges`, to multiples of a step of about 2 ms.
 
     ``windows`` are the seconds on each side that every boundary is judged by.
     """
-    found = edges.copy()
+    found = _unchanged(edges)
     hop = max(1, round(_STEP_S * sample_rate))
     step, frames = hop / sample_rate, len(samples) // hop
     places, width = edges / step, windows / step
@@ -128,10 +173,10 @@ def _moved_apart(edges: Array, windows: Array, samples: Samples, sample_rate: in
     for own in map(slice, [0, *ends], ends):
         first = int(low[own].min())
         levels = _levels(samples, first, int(high[own].max()), hop, sample_rate)
-        best, fits = _best(places[own], low[own] - first, high[own] - first, levels, first, step, weight)
-        inside = fits & (places[own] > 0) & (places[own] < frames)
-        # 91.978, not 91.97800000000001
-        found[own] = np.where(inside, np.round(best * step, 9), edges[own])
+        best = _best(places[own], low[own] - first, high[own] - first, levels, first, step, weight)
+        inside = ~np.isnan(best.spreads) & (places[own] > 0) & (places[own] < frames)
+        for values, theirs in zip(found, best):
+            values[own] = np.where(inside, theirs, values[own])
     return found
 
 
@@ -156,8 +201,8 @@ def _levels(samples: Samples, first: int, end: int, hop: int, sample_rate: int) 
 
 def _best(
     places: Array, low: Indices, high: Indices, levels: Array, first: int, step: float, weight: float
-) -> tuple[Indices, NDArray[np.bool_]]:
-    """Choose the best frame for every boundary.
+) -> Changes:
+    """Choose the best frame for every boundary; with a spread of NaN where there is no choice.
 
     Args:
         places: ``(n,)`` boundaries in frames of the recording.
@@ -166,17 +211,29 @@ def _best(
         first: Frame of the recording that the levels begin with.
         step: Seconds per frame.
         weight: See :func:`moved_edges`.
-
-    Returns:
-        ``(n,)`` frames of the recording, and ``(n,)`` true where there is any choice.
     """
     reach = round(REACH_S / step)
     frames = _frames(places)[:, None] + np.arange(-reach, reach + 1)
     cut, count = frames - first, np.maximum(high - low, 1)[:, None]
     allowed = (cut >= low[:, None] + _LEAST_SIDE) & (cut <= high[:, None] - _LEAST_SIDE)
-    spread = spreads(levels, low, cut.clip(low[:, None], high[:, None]), high)
-    distance = spread / count / levels.shape[1]
+    # the first column is not divided
+    cuts = np.hstack([low[:, None], cut.clip(low[:, None], high[:, None])])
+    distance = np.maximum(spreads(levels, low, cuts, high) / count / levels.shape[1], 0)
+    logs = np.log(distance + _LEAST_DISTANCE)
     away = (frames - places[:, None]) * step / SPREAD_S
-    scores = -weight * np.log(np.maximum(distance, 0) + _LEAST_DISTANCE) - np.square(away) / 2
-    best = np.where(allowed, scores, -np.inf).argmax(1)
-    return np.take_along_axis(frames, best[:, None], 1)[:, 0], np.asarray(allowed.any(1))
+    scores = np.where(allowed, -weight * logs[:, 1:] - np.square(away) / 2, -np.inf)
+    best = scores.argmax(1)[:, None]
+    gains = logs[:, 0] - np.take_along_axis(logs[:, 1:], best, 1)[:, 0]
+    # 91.978, not 91.97800000000001
+    times = np.round(np.take_along_axis(frames, best, 1)[:, 0] * step, 9)
+    return Changes(times, _deviations(scores, frames * np.float64(step)), gains, distance[:, 0])
+
+
+def _deviations(scores: Array, times: Array) -> Array:
+    """Compute the standard deviations ``(n,)`` of times ``(n, k)`` with log-probabilities; NaN where none can be."""
+    most = scores.max(1, keepdims=True)
+    shares = np.exp(scores - np.where(np.isfinite(most), most, 0))
+    total = shares.sum(1)
+    shares /= np.where(total > 0, total, np.nan)[:, None]
+    mean = (shares * times).sum(1, keepdims=True)
+    return np.sqrt((shares * np.square(times - mean)).sum(1))

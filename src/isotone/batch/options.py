@@ -42,7 +42,7 @@ class Options:
         window_s: Seconds of the windows into which long audio is cut; 0: none. See
             :class:`isotone.pipeline.windows.Windows`.
         text: Options of given texts.
-        closures, presence: See :class:`isotone.pipeline.Pipeline`.
+        closures, presence, margins: See :class:`isotone.pipeline.Pipeline`.
         slack_s: Seconds by which the times of a transcript's passages may be wrong, see
             :func:`isotone.pipeline.passages.align_passages`.
         channels: One of :data:`isotone.pipeline.channels.WAYS`. ``auto``: each speaker of a transcript with times is
@@ -66,6 +66,7 @@ class Options:
     presence: bool = True
     slack_s: float = SLACK_S
     channels: str = "auto"
+    margins: bool = False
 
     def check(self) -> None:
         """Check the options before a model is loaded.
@@ -116,7 +117,7 @@ class Options:
     def _uses(self) -> dict[str, Any]:
         """Return the options of pipelines."""
         names = ("aligner", "times", "device", "extra_speech", "star_cost", "guided", "edges", "text", "closures",
-                 "presence")  # fmt: skip
+                 "presence", "margins")  # fmt: skip
         return {"windows": Windows(self.window_s), **{name: getattr(self, name) for name in names}}
 
     def values(self) -> dict[str, Any]:

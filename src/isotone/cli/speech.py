@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from isotone import batch
 from isotone.cli import options as opt
 from isotone.cli.console import AsJson, AudioArgument, OutOption, SpeechArgument, explained, say
 from isotone.cli.outcomes import finish, interrupted
-
-if TYPE_CHECKING:
-    from isotone.batch import Options
 
 _Channels = Annotated[
     str,
     typer.Option(
         help="Channels of a transcript's speakers: auto (each their own where the levels are clear), order (the first "
         "speakers the first), mix (their mean)."
+    ),
+]
+_Margins = Annotated[
+    bool,
+    typer.Option(
+        "--margins",
+        help="Say how sure every boundary is: the interval that holds the true one in nine of ten cases, and the "
+        "probability of being within 20 ms. Point tiers in TextGrids, columns in CSV, fields in JSON, bands in pages.",
     ),
 ]
 
@@ -50,6 +56,7 @@ def align(
     check: opt.Check = True,
     min_score: opt.MinScore = None,
     presence: opt.Presence = True,
+    margins: _Margins = False,
     strict: opt.Strict = False,
     adapt: opt.Adapt = False,
     overwrite: opt.Overwrite = False,
@@ -84,21 +91,20 @@ def align(
 
     Example: isotone align talk.wav talk.txt; isotone align speech/ --out aligned --format textgrid --jobs 4
     """
-    from isotone.batch import Options, Target, Workers, align_files
-
     with explained(), interrupted(out_dir):
-        options = Options(opt.chosen(model, language), opt.plugin(aligner), None, times, device, engine, window, guide,
-            edges, extra_speech, star_cost, opt.texts(language, dictionary, keep_markup, rules), closures, presence,
-            slack, channels)  # fmt: skip
-        target = Target(out_dir, tuple(format), overwrite, redo, prune, analysis, speaker_characters, page)
-        done = align_files(audio, _adapted(audio, options, out_dir, text_dir, adapt), target, beside=beside, book=book,
-            text=text, text_dir=text_dir, min_score=min_score, check=check, workers=Workers(jobs, cluster))  # fmt: skip
+        texts = opt.texts(language, dictionary, keep_markup, rules)
+        options = batch.Options(opt.chosen(model, language), opt.plugin(aligner), None, times, device, engine, window,
+            guide, edges, extra_speech, star_cost, texts, closures, presence, slack, channels, margins)  # fmt: skip
+        target = batch.Target(out_dir, (*format,), overwrite, redo, prune, analysis, speaker_characters, page)
+        options, workers = _adapted(audio, options, out_dir, text_dir, adapt), batch.Workers(jobs, cluster)
+        done = batch.align_files(audio, options, target, beside=beside, book=book, text=text, text_dir=text_dir,
+            min_score=min_score, check=check, workers=workers)  # fmt: skip
     finish(done, out_dir, strict=strict, pages=page, as_json=as_json)
 
 
 def _adapted(
-    audio: list[Path], options: Options, out_dir: Path, text_dir: Path | None, adapt: bool
-) -> Options:
+    audio: list[Path], options: batch.Options, out_dir: Path, text_dir: Path | None, adapt: bool
+) -> batch.Options:
     """Adapt the model to the recordings, if that is wanted, and say what came of it."""
     if not adapt:
         return options
@@ -137,15 +143,13 @@ def transcribe(
     """
     model = opt.chosen(model, language)
 
-    from isotone.batch import Options, Target, Workers, transcribe_files
-
     with explained(), interrupted(out_dir):
-        options = Options(
+        options = batch.Options(
             model, aligner=opt.plugin(aligner), decoder=opt.plugin(decoder), times=times, device=device,
             window_s=window, guided=guide, text=opt.texts(language),
         )  # fmt: skip
-        target = Target(out_dir, tuple(format), overwrite, redo, prune)
-        outcome = transcribe_files(audio, options, target, Workers(jobs, cluster))
+        target = batch.Target(out_dir, tuple(format), overwrite, redo, prune)
+        outcome = batch.transcribe_files(audio, options, target, batch.Workers(jobs, cluster))
     for file, text in outcome.texts.items() if not as_json else ():
         typer.echo(f"{file}: {text}")
     finish(outcome, out_dir, as_json=as_json)

@@ -5,20 +5,24 @@ from __future__ import annotations
 import csv
 import io
 
-from isotone.alignment import Alignment, AlignmentError
+from isotone.alignment import Alignment, AlignmentError, Margin
 from isotone.format.reading import ForeignFileError, FormatError, Row, build_tier, parse_seconds
 from isotone.interfaces import Format
 
 _HEADER = ["tier", "label", "start", "end", "score", "confidence"]
 # header of files from before there were confidences
 _OLD_HEADER = _HEADER[:-1]
+# where margins are known
+_MARGINS = ["before", "after", "near"]
+_LONG_HEADER = [*_HEADER, *(f"{side}_{part}" for side in ("start", "end") for part in _MARGINS)]
 
 
 class CSVFormat(Format):
     """CSV with the columns ``tier,label,start,end,score,confidence``: all tiers, times in seconds, exact numbers.
 
     Quotes, commas and line ends in labels are quoted as in RFC 4180. An unknown score or confidence is an empty field;
-    files without the last column are read as well. The utterance's score, the length of the audio and tiers without
+    files without the last column are read as well. Where margins are known, six more columns have those of every start
+    and end (:class:`isotone.alignment.Margin`). The utterance's score, the length of the audio and tiers without
     segments are not kept: when read, the audio ends with the last segment.
     """
 
@@ -29,11 +33,14 @@ class CSVFormat(Format):
         out = io.StringIO()
         # all texts are quoted: otherwise a lone carriage return would not be
         writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-        out.write(",".join(_HEADER) + "\n")
+        margins = alignment.has_margins
+        out.write(",".join(_LONG_HEADER if margins else _HEADER) + "\n")
         for tier in alignment.tiers:
             for s in tier:
-                scores = ("" if x is None else float(x) for x in (s.score, s.confidence))
-                writer.writerow([tier.name, str(s.label), float(s.start), float(s.end), *scores])
+                sides = (s.start_margin, s.end_margin) if margins else ()
+                known = (x for m in sides for x in ((m.before, m.after, m.near) if m else (None,) * 3))
+                numbers = ("" if x is None else float(x) for x in (s.score, s.confidence, *known))
+                writer.writerow([tier.name, str(s.label), float(s.start), float(s.end), *numbers])
         return out.getvalue()
 
     def loads(self, text: str, id: str) -> Alignment:
@@ -47,7 +54,7 @@ class CSVFormat(Format):
         tiers: dict[str, list[Row]] = {}
         try:
             header = next(reader, [])
-            if header not in (_HEADER, _OLD_HEADER):
+            if header not in (_HEADER, _OLD_HEADER, _LONG_HEADER):
                 raise ForeignFileError(
                     f"line 1: expected the header {','.join(_HEADER)!r}; got {','.join(header)!r}."
                 )
@@ -68,11 +75,25 @@ def _row(fields: list[str], header: list[str], line: int) -> Row:
         raise FormatError(
             f"line {line}: expected {len(header)} fields, {','.join(header)}; got {len(fields)}."
         )
-    _, label, start, end, *scores = fields
-    numbers = (_number(field, name, line) for field, name in zip(scores, header[4:]))
-    return Row(
-        line, label, parse_seconds(start, line, "a start"), parse_seconds(end, line, "an end"), *numbers
-    )
+    _, label, start, end, *rest = fields
+    numbers = [_number(field, name, line) for field, name in zip(rest, header[4:])]
+    times = parse_seconds(start, line, "a start"), parse_seconds(end, line, "an end")
+    score, confidence = [*numbers, None][:2]
+    sides = (_margin(numbers[i : i + 3], line) for i in (2, 5))
+    return Row(line, label, *times, score, confidence, *sides)
+
+
+def _margin(numbers: list[float | None], line: int) -> Margin | None:
+    """Return a margin; None where none of its numbers is known."""
+    known = [x for x in numbers if x is not None]
+    if not known:
+        return None
+    if len(known) < len(numbers):
+        raise FormatError(f"line {line}: expected three numbers of a margin, or none; got {len(known)}.")
+    try:
+        return Margin(*known)
+    except AlignmentError as error:
+        raise FormatError(f"line {line}: {error}") from None
 
 
 def _number(field: str, name: str, line: int) -> float | None:

@@ -7,7 +7,7 @@ import json
 import math
 from typing import Any
 
-from isotone.alignment import Absent, Alignment, AlignmentError, Origin, Segment, Tier
+from isotone.alignment import Absent, Alignment, AlignmentError, Margin, Origin, Segment, Tier
 from isotone.format.reading import ForeignFileError, FormatError, parse_json
 from isotone.interfaces import Format
 
@@ -25,6 +25,8 @@ class JSONFormat(Format):
          "tiers": [{"name": str,
                     "segments": [{"label": str, "start": seconds, "end": seconds,
                                   "score": number, "confidence": number, "presence": number,
+                                  "start_margin": {"before": seconds, "after": seconds, "near": number},
+                                  "end_margin": {"before": seconds, "after": seconds, "near": number},
                                   "text": str, "start_char": int, "end_char": int, "reading": str,
                                   "passage": int}]}],
          "absent": [{"label": str, "after": int, "presence": number,
@@ -40,9 +42,9 @@ class JSONFormat(Format):
     ``absent`` are the words of the text that were not said, if there are any: ``after`` is the number of segments of
     the first tier that come before one.
 
-    Scores are defined in :mod:`isotone.alignment`. Unknown values of ``verdict``, ``score``, ``confidence`` and
-    ``presence`` are left out; values that are not finite are the texts ``"-inf"``, ``"inf"`` or ``"nan"``. Other keys
-    are ignored when reading.
+    Scores and margins are defined in :mod:`isotone.alignment`. Unknown values of ``verdict``, ``score``,
+    ``confidence``, ``presence`` and margins are left out; values that are not finite are the texts ``"-inf"``,
+    ``"inf"`` or ``"nan"``. Other keys are ignored when reading.
 
     Args:
         indent: Spaces per level; None gives one line.
@@ -124,8 +126,17 @@ def _segment(segment: Segment) -> dict[str, Any]:
         **_number("score", segment.score),
         **_number("confidence", segment.confidence),
         **_number("presence", segment.presence),
+        **_margin("start_margin", segment.start_margin),
+        **_margin("end_margin", segment.end_margin),
         **_written(segment.origin),
     }
+
+
+def _margin(key: str, margin: Margin | None) -> dict[str, Any]:
+    """Return a key with the values of a margin; empty for an unknown one."""
+    if margin is None:
+        return {}
+    return {key: {name: float(getattr(margin, name)) for name in ("before", "after", "near")}}
 
 
 def _absent(word: Absent) -> dict[str, Any]:
@@ -168,11 +179,22 @@ def _tier(tier: Any, where: str) -> Tier:
             _get_number(row, key, path) for key in ("score", "confidence", "presence")
         )
         try:
-            origin = _origin(row, path)
-            segments.append(Segment(label, float(start), float(end), score, confidence, origin, presence))
+            rest = (_read_margin(row, key, path) for key in ("start_margin", "end_margin"))
+            segments.append(
+                Segment(
+                    label, float(start), float(end), score, confidence, _origin(row, path), presence, *rest
+                )
+            )
         except AlignmentError as error:
             raise FormatError(f"{path}: {error}") from None
     return Tier(_get(tier, "name", str, where), tuple(segments))
+
+
+def _read_margin(row: Any, key: str, path: str) -> Margin | None:
+    if key not in row:
+        return None
+    path = f"{path}.{key}"
+    return Margin(*(float(_get(row[key], name, float, path)) for name in ("before", "after", "near")))
 
 
 def _origin(row: Any, path: str) -> Origin | None:

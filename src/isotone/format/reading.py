@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from xml.etree import ElementTree
 
-from isotone.alignment import Segment, Tier
+from isotone.alignment import Margin, Segment, Tier
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +38,8 @@ class Row:
     end: float
     score: float | None = None
     confidence: float | None = None
+    start_margin: Margin | None = None
+    end_margin: Margin | None = None
 
 
 def decode(data: bytes) -> str:
@@ -111,7 +113,12 @@ def build_tier(name: str, rows: Sequence[Row], slack_s: float = NOISE_S) -> Tier
                 )
             start = max(start, last.start)
             segments[-1] = replace(last, end=start)
-        segments.append(Segment(row.label, start, max(start, row.end), row.score, row.confidence))
+        segments.append(
+            Segment(
+                row.label, start, max(start, row.end), row.score, row.confidence,
+                start_margin=row.start_margin, end_margin=row.end_margin,
+            )
+        )  # fmt: skip
     return Tier(name, tuple(segments))
 
 

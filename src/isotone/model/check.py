@@ -1,4 +1,4 @@
-"""Thresholds of doubt: of the agreement of a text with its audio, and of the presence of its words."""
+"""Thresholds of doubt: of the agreement of a text with its audio, of the presence of its words, and margins."""
 
 from __future__ import annotations
 
@@ -42,6 +42,25 @@ class Presence:
 
 
 @dataclass(frozen=True)
+class Margins:
+    """Distances of boundaries from their true places: a scale per boundary, and the errors in that scale.
+
+    Attributes:
+        weights: Of the features of a boundary (:mod:`isotone.pipeline.margins`), after a constant: they sum to the
+            logarithm of its scale in seconds.
+        errors: Errors, true place less the boundary's, as multiples of the scale: their quantiles at
+            :data:`isotone.pipeline.margins.LEVELS`.
+        split: Recordings that all this was fitted to.
+        boundaries: Number of their boundaries.
+    """
+
+    weights: tuple[float, ...]
+    errors: tuple[float, ...]
+    split: str
+    boundaries: int
+
+
+@dataclass(frozen=True)
 class Check:
     """A threshold of the agreement, with its error rates where it was measured.
 
@@ -53,6 +72,7 @@ class Check:
         wrong_flagged: Share of the wrong transcripts below it, 0 to 1.
         statistic: Name of the statistic; thresholds of other statistics are ignored.
         presence: How single words are judged; None where that was not measured.
+        margins: How sure boundaries are; None where that was not measured.
     """
 
     threshold: float
@@ -62,6 +82,7 @@ class Check:
     wrong_flagged: float
     statistic: str = STATISTIC
     presence: Presence | None = None
+    margins: Margins | None = None
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Check:
@@ -70,7 +91,10 @@ class Check:
         if presence is not None:
             lists = {name: tuple(presence[name]) for name in ("heads", "said", "extra")}
             presence = Presence(**{**presence, **lists})
-        return cls(**{**fields, "presence": presence})
+        margins = fields.get("margins")
+        if margins is not None:
+            margins = Margins(**{**margins, **{name: tuple(margins[name]) for name in ("weights", "errors")}})
+        return cls(**{**fields, "presence": presence, "margins": margins})
 
 
 #: Threshold of models without a measured one: trained elsewhere, or by an early version.
@@ -86,3 +110,25 @@ def known_presence(check: Check | None, heads: Collection[str]) -> Presence | No
     """Return how single words are judged; None where the model does not know, or needs other heads for it."""
     presence = check.presence if check is not None else None
     return presence if presence is not None and set(presence.heads) <= set(heads) else None
+
+
+def known_margins(check: Check | None, own: bool = True) -> Margins:
+    """Return how sure boundaries are.
+
+    Args:
+        check: The model's.
+        own: True where its own aligner places its own timing head's boundaries.
+
+    Raises:
+        ValueError: the model does not know it, or it is about others.
+    """
+    if check is None or check.margins is None:
+        raise ValueError(
+            "The model does not know how sure its boundaries are: margins need one that was fitted to known times, "
+            "such as english."
+        )
+    if not own:
+        raise ValueError(
+            "Margins are those of the model's own aligner and timing head: leave out --aligner and --times."
+        )
+    return check.margins

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from isotone.audio.boundaries import Mover, movers
 from isotone.audio.reverberation import dried
 from isotone.interfaces import Aligner
-from isotone.model.check import known_presence
+from isotone.model.check import known_margins, known_presence
 from isotone.pipeline import stars, verdict
 from isotone.pipeline.doubt import agreements
 from isotone.pipeline.edges import EDGE_COST, SECOND_PASS, SECOND_PASS_SHARE, edge_share, edges_left_out
+from isotone.pipeline.emitted import Emitted
 from isotone.pipeline.emitter import Emitter, mixture_of, timing_head
 from isotone.pipeline.hush import hushed
 from isotone.pipeline.language import in_language
 from isotone.pipeline.lattices import chosen
+from isotone.pipeline.margins import with_margins
 from isotone.pipeline.placing import Placer
 from isotone.pipeline.presence import evidences
 from isotone.pipeline.result import Result, results
@@ -33,30 +35,6 @@ if TYPE_CHECKING:
     import torch
 
     from isotone.model import Model
-
-
-class _Given(NamedTuple):
-    """Texts of some recordings, and what they are aligned with: emissions, also hushed ones (``heard``)."""
-
-    ids: Sequence[str]
-    audio: Sequence[np.ndarray]
-    emissions: Mapping[str, Emissions]
-    heard: Mapping[str, Emissions]
-    texts: Sequence[TextToAlign]
-    strings: Sequence[str]
-    star_cost: float
-    judged: bool
-
-    def row(self, i: int) -> _Given:
-        """Return what is given of one recording."""
-        return self._replace(
-            ids=[self.ids[i]],
-            audio=[self.audio[i]],
-            emissions={head: e.rows([i]) for head, e in self.emissions.items()},
-            heard={head: e.rows([i]) for head, e in self.heard.items()},
-            texts=[self.texts[i]],
-            strings=[self.strings[i]],
-        )
 
 
 class ForcedPipeline:
@@ -84,11 +62,13 @@ class ForcedPipeline:
             one segment, with the closure that it has.
         presence: Leave out words of given texts that were not said, and mark other speech, where the model knows when
             (:mod:`isotone.pipeline.verdict`). Otherwise every word gets times.
+        margins: Say how sure the boundaries of given texts are (:mod:`isotone.pipeline.margins`).
 
     Raises:
         LookupError: there is no such aligner or head.
         TextError, FileNotFoundError: a dictionary does not fit the model, or is missing.
-        ValueError: extra speech with an aligner that cannot skip tokens; or a star cost below 0.
+        ValueError: extra speech with an aligner that cannot skip tokens; a star cost below 0; or margins that the model
+            does not know, or that are not those of the given aligner or head.
     """
 
     def __init__(
@@ -108,6 +88,7 @@ class ForcedPipeline:
         check: bool = True,
         closures: bool = False,
         presence: bool = True,
+        margins: bool = False,
     ) -> None:
         if not star_cost >= 0:
             raise ValueError(f"Pipeline expects a star_cost of 0 nats per frame or more; got {star_cost}.")
@@ -138,6 +119,8 @@ class ForcedPipeline:
         self.refine = decoding.refine if aligner is None else 0.0
         judges = presence and not extra_speech and self.aligner.skips_optional
         self.presence = known_presence(model.check, self.placer.heads) if judges else None
+        own = aligner is None and self.times == timing_head(model, None)
+        self.margins = known_margins(model.check, own) if margins else None
 
     def encode(self, text: str) -> Transcript:
         """Encode a text for :meth:`align`: the tokenizer's labels, and stars (:mod:`isotone.pipeline.stars`).
@@ -193,13 +176,14 @@ class ForcedPipeline:
             longest = max(self.emitter.seconds(samples) for samples in audio)
             judged = judged and self.presence is not None and longest <= verdict.LONGEST_S
             heard = hushed(emissions, audio, self.model)
-            given = _Given(ids, audio, emissions, heard, texts, strings, cost, judged)
+            given = Emitted(ids, audio, emissions, heard, texts, strings, cost, judged)
             out = self._aligned(given)
             for i, found in enumerate(out):
                 own = given.row(i)
                 edged = self._within_edges(own, found) if self.finds_edges else None
                 said = self._as_said(own, edged or found) if judged else edged or found
-                out[i] = in_language(said, transcripts[i], self.model.check)
+                told = in_language(said, transcripts[i], self.model.check)
+                out[i] = with_margins(told, self.margins) if self.margins else told
             return out
 
     def _apart(
@@ -220,7 +204,7 @@ class ForcedPipeline:
         """Report the share of long audio that is encoded to another function from now on."""
         self.on_window = on_window
 
-    def _aligned(self, given: _Given, checked: bool = True) -> list[Result]:
+    def _aligned(self, given: Emitted, checked: bool = True) -> list[Result]:
         """Align given texts, and make their results; with evidence if judged, with their agreement if checked."""
         ids, audio, emissions, heard, texts, strings, star_cost, judged = given
         placer = self.placer_of(emissions)
@@ -253,13 +237,13 @@ class ForcedPipeline:
         """Return the placer of given texts."""
         return self.placer.patient(emissions) if self.holds_phones else self.placer
 
-    def _within_edges(self, given: _Given, whole: Result) -> Result | None:
+    def _within_edges(self, given: Emitted, whole: Result) -> Result | None:
         """Align with edges (:mod:`isotone.pipeline.edges`); None where the text covers its recording.
 
         Words are not judged then: with stars between them they could move into the speech at the edges.
         """
 
-        def attempt(given: _Given, reached: Mapping[str, float]) -> Result | None:
+        def attempt(given: Emitted, reached: Mapping[str, float]) -> Result | None:
             edged = self.placer_of(given.emissions).with_edges(given.heard, given.texts[0], reached)
             if edged == given.texts[0]:
                 return None
@@ -278,7 +262,7 @@ class ForcedPipeline:
         warnings = (edges_left_out(found.alignment), *found.warnings)
         return replace(found.with_score_of(whole), warnings=warnings)
 
-    def _as_said(self, given: _Given, first: Result) -> Result:
+    def _as_said(self, given: Emitted, first: Result) -> Result:
         """Align without the words that were not said (:mod:`isotone.pipeline.verdict`), where that is judged."""
         if self.presence is None:
             return first

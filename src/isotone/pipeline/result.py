@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from isotone.alignment import SILENCE, Alignment, Origin, Segment, Tier, tier_from_spans
-from isotone.audio.boundaries import Mover
+from isotone.audio.boundaries import Changes, Mover
 from isotone.pipeline.plausible import long_words
 from isotone.pipeline.presence import Evidence
 from isotone.pipeline.scores import Scores, score
@@ -41,6 +41,7 @@ class Result:
             not in the text come after these.
         evidence: Evidence on every word, where single words are judged.
         reached: Scores in nats of the alignments of a given text by head, where the aligners have such a value.
+        changes: The boundaries of the tokens where the sound changes, if they were moved there.
     """
 
     alignment: Alignment
@@ -55,6 +56,7 @@ class Result:
     words: tuple[int, ...] = ()
     evidence: Evidence | None = None
     reached: Mapping[str, float] = field(default_factory=dict)
+    changes: Changes | None = None
 
     def with_score_of(self, whole: Result) -> Result:
         """Copy the result with the score of another one, of the whole text."""
@@ -97,7 +99,7 @@ def results(
     for i, name in enumerate(ids):
         times = [(emissions.grid.seconds(s), emissions.grid.seconds(e)) for s, e in spans[i].tolist()]
         times = one_closure(transcripts[i], shared_out(transcripts[i], times))
-        times = moves[i](times, slow(transcripts[i], tokenizer)) if moves else times
+        times, changes = moves[i](times, slow(transcripts[i], tokenizer)) if moves else (times, None)
         times = closed(transcripts[i], times, seconds[i])
         placed = _placed(transcripts[i], times, scores, i)
         tiers = _tiers(seconds[i], tokenizer, transcripts[i], placed, closures)
@@ -108,7 +110,7 @@ def results(
         out.append(
             Result(
                 alignment, texts[i], lengths[i], own, emissions.grid, fit, frameless, warnings,
-                words=tuple(_by_word(placed)),
+                words=tuple(_by_word(placed)), changes=changes,
             )
         )  # fmt: skip
     return out

@@ -43,6 +43,7 @@ def align(
     keep_markup: bool = False,
     slack_s: float = SLACK_S,
     channels: str = "auto",
+    margins: bool = False,
 ) -> Aligned:
     """Find the time of each word and phone of a text in a recording.
 
@@ -62,9 +63,11 @@ def align(
         keep_markup: Align markup such as ``[laughs]`` as if it were spoken.
         slack_s: Seconds by which the times of passages may be wrong.
         channels: ``auto``, ``order`` or ``mix``: see :class:`isotone.batch.options.Options`; an array is mixed.
+        margins: Say how sure every boundary is: see :class:`isotone.alignment.Margin`.
 
     Raises:
         LookupError: no pack has the language, or there is no such aligner or head.
+        ValueError: the model does not know how sure its boundaries are.
         OSError: there is no such recording, text file, dictionary or model.
         AudioError, TextError: the recording or the text cannot be read.
         AlignmentError: the text needs more frames than the recording has.
@@ -76,7 +79,7 @@ def align(
     options = options_of(
         model, language, dictionaries, keep_markup, rules, aligner=aligner, times=times, device=device,
         engine=engine, window_s=window_s, guided=guided, edges=edges, extra_speech=extra_speech, star_cost=star_cost,
-        closures=closures, slack_s=slack_s, channels=channels,
+        closures=closures, slack_s=slack_s, channels=channels, margins=margins,
     )  # fmt: skip
     pipeline = kept.pipeline(options)
     return align_one(pipeline, options.model, audio, text, rate, slack_s, channels)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from isotone.alignment import SILENCE, Segment
-from isotone.report.spreads import Spread
+from isotone.alignment import SILENCE, Margin, Segment
+from isotone.report.spreads import Spread, touch
 
 #: Greatest length of a list.
 MOST = 40
@@ -50,18 +50,44 @@ def doubtful_segments(segments: Sequence[Segment]) -> list[Doubt]:
 def doubtful_boundaries(segments: Sequence[Segment], spreads: Sequence[Spread | None] | None) -> list[Doubt]:
     """List the boundaries that are least sure, the least first.
 
-    Where there are several systems, these are the boundaries that they put furthest apart. Otherwise those between
-    segments of low confidence: the lower one of both counts.
+    Where there are several systems, these are the boundaries that they put furthest apart. Otherwise their margins
+    decide, where they are known, or else the confidences of the segments on both sides: the lower one counts.
     """
     if spreads is not None:
         return _apart(segments, spreads)
+    if any(s.start_margin or s.end_margin for s in segments):
+        return _unsure(segments)
     found = []
     for i, (a, b) in enumerate(pairwise(segments)):
         confidences = [c for c in map(confidence, (a, b)) if c is not None]
-        if confidences and b.start - a.end < 1e-3:
+        if confidences and touch(a, b):
             c = min(confidences)
             found.append(Doubt(i + 1, f"{a.label} | {b.label}", b.start, f"confidence {c:.2f}", c))
     return _worst(found, SURE)
+
+
+def _unsure(segments: Sequence[Segment]) -> list[Doubt]:
+    """List the boundaries that are least likely within 20 ms of the true ones, by their margins."""
+    found = []
+
+    def add(index: int, label: str, time: float, margin: Margin | None) -> None:
+        if margin is not None:
+            around = f"-{1000 * margin.before:.0f} to +{1000 * margin.after:.0f} ms"
+            found.append(Doubt(index, label, time, around, margin.near))
+
+    for i, segment in enumerate(segments):
+        before = _touching(segments, i)
+        label = f"{before.label} | {segment.label}" if before else f"start of {segment.label}"
+        add(i, label, segment.start, segment.start_margin)
+        if i + 1 == len(segments) or _touching(segments, i + 1) is None:
+            add(i, f"end of {segment.label}", segment.end, segment.end_margin)
+    return _worst(found, SURE)
+
+
+def _touching(segments: Sequence[Segment], index: int) -> Segment | None:
+    """Return the segment that ends where another one starts."""
+    before = segments[index - 1] if index else None
+    return before if before and touch(before, segments[index]) else None
 
 
 def _apart(segments: Sequence[Segment], spreads: Sequence[Spread | None]) -> list[Doubt]:
@@ -70,11 +96,11 @@ def _apart(segments: Sequence[Segment], spreads: Sequence[Spread | None]) -> lis
         if spread is None:
             continue
         start, end = spread[1] - spread[0], spread[3] - spread[2]
-        before = segments[i - 1] if i and segments[i - 1].end >= segment.start - 1e-3 else None
+        before = _touching(segments, i)
         label = f"{before.label} | {segment.label}" if before else f"start of {segment.label}"
         found.append(Doubt(i, label, segment.start, f"{1000 * start:.0f} ms apart", -start))
         # the end of a segment that touches the next one is that one's start
-        if i + 1 == len(segments) or spreads[i + 1] is None or segments[i + 1].start > segment.end + 1e-3:
+        if i + 1 == len(segments) or spreads[i + 1] is None or _touching(segments, i + 1) is None:
             reason = f"{1000 * end:.0f} ms apart"
             found.append(Doubt(i, f"end of {segment.label}", segment.end, reason, -end))
     return _worst(found, -CLOSE_S)

@@ -13,7 +13,7 @@ from isotone.alignment import SILENCE, Alignment, Tier
 from isotone.report.doubts import Doubt, confidence, doubtful_boundaries, doubtful_segments
 from isotone.report.markup import fill, read
 from isotone.report.recording import chunks, packed
-from isotone.report.spreads import Spread, labelled, spreads
+from isotone.report.spreads import Spread, labelled, margins, spreads
 from isotone.report.style import OTTC, looks
 
 #: The parts of the script, in order: each uses those before it.
@@ -37,12 +37,15 @@ class Row:
         system: Name of the system.
         tier: The tier.
         own: True for the first system, whose boundaries run through the picture.
-        spreads: Intervals of the boundaries over the systems, for rows of the first; None without others.
+        compared: True where other systems have the tier.
+        spreads: Intervals of the boundaries, for rows of the first: over the systems, or by its margins where there are
+            no others.
     """
 
     system: str
     tier: Tier
     own: bool
+    compared: bool = False
     spreads: list[Spread | None] | None = None
 
     def values(self, colour: str) -> dict[str, Any]:
@@ -115,7 +118,8 @@ class Viewer:
             for system, tier in having.items():
                 own = system == next(iter(self.alignments))
                 others = [t for s, t in having.items() if s != system]
-                found.append(Row(system, tier, own, spreads(tier, others) if own and others else None))
+                between = (spreads(tier, others) if others else margins(tier)) if own else None
+                found.append(Row(system, tier, own, own and bool(others), between))
         return found
 
     def lists(self, rows: Sequence[Row]) -> list[tuple[str, int, list[Doubt]]]:
@@ -125,7 +129,7 @@ class Viewer:
         for i, row in own[:1]:
             found.append((f"Least sure {row.tier.name}", i, doubtful_segments(labelled(row.tier))))
         for i, row in own[-1:]:  # tiers are named from coarse to fine
-            places = doubtful_boundaries(labelled(row.tier), row.spreads)
-            what = "Boundaries furthest apart" if row.spreads is not None else "Least sure boundaries"
+            places = doubtful_boundaries(labelled(row.tier), row.spreads if row.compared else None)
+            what = "Boundaries furthest apart" if row.compared else "Least sure boundaries"
             found.append((f"{what}: {row.tier.name}", i, places))
         return found

@@ -134,7 +134,7 @@ class Drawing {
     for (const side of segment.moved) this.context.fillRect(this.x(segment[side]) - 1.5, top + 1, 3, ROW - 1);
   }
 
-  // The interval in which the systems put a boundary.
+  // The interval in which the systems put a boundary, or in which it lies nine times of ten.
   spread([startLow, startHigh, endLow, endHigh], top) {
     const {context} = this;
     context.fillStyle = mixed(this.doubt, this.page, 1);
