@@ -64,6 +64,7 @@ def parser() -> argparse.ArgumentParser:
     add("--dictionary", type=Path, action="append", default=[], help="pronunciations, may be repeated")
     add("--rules", type=Path, action="append", default=[], help="readings of written forms, may be repeated")
     add("--closures", action="store_true", help="show the closures of stops as segments of their own")
+    add("--margins", action="store_true", help="say how sure every boundary is, as isotone align does")
     add("--extra-speech", action="store_true", help="allow speech between the words that is not in the text")
     add(
         "--slack",
@@ -130,7 +131,7 @@ def _align(options: argparse.Namespace) -> int:
     check_folder(options.out)
     aligner = pipeline(
         options.model or ENGLISH, TextOptions(None, tuple(options.dictionary), False, tuple(options.rules)),
-        closures=options.closures, extra_speech=options.extra_speech,
+        closures=options.closures, extra_speech=options.extra_speech, margins=options.margins,
     )  # fmt: skip
     tasks = _tasks(given, options, aligner)
     outcome = _Outcome(str(options.out))

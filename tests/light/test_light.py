@@ -103,6 +103,13 @@ def test_options_are_those_of_isotone(light: Light, model: Model) -> None:
     words = text.split()
     same(light, model, samples, " ".join(words[:3] + words[6:]), extra_speech=True)
     same(light, model, samples, text, closures=True)
+    expected = same(light, model, samples, text, margins=True).alignment
+    found = align_one_of(light)(light("calls").pipeline(margins=True), "", samples, text, 16_000).alignment
+    for tier, other in zip(found.tiers, expected.tiers):
+        for one, two in zip(tier, other, strict=True):
+            for side in ("start_margin", "end_margin"):
+                a, b = getattr(one, side), getattr(two, side)
+                assert (a.before, a.after, a.near) == pytest.approx((b.before, b.after, b.near), abs=1e-3)
     same(light, model, samples, text, guided=False, edges=False)
     same(light, model, samples, f"* {' '.join(words[3:])}")
     windows = light("core.pipeline.windows").Windows(2.0, 1.0)
