@@ -129,6 +129,13 @@ def test_scales_and_shares_stay_in_bounds(constant: float, distance_s: float) ->
     assert (shares_near(NORMAL, scale, distance_s + 0.01) >= share).all()
 
 
+def test_weights_of_other_features_are_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"of 3 features, and there are \d+: they were fitted by another version"
+    ):
+        with_margins(result_of(WORDS, PHONES, changes_at(0.3)), replace(NORMAL, weights=WEIGHTS[:4]))
+
+
 @given(st.floats(0.1, 0.98))
 def test_an_interval_holds_its_share(held: float) -> None:
     low, high = interval(NORMAL, held)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.stats import t
 
 from isotone.alignment import Alignment, Segment, Tier
-from isotone.pipeline.margins import scales
+from isotone.corpus.layouts import TimitLayout
+from isotone.corpus.timit import TimitCorpus
+from isotone.corpus.voices import record, speakers
+from isotone.model import Model
+from isotone.pipeline.margins import FEATURES, LEVELS, interval, scales
 from isotone.pipeline.result import Result
-from isotone.training.margins import errors_of, fitted
+from isotone.text.espeak import Engine
+from isotone.training.data import Utterances
+from isotone.training.margins import errors_of, fit, fitted
 from isotone.types import Grid
+from tests.paths import ROOT
 
 
 def drawn(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -64,3 +73,41 @@ def test_words_are_those_of_their_first_and_last_unit() -> None:
     true = Tier("words", (Segment("hi", 1.1, 1.35), Segment("there", 1.4, 1.5)))
     found = dict(errors_of(result_of(words, units, "characters"), true))
     assert found == pytest.approx({0: 0.1, 3: -0.05})
+
+
+@pytest.fixture(scope="module")
+def spoken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixteen sentences of espeak-ng's voices, in the files of TIMIT."""
+    pytest.importorskip("espeakng_loader", reason="espeak-ng is an extra")
+    root, people = tmp_path_factory.mktemp("scenes"), speakers(4, 16, 5)[1]
+    layout, engine = TimitLayout(root, [], [person.name for person in people]), Engine(5)
+    for number, person in enumerate(people):
+        layout.add(
+            record(engine, person, number, "nobody heard the small bell ring", np.random.default_rng(number))
+        )
+    return root
+
+
+@pytest.mark.skipif(
+    not (ROOT / "plugins/isotone_english/model").is_dir(), reason="the pack's weights are not built"
+)
+def test_margins_are_fitted_to_recordings_with_known_times(spoken: Path) -> None:
+    model = Model.load("english")
+    rows = TimitCorpus(spoken, phones=39, closures="merge", silence="drop").load("all")
+    data = Utterances(rows, model.tokenizer, model.encoder.sample_rate, 0.0, model.encoder.frames)
+    found = fit(model, data, "made up")
+    assert found is not None
+    assert found.boundaries > 400
+    assert found.split == "made up"
+    assert len(found.weights) == 1 + len(FEATURES)
+    assert len(found.errors) == len(LEVELS)
+    assert list(found.errors) == sorted(found.errors)
+    low, high = interval(found)
+    assert low < 0 < high
+    assert fit(model, data, "made up") == found, "the same again"
+    few = Utterances(
+        rows.select(range(2)), model.tokenizer, model.encoder.sample_rate, 0.0, model.encoder.frames
+    )
+    assert fit(model, few, "made up") is None
+    model.decoding.refine = 0.0
+    assert fit(model, data, "made up") is None

@@ -110,7 +110,16 @@ def _features(sides: Sides) -> list[float]:
 
 
 def scales(weights: Sequence[float], features: Array) -> Array:
-    """Compute the scales in seconds ``(...)`` of features ``(..., F)``."""
+    """Compute the scales in seconds ``(...)`` of features ``(..., F)``.
+
+    Raises:
+        ValueError: weights of other features.
+    """
+    if len(weights) != features.shape[-1] + 1:
+        raise ValueError(
+            f"The model's margins are of {len(weights) - 1} features, and there are {features.shape[-1]}: they were "
+            "fitted by another version of isotone. Fit them again."
+        )
     logs = weights[0] + features @ np.array(weights[1:])
     return np.asarray(np.exp(np.clip(logs, *np.log(_SCALES_S))))
 
