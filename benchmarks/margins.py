@@ -100,9 +100,11 @@ def _known(own: Segment, true: Segment) -> Iterator[Known]:
             yield Known(round(error, 9), margin.before, margin.after, margin.near)
 
 
-HEADER = """\
-| condition | boundaries | within their margins, % | length, median ms | mean ms | within 20 ms: said, % | is, % | AUC, % |
-|---|---|---|---|---|---|---|---|"""
+_COLUMNS = (
+    "condition", "boundaries", "within their margins, %", "length, median ms", "mean ms", "within 20 ms: said, %",
+    "is, %", "AUC, %",
+)  # fmt: skip
+HEADER = f"| {' | '.join(_COLUMNS)} |\n|{'---|' * len(_COLUMNS)}"
 
 
 def row(name: str, found: Sequence[Known]) -> str:
