@@ -9,6 +9,8 @@ from benchmarks.aligners.errors import framed, in_common, phone_errors, row, wor
 from benchmarks.aligners.recordings import Labelled
 from benchmarks.aligners.systems import Times
 from benchmarks.aligners.tables import report
+from benchmarks.margins import HEADER, Known, parts
+from benchmarks.margins import row as margins_row
 from isotone.alignment import Segment
 
 
@@ -69,3 +71,15 @@ def test_an_aligner_that_fails_is_counted_and_compared_where_it_does_not(
     assert "words, clean, in frames of 10 ms**" in (out := capsys.readouterr().out)
     assert "| late | 4.0" in out
     assert "| late | 0.0" in out
+
+
+def test_the_table_of_margins_counts_what_they_hold() -> None:
+    near = [Known(0.001 * i, 0.0, 0.03, 1 - 0.02 * i) for i in range(20)]
+    far = [Known(-0.04, 0.03, 0.05, 0.3), Known(0.06, 0.01, 0.09, 0.2)]
+    cells = margins_row("clean", [*near, *far]).strip("| ").split(" | ")
+    assert len(cells) == HEADER.splitlines()[0].count("|") - 1
+    # 21 of 22 are held, and 20 of 22 within 20 ms; these have the highest probabilities
+    assert cells == ["clean", "22", "95.5", "30", "35", "75.9", "90.9", "100.0"]
+    rows = [line.strip("| ").split(" | ") for line in list(parts("clean", [*near, *far]))[1:]]
+    assert [float(row[0]) for row in rows] == sorted(float(row[0]) for row in rows)
+    assert [row[1] for row in rows[1:]] == ["100.0"] * 4
