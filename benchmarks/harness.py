@@ -18,7 +18,7 @@ from benchmarks.timing import gpu_extra_mib, interleaved, moved
 OURS = "isotone"
 # Modules of this package that declare no benchmarks.
 _HARNESS = {
-    "__main__", "adapting", "aligners", "books", "busy", "corpus", "numbers", "doubt", "edges", "endtoend",
+    "__main__", "adapting", "aligners", "books", "busy", "corpus", "numbers", "doubt", "edges", "endtoend", "margins",
     "endtoend_peers", "excerpts", "harness", "languages", "light", "long_audio", "match", "memory", "output", "pauses",
     "presence", "processes", "profile", "search_threshold", "sections", "softdtw_blocks", "start", "streaming",
     "timing",
