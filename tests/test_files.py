@@ -122,6 +122,21 @@ def test_a_folder_appears_whole_and_takes_the_place_of_the_old_one(tmp_path):
     assert names(path.parent) == ["model"]
 
 
+def test_files_of_a_folder_can_be_read_by_others(tmp_path):
+    before = os.umask(0o027)
+    try:
+        with atomic_folder(tmp_path / "model") as folder:
+            (folder / "deep").mkdir()
+            for path in (folder / "weights", folder / "deep" / "script"):
+                path.write_text("")
+                path.chmod(0o600)
+            (folder / "deep" / "script").chmod(0o700)
+    finally:
+        os.umask(before)
+    modes = [stat.S_IMODE((tmp_path / "model" / p).stat().st_mode) for p in ("weights", "deep/script")]
+    assert modes == [0o640, 0o700]
+
+
 def test_a_failure_leaves_the_old_folder_and_no_temporary(tmp_path):
     path = tmp_path / "model"
     path.mkdir()

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -131,6 +132,7 @@ def atomic_folder(path: Path | str, keep: Collection[str] = (), drop: Collection
     try:
         yield temporary
         temporary.chmod(0o777 & ~_umask())
+        _share(temporary)
         old = None
         if path.exists():
             for kept in (path / name for name in keep):
@@ -151,6 +153,13 @@ def atomic_folder(path: Path | str, keep: Collection[str] = (), drop: Collection
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def _share(folder: Path) -> None:
+    """Give files that nobody else may read the usual rights: safetensors writes them so."""
+    for path in folder.rglob("*"):
+        if path.is_file() and stat.S_IMODE(path.stat().st_mode) == 0o600:
+            path.chmod(0o666 & ~_umask())
 
 
 def check_replaceable(folder: Path, names: Collection[str]) -> None:
