@@ -16,9 +16,11 @@ _BYTES = torch.uint8
 
 
 def key_of(model: Model) -> str:
-    """Compute the SHA-256 of a model's configuration, tokenizer and weights, whatever folder it is from."""
+    """Compute the SHA-256 of a model's configuration, thresholds, tokenizer and weights, whatever folder it is from."""
     digest = hashlib.sha256()
     about = {"heads": model.head_specs, "reading": asdict(model.decoding), "encoder": model.encoder.name}
+    if model.check:
+        about["check"] = asdict(model.check)
     digest.update(json.dumps(about, sort_keys=True, default=str).encode())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
