@@ -64,9 +64,9 @@ def test_a_clear_change_is_sure_and_no_change_is_not() -> None:
     share = np.clip((np.arange(RATE) / RATE - 0.47) / 0.06, 0, 1)
     sounds = hisses(0.5, 0.5), ((1 - share) * low + share * high).astype(np.float32), low
     abrupt, gradual, none = (changes_at(np.array([0.505]), sound, RATE, 10.0) for sound in sounds)
-    assert 0 < abrupt.spreads[0] < gradual.spreads[0] < none.spreads[0]
-    assert abrupt.spreads[0] < 0.003
-    assert none.spreads[0] == pytest.approx(SPREAD_S, rel=0.3)  # the aligner's place alone says something
+    assert 0 < abrupt.deviations[0] < gradual.deviations[0] < none.deviations[0]
+    assert abrupt.deviations[0] < 0.003
+    assert none.deviations[0] == pytest.approx(SPREAD_S, rel=0.3)  # the aligner's place alone says something
     assert abrupt.gains[0] > gradual.gains[0] > none.gains[0] >= 0
     assert abrupt.distances[0] > 2 * none.distances[0]
 
@@ -76,7 +76,7 @@ def test_boundaries_without_a_choice_say_nothing() -> None:
     for weight, edges in ((0.0, [0.3, 0.5]), (10.0, [0.0, 1.0])):
         found = changes_at(np.array(edges), sound, RATE, weight)
         np.testing.assert_array_equal(found.times, edges)
-        assert np.isnan(found.spreads).all()
+        assert np.isnan(found.deviations).all()
         assert not found.gains.any()
         assert not found.distances.any()
     assert [len(values) for values in changes_at(np.array([]), sound, RATE, 10.0)] == [0, 0, 0, 0]

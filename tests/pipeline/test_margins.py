@@ -65,11 +65,11 @@ def test_segments_that_touch_share_their_sides() -> None:
 def test_features_are_of_the_sound_the_segments_and_the_text() -> None:
     # the end of b was not moved, and that of c had no choice
     changes = changes_at(0.2, 0.3, 0.6, 0.8)
-    changes.spreads[3] = np.nan
+    changes.deviations[3] = np.nan
     found = features_of(result_of(WORDS, PHONES, changes, -1.5))
     assert found.shape == (3, 2, len(FEATURES))
     by_name = dict(zip(FEATURES, found.transpose(2, 0, 1)))
-    np.testing.assert_allclose(by_name["log spread"][:2, 0], np.log(0.005))
+    np.testing.assert_allclose(by_name["log deviation"][:2, 0], np.log(0.005))
     np.testing.assert_array_equal(by_name["no change"], [[0, 0], [0, 1], [0, 1]])
     np.testing.assert_array_equal(by_name["gain"], [[2, 2], [2, 0], [2, 0]])
     np.testing.assert_array_equal(by_name["nothing left"], [[1, 0], [0, 0], [1, 0]])

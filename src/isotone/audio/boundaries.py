@@ -55,7 +55,7 @@ class Changes(NamedTuple):
 
     Attributes:
         times: ``(n,)`` seconds, increasing.
-        spreads: ``(n,)`` standard deviation in seconds of a boundary's place, given the sound and where the aligner
+        deviations: ``(n,)`` standard deviation in seconds of a boundary's place, given the sound and where the aligner
             put it; NaN for a boundary that had no choice.
         gains: ``(n,)`` nats, by how much the log distance of the frames around to one mean exceeds that to the mean of
             their own side; 0 without choice.
@@ -63,7 +63,7 @@ class Changes(NamedTuple):
     """
 
     times: Array
-    spreads: Array
+    deviations: Array
     gains: Array
     distances: Array
 
@@ -174,7 +174,7 @@ def _moved_apart(edges: Array, windows: Array, samples: Samples, sample_rate: in
         first = int(low[own].min())
         levels = _levels(samples, first, int(high[own].max()), hop, sample_rate)
         best = _best(places[own], low[own] - first, high[own] - first, levels, first, step, weight)
-        inside = ~np.isnan(best.spreads) & (places[own] > 0) & (places[own] < frames)
+        inside = ~np.isnan(best.deviations) & (places[own] > 0) & (places[own] < frames)
         for values, theirs in zip(found, best):
             values[own] = np.where(inside, theirs, values[own])
     return found
@@ -202,7 +202,7 @@ def _levels(samples: Samples, first: int, end: int, hop: int, sample_rate: int) 
 def _best(
     places: Array, low: Indices, high: Indices, levels: Array, first: int, step: float, weight: float
 ) -> Changes:
-    """Choose the best frame for every boundary; with a spread of NaN where there is no choice.
+    """Choose the best frame for every boundary; with a deviation of NaN where there is no choice.
 
     Args:
         places: ``(n,)`` boundaries in frames of the recording.

@@ -32,12 +32,12 @@ LEVELS = (0.005, 0.01, 0.025, *(round(0.05 * k, 2) for k in range(1, 20)), 0.975
 
 #: Names of the features, in order.
 FEATURES = (
-    "log spread", "no change", "gain", "log distance", "log left seconds", "log right seconds", "nothing left",
+    "log deviation", "no change", "gain", "log distance", "log left seconds", "log right seconds", "nothing left",
     "nothing right", "left score", "right score", "doubt", "fit",
 )  # fmt: skip
 
-# Added to what logarithms are taken of: seconds of spreads and of segments, and squared nats.
-_SPREAD_S, _SEGMENT_S, _DISTANCE = 0.001, 0.01, 0.05
+# Added to what logarithms are taken of: seconds of deviations and of segments, and squared nats.
+_DEVIATION_S, _SEGMENT_S, _DISTANCE = 0.001, 0.01, 0.05
 # Higher confidences of segments are as good as this.
 _SURE = 0.995
 # Closer times than this are one boundary.
@@ -90,9 +90,9 @@ def _heard(times: Array, changes: Changes) -> Array:
         changes = Changes(np.array([np.inf]), *(np.array([np.nan]),) * 3)
     place = np.searchsorted(changes.times, times - _SAME_S).clip(max=len(changes.times) - 1)
     known = np.abs(changes.times[place] - times) < _SAME_S
-    known &= ~np.isnan(changes.spreads[place])
+    known &= ~np.isnan(changes.deviations[place])
     found = np.stack([
-        np.log(np.where(known, changes.spreads[place], 0) + _SPREAD_S),
+        np.log(np.where(known, changes.deviations[place], 0) + _DEVIATION_S),
         ~known,
         np.where(known, changes.gains[place], 0),
         np.log(np.where(known, changes.distances[place], 0) + _DISTANCE),
