@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,8 @@ from isotone.alignment import SILENCE, AlignmentError, Segment
 from isotone.evaluation.roc import roc
 from isotone.training.conditions import conditions
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    from isotone.pipeline import Pipeline
 
 _PARTS = 5
 
@@ -60,36 +61,43 @@ def main() -> None:
     chosen = [name for name in changes if arguments.condition in ("all", name)]
     if not chosen:
         raise SystemExit(f"error: the conditions are {', '.join(changes)}, and all.")
+    found = {}
+    pipeline = aligner(arguments.model)
+    for name in chosen:
+        heard = [changes[name](r.samples, np.random.default_rng(i)) for i, r in enumerate(recordings)]
+        found[name] = boundaries(pipeline, recordings, heard)
     for tier in ("words", "phones") if recordings[0].phones else ("words",):
-        print(f"\n**{tier}**\n\n{HEADER}", flush=True)
-        for name in chosen:
-            heard = [changes[name](r.samples, np.random.default_rng(i)) for i, r in enumerate(recordings)]
-            found = boundaries(arguments.model, recordings, heard, tier)
-            print(row(name, found), flush=True)
-            if name == chosen[0]:
-                first = found
-        print("\n" + "\n".join(parts(chosen[0], first)))
+        print(f"\n**{tier}**\n\n{HEADER}")
+        print("\n".join(row(name, own[tier]) for name, own in found.items()))
+        print("\n" + "\n".join(parts(chosen[0], found[chosen[0]][tier])))
 
 
-def boundaries(
-    model: str, recordings: Sequence[Labelled], heard: Sequence[NDArray[np.float32]], tier: str
-) -> list[Known]:
-    """Align recordings, and list the boundaries whose true places are known."""
+def aligner(model: str) -> Pipeline:
+    """Load a model that says how sure its boundaries are."""
     from isotone.model import Model
     from isotone.pipeline import Pipeline
 
     # every word gets times, as in the tables of aligners
-    pipeline = Pipeline(Model.load(model), check=False, presence=False, margins=True)
-    found: list[Known] = []
+    return Pipeline(Model.load(model), check=False, presence=False, margins=True)
+
+
+def boundaries(
+    pipeline: Pipeline, recordings: Sequence[Labelled], heard: Sequence[NDArray[np.float32]]
+) -> dict[str, list[Known]]:
+    """Align recordings, and list the boundaries of words and of phones whose true places are known."""
+    found: dict[str, list[Known]] = {"words": [], "phones": []}
     for recording, samples in zip(recordings, heard):
         try:
             alignment = pipeline.align(recording.name, samples, pipeline.encode(recording.text)).alignment
         except AlignmentError:
             continue
-        ours = [s for s in alignment.tier(tier) if s.label not in SILENCE]
-        theirs = getattr(recording, tier)
-        pairs = word_pairs(ours, theirs) if tier == "words" else phone_pairs(ours, theirs)
-        found += [known for own, true in pairs.values() for known in _known(own, true)]
+        words = [s for s in alignment.tier("words") if s.label not in SILENCE]
+        pairs = {
+            "words": word_pairs(words, recording.words),
+            "phones": phone_pairs(alignment.tier("phones").segments, recording.phones),
+        }
+        for tier, own in pairs.items():
+            found[tier] += [known for ours, true in own.values() for known in _known(ours, true)]
     return found
 
 

@@ -39,6 +39,8 @@ MOST = 600
 #: Fewest boundaries to fit to.
 LEAST = 200
 
+# Labels of phones that can be folded, with silence.
+_PHONES = frozenset({*PHONES_61, "", "sil"})
 # Degrees of freedom of Student's t distribution.
 _FREEDOM = 5
 # Weight of the squares of weights of features of unit variance, beside the sum over all boundaries.
@@ -133,7 +135,9 @@ def errors_of(result: Result, known: Tier) -> Iterator[tuple[int, float]]:
     """
     units = result.alignment.tiers[-1].segments
     name = known.name if result.alignment.has(known.name) else result.alignment.tiers[-1].name
-    ours, theirs = (_comparable(tier) for tier in (result.alignment.tier(name), known))
+    tiers = result.alignment.tier(name), known
+    phones = all(s.label in _PHONES for tier in tiers for s in tier)
+    ours, theirs = (_comparable(tier, phones) for tier in tiers)
     codes: dict[str, int] = {}
     tracks = [encode(Tier("", tuple(segments)), codes) for segments in (ours, theirs)]
     places = [{s.start: 2 * i for i, s in enumerate(units)}, {s.end: 2 * i + 1 for i, s in enumerate(units)}]
@@ -146,8 +150,9 @@ def errors_of(result: Result, known: Tier) -> Iterator[tuple[int, float]]:
                 yield place[found], true - found
 
 
-def _comparable(tier: Tier) -> Sequence[Segment]:
-    """Return the segments of a tier: phones in the set of 39 without silence, words in lower case."""
-    if all(s.label in PHONES_61 or s.label in ("", "sil") for s in tier):
-        return fold_segments([s for s in tier if s.label], 39, closures="merge", silence="drop")
-    return [Segment(s.label.casefold(), s.start, s.end) for s in tier if s.label]
+def _comparable(tier: Tier, phones: bool) -> Sequence[Segment]:
+    """Return the segments of a tier: phones in the set of 39 without silence, others in lower case."""
+    segments = [s for s in tier if s.label]
+    if phones:
+        return fold_segments(segments, 39, closures="merge", silence="drop")
+    return [Segment(s.label.casefold(), s.start, s.end) for s in segments]
