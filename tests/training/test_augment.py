@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone.registry import OptionError, UnknownPlugin
-from isotone.training.augment import Band, Chain, Gain, Mask, Noise, Speed, augmentations
+from isotone.training.augment import Band, Chain, Codec, Gain, Mask, Noise, Speed, augmentations
 
 RATE = 16_000
-NAMES = ("gain", "noise", "speed", "band", "mask")
+NAMES = ("gain", "noise", "speed", "band", "codec", "mask")
 
 
 def tone(hz: float, seconds: float = 0.5) -> np.ndarray:
@@ -73,6 +73,19 @@ def test_band_keeps_the_middle_alone() -> None:
     assert power(Band(low_hz=[20, 20], high_hz=[8000, 8000])(tone(7500), rng())) > 0.95 * power(tone(7500))
 
 
+def test_codec_is_drawn_from_the_list() -> None:
+    wave = tone(1000) + tone(6000)
+    narrow = Codec(codecs=["gsm", "mu-law"])
+    for seed in range(6):
+        assert power(narrow(wave, rng(seed))) == pytest.approx(power(tone(1000)), rel=0.2)
+    both = {round(power(Codec(codecs=["vorbis", "gsm"])(wave, rng(seed))), 2) for seed in range(8)}
+    assert len(both) == 2
+    rough, fine = (
+        power(Codec(codecs=["opus"], level=[level, level])(wave, rng()) - wave) for level in (1.0, 0.5)
+    )
+    assert rough > 2 * fine
+
+
 def test_mask_silences_places() -> None:
     changed = Mask(spans=2, share=[0.1, 0.1])(np.ones(1000), rng(1))
     assert 100 <= (changed == 0).sum() <= 200
@@ -125,6 +138,9 @@ def test_a_chain_from_configuration_makes_views() -> None:
         ("noise", {"snr_db": [0, float("inf")]}),
         ("speed", {"factor": [0, 1]}),
         ("band", {"low_hz": [100, 3000]}),
+        ("codec", {"level": [0.5, 1.1]}),
+        ("codec", {"codecs": ["aac"]}),
+        ("codec", {"codecs": []}),
         ("mask", {"share": [0.0, 1.1]}),
         ("mask", {"spans": 0}),
     ],

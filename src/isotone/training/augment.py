@@ -20,6 +20,7 @@ import soxr
 from numpy.typing import NDArray
 from scipy.signal import butter, lfilter, sosfilt
 
+from isotone.audio.codecs import CODECS, coded
 from isotone.registry import Registry
 
 Samples = NDArray[np.float32]
@@ -181,6 +182,43 @@ class Band(Augmentation):
         if high >= 0.499 * self.sample_rate:
             return samples
         return np.asarray(sosfilt(butter(2, high, "lowpass", fs=self.sample_rate, output="sos"), samples))
+
+
+@augmentations.register("codec")
+class Codec(Augmentation):
+    """A lossy codec at a low rate, drawn from a list.
+
+    Args:
+        codecs: Of :data:`isotone.audio.codecs.CODECS`.
+        level: Range of the compression, 0 to 1 (lowest rate).
+        sample_rate: Hz of the recordings.
+        probability: Share of the recordings that are changed.
+
+    Raises:
+        ValueError: an option outside its range.
+    """
+
+    def __init__(
+        self,
+        *,
+        codecs: Sequence[str] = tuple(CODECS),
+        level: Sequence[float] = (0.9, 0.99),
+        sample_rate: int = 16_000,
+        probability: float = 1.0,
+    ) -> None:
+        super().__init__(probability)
+        self.level = _range(self, "level", level)
+        if not 0 <= self.level[0] <= self.level[1] <= 1:
+            raise ValueError(f"Codec expects levels from 0 to 1; got {self.level}.")
+        if not codecs or set(codecs) - set(CODECS):
+            raise ValueError(f"Codec expects codecs of {', '.join(CODECS)}; got {list(codecs)}.")
+        self.codecs = list(codecs)
+        self.sample_rate = sample_rate
+
+    def change(self, samples: Samples, rng: np.random.Generator) -> NDArray[Any]:
+        """See :class:`Augmentation`."""
+        codec = self.codecs[rng.integers(len(self.codecs))]
+        return coded(samples, self.sample_rate, codec, rng.uniform(*self.level))
 
 
 @augmentations.register("mask")

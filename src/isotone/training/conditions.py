@@ -1,4 +1,4 @@
-"""Recordings made worse: noise, babble, a telephone's band, a room, a muted end. Times stay as they are."""
+"""Recordings made worse: noise, babble, a telephone's band, a room, a codec, a muted end. Times stay as they are."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import butter, fftconvolve, sosfiltfilt
 
+from isotone.audio.codecs import coded
+
 # Seconds of digital silence after a recording.
 _MUTED_S = 3
+# Codecs at about their lowest rates: speech has 21, 9 and 13 kbit/s.
+_CODECS = ("mp3", "opus", "gsm")
 
 #: Name of the condition that changes nothing.
 CLEAN = "clean"
@@ -33,6 +37,8 @@ def conditions(others: Sequence[Samples], rate: int = 16_000) -> dict[str, Chang
         changes[f"babble, {ratio} dB"] = partial(_among, others=others, ratio_db=ratio)
     changes["telephone"] = lambda samples, rng: telephone(samples, rate)
     changes["room"] = lambda samples, rng: room(samples, rate, rng)
+    for codec in _CODECS:
+        changes[codec] = partial(_coded, rate=rate, codec=codec)
     changes["muted"] = lambda samples, rng: np.append(samples, np.zeros(_MUTED_S * rate, samples.dtype))
     return changes
 
@@ -49,6 +55,10 @@ def room(samples: Samples, rate: int, rng: np.random.Generator) -> Samples:
     tail = rng.standard_normal(len(times)) * 10 ** (-3 * times / 0.5)
     response = np.concatenate([[1.0], tail / np.sqrt(np.sum(tail**2))])
     return fftconvolve(samples, response)[: len(samples)].astype(np.float32)
+
+
+def _coded(samples: Samples, rng: np.random.Generator, rate: int, codec: str) -> Samples:
+    return coded(samples, rate, codec)
 
 
 def _white(samples: Samples, rng: np.random.Generator, ratio_db: float) -> Samples:
