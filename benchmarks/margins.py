@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from benchmarks.aligners.errors import phone_pairs, word_pairs
 from benchmarks.aligners.recordings import Labelled, labelled
+from benchmarks.aligners.worse import add_condition, made_worse
 from isotone.alignment import SILENCE, AlignmentError, Segment
 from isotone.evaluation.roc import roc
-from isotone.training.conditions import conditions
 
 if TYPE_CHECKING:
     from isotone.pipeline import Pipeline
@@ -52,24 +52,21 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--model", default="english")
-    parser.add_argument("--condition", default="clean", help="one condition by its name, or all")
+    add_condition(parser)
     arguments = parser.parse_args()
     recordings = list(labelled(arguments.folder))
     if not recordings:
         raise SystemExit(f"error: no labelled recordings in {arguments.folder}.")
-    changes = conditions([r.samples for r in recordings])
-    chosen = [name for name in changes if arguments.condition in ("all", name)]
-    if not chosen:
-        raise SystemExit(f"error: the conditions are {', '.join(changes)}, and all.")
-    found = {}
     pipeline = aligner(arguments.model)
-    for name in chosen:
-        heard = [changes[name](r.samples, np.random.default_rng(i)) for i, r in enumerate(recordings)]
-        found[name] = boundaries(pipeline, recordings, heard)
+    found = {
+        name: boundaries(pipeline, recordings, heard)
+        for name, heard in made_worse([r.samples for r in recordings], arguments.condition)
+    }
+    first = next(iter(found))
     for tier in ("words", "phones") if recordings[0].phones else ("words",):
         print(f"\n**{tier}**\n\n{HEADER}")
         print("\n".join(row(name, own[tier]) for name, own in found.items()))
-        print("\n" + "\n".join(parts(chosen[0], found[chosen[0]][tier])))
+        print("\n" + "\n".join(parts(first, found[first][tier])))
 
 
 def aligner(model: str) -> Pipeline:

@@ -37,6 +37,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from benchmarks.aligners.worse import add_condition, made_worse
 from benchmarks.doubt import arguments, spread, transcripts
 from isotone import audio as sound
 from isotone.alignment import AlignmentError, Segment
@@ -47,7 +48,6 @@ from isotone.pipeline.presence import probabilities
 from isotone.pipeline.result import Result
 from isotone.text.normalize import TextError
 from isotone.text.tokenizer import Transcript
-from isotone.training.conditions import CLEAN, conditions
 from isotone.training.presence import Corrupted, corrupted, watching
 
 KINDS = (
@@ -248,7 +248,7 @@ def main() -> None:
     """Print the table."""
     parser = arguments("presence", __doc__ or "", 60)
     parser.add_argument("--join", type=int, default=1, help="recordings of a folder to join into one")
-    parser.add_argument("--condition", default=CLEAN, help="one condition by its name, or all")
+    add_condition(parser)
     parser.add_argument("--texts", nargs="+", default=KINDS, choices=KINDS, help="default: all")
     given = parser.parse_args()
     table = Table(
@@ -262,14 +262,9 @@ def main() -> None:
     for folder in given.folders:
         found = recordings(folder, given.limit, given.join)
         samples = loaded(found, rate)
-        changes = conditions(samples, rate)
-        if given.condition not in ("all", *changes):
-            raise SystemExit(f"error: the conditions are {', '.join(changes)}, and all.")
-        for name, change in changes.items():
-            if given.condition in ("all", name):
-                heard = [change(own, np.random.default_rng(i)) for i, own in enumerate(samples)]
-                for row in rows(folder.name, name, measure(pipeline, folder.name, found, heard, given.texts)):
-                    table.add_row(*row)
+        for name, heard in made_worse(samples, given.condition, rate):
+            for row in rows(folder.name, name, measure(pipeline, folder.name, found, heard, given.texts)):
+                table.add_row(*row)
     Console(width=180).print(table)
 
 

@@ -13,12 +13,10 @@ import argparse
 import importlib.util
 from pathlib import Path
 
-import numpy as np
-
 from benchmarks.aligners.recordings import labelled
 from benchmarks.aligners.systems import PocketSphinx, System, isotone_system
 from benchmarks.aligners.tables import report
-from isotone.training.conditions import conditions
+from benchmarks.aligners.worse import add_condition, made_worse
 
 
 def main() -> None:
@@ -30,7 +28,7 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--model", nargs="+", default=[], help="models of isotone")
-    parser.add_argument("--condition", default="clean", help="one condition by its name, or all")
+    add_condition(parser)
     parser.add_argument(
         "--unrefined", action="store_true", help="rows of the models without the last step, too"
     )
@@ -59,13 +57,8 @@ def main() -> None:
     recordings = list(labelled(arguments.folder))
     if not recordings:
         raise SystemExit(f"error: no labelled recordings in {arguments.folder}.")
-    changes = conditions([r.samples for r in recordings])
-    if arguments.condition != "all" and arguments.condition not in changes:
-        raise SystemExit(f"error: the conditions are {', '.join(changes)}, and all.")
-    for name, change in changes.items():
-        if arguments.condition in ("all", name):
-            heard = [change(r.samples, np.random.default_rng(i)) for i, r in enumerate(recordings)]
-            report(name, systems, recordings, heard, arguments.frames)
+    for name, heard in made_worse([r.samples for r in recordings], arguments.condition):
+        report(name, systems, recordings, heard, arguments.frames)
 
 
 if __name__ == "__main__":
