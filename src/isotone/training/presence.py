@@ -1,8 +1,8 @@
 """Probabilities that single words were said, fitted to real speech with corrupted transcripts.
 
 Words are taken out of the transcripts, put in or exchanged. The evidence (:mod:`isotone.pipeline.presence`) on all
-words and gaps of the corrupted texts fits two logistic regressions. Thresholds come from the true transcripts, that of
-words also from their recordings made worse (:mod:`isotone.training.conditions`). The model must not have been trained
+words and gaps of the corrupted texts fits two logistic regressions. Thresholds come from the true transcripts, with
+their recordings as they are and made worse (:mod:`isotone.training.conditions`). The model must not have been trained
 with these speakers: it is too sure of what it has learnt.
 """
 
@@ -40,7 +40,7 @@ TIMES = 3
 #: Share of the words that are taken out, and exchanged, and of the gaps that get another word.
 RATE = 0.04
 
-#: Share of the gaps of true transcripts beyond the threshold.
+#: Share of the gaps of true transcripts beyond the threshold, under half of the conditions.
 FALSE_ALARMS = 0.001
 
 #: Share of the words of true transcripts below the threshold, about, under every condition.
@@ -137,15 +137,17 @@ def fit(model: Model, data: Utterances, split: str, seed: int = 0) -> Presence |
         log.info("Nothing says which words were said: the transcripts are too short to be corrupted.")
         return None
     of_words, of_gaps = _logistic(words, said), _logistic(gaps, missing)
-    worse = (_examples(pipeline, data, rng, 0.0, change) for change in _worse(model, data))
-    least, slope = line([_odds(of_words, examples) for examples in (right, *worse)], LOST)
+    worse = [[*_examples(pipeline, data, rng, 0.0, change)] for change in _worse(model, data)]
+    heard = [examples for examples in (right, *worse) if examples]
+    least, slope = line([_odds(of_words, examples) for examples in heard], LOST)
+    of_right = [probabilities(of_gaps, _rows(examples, False)[0]) for examples in heard]
     found = replace(
         pipeline.presence,
         said=of_words,
         extra=of_gaps,
         least=float(expit(least)),
         slope=slope,
-        most=float(np.quantile(probabilities(of_gaps, _rows(right, False)[0]), 1 - FALSE_ALARMS)),
+        most=float(np.median([np.quantile(gaps, 1 - FALSE_ALARMS) for gaps in of_right])),
         split=split,
         words=len(_rows(right, True)[1]),
     )
