@@ -53,7 +53,8 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     said = {"a/one": CHAPTERS[0], "b/three": CHAPTERS[2], "cakes": OTHER}
     for name, words in said.items():
         (folder / name).parent.mkdir(exist_ok=True)
-        samples = np.concatenate([intro, engine.say(words, voice="en-us+f2").samples])
+        pause = np.zeros(SAMPLE_RATE // 4, np.int16)
+        samples = np.concatenate([intro, pause, engine.say(words, voice="en-us+f2").samples])
         soundfile.write(folder / f"{name}.wav", samples, SAMPLE_RATE)
     return folder
 
