@@ -36,7 +36,7 @@ def errors_ms(found: list[tuple[float, float]], expected: list[tuple[float, floa
 
 def words_of(pipeline: Pipeline, samples: np.ndarray, text: str) -> list[tuple[float, float]]:
     tier = pipeline.align("", samples, pipeline.encode(text)).alignment.tier("words")
-    return [(word.start, word.end) for word in tier if word.label not in SILENCE and word.origin]
+    return [(word.start, word.end) for word in tier if word.label not in SILENCE]
 
 
 def test_words_are_where_the_synthesiser_put_them(pipeline: Pipeline) -> None:
@@ -99,6 +99,7 @@ def test_subtitles_off_by_half_a_second_do_as_well_as_plain_text(pipeline: Pipel
     found = align_passages(pipeline, "u", audio, passages)
     assert found.warnings == ()
     rough = errors_ms([(s.start, s.end) for s in found.alignment.tier("words")], expected)
-    plain = errors_ms(words_of(pipeline, audio, "\n".join(p.text for p in passages)), expected)
+    timing = Pipeline(pipeline.model, presence=False)  # a star is no word, and has no time to compare
+    plain = errors_ms(words_of(timing, audio, "\n".join(p.text for p in passages)), expected)
     assert rough.mean() < plain.mean() + 1.5
     assert (rough < 100).mean() > (plain < 100).mean() - 0.01

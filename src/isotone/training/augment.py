@@ -207,9 +207,7 @@ class Codec(Augmentation):
         probability: float = 1.0,
     ) -> None:
         super().__init__(probability)
-        self.level = _range(self, "level", level)
-        if not 0 <= self.level[0] <= self.level[1] <= 1:
-            raise ValueError(f"Codec expects levels from 0 to 1; got {self.level}.")
+        self.level = _shares(self, "level", level)
         if not codecs or set(codecs) - set(CODECS):
             raise ValueError(f"Codec expects codecs of {', '.join(CODECS)}; got {list(codecs)}.")
         self.codecs = list(codecs)
@@ -238,9 +236,9 @@ class Mask(Augmentation):
         self, *, spans: int = 1, share: Sequence[float] = (0.0, 0.2), probability: float = 1.0
     ) -> None:
         super().__init__(probability)
-        self.share = _range(self, "share", share)
-        if spans < 1 or not 0 <= self.share[0] <= self.share[1] <= 1:
-            raise ValueError(f"Mask expects spans >= 1 and shares from 0 to 1; got {spans} and {self.share}.")
+        self.share = _shares(self, "share", share)
+        if spans < 1:
+            raise ValueError(f"Mask expects spans >= 1; got {spans}.")
         self.spans = spans
 
     def change(self, samples: Samples, rng: np.random.Generator) -> NDArray[Any]:
@@ -291,3 +289,10 @@ def _range(
             f"{type(part).__name__} expects {name} as [lowest, highest]{limit}; got {list(bounds)}."
         )
     return float(bounds[0]), float(bounds[1])
+
+
+def _shares(part: Augmentation, name: str, bounds: Sequence[float]) -> tuple[float, float]:
+    found = _range(part, name, bounds)
+    if found[0] < 0 or found[1] > 1:
+        raise ValueError(f"{type(part).__name__} expects {name} from 0 to 1; got {list(bounds)}.")
+    return found
