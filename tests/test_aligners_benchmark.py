@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.aligners.errors import framed, in_common, phone_errors, row, word_errors
-from benchmarks.aligners.recordings import Labelled
+from benchmarks.aligners.recordings import Labelled, cut
 from benchmarks.aligners.systems import Times
 from benchmarks.aligners.tables import report
 from benchmarks.margins import HEADER, Known, parts
@@ -32,6 +32,20 @@ def test_boundaries_go_to_the_start_of_their_frame() -> None:
     assert [(s.start, s.end) for s in found] == [(0.1, 0.29), (0.29, 0.3)]
     assert framed(found, 10) == found
     assert [(s.start, s.end) for s in framed(found, 25)] == [(0.1, 0.275), (0.275, 0.3)]
+
+
+def test_a_recording_is_cut_around_its_words() -> None:
+    samples = np.arange(16000, dtype=np.float32)
+    words = (Segment("a", 0.25, 0.5), Segment("b", 0.5, 0.75))
+    phones = (Segment("h#", 0, 0.25), Segment("ah", 0.25, 0.75), Segment("h#", 0.75, 1))
+    found = cut(Labelled("x", samples, "a b", words, phones), 0.125)
+    assert (found.samples[0], len(found.samples)) == (2000, 12000)
+    assert [(s.start, s.end) for s in found.words] == [(0.125, 0.375), (0.375, 0.625)]
+    assert [(s.start, s.end) for s in found.phones] == [(0, 0.125), (0.125, 0.625), (0.625, 0.75)]
+    close = cut(Labelled("x", samples, "a b", words, phones), 0)
+    assert [(s.label, s.start, s.end) for s in close.phones] == [("ah", 0, 0.5)]
+    whole = cut(Labelled("x", samples, "a b", words, phones), 5)
+    assert (whole.words, whole.phones, len(whole.samples)) == (words, phones, 16000)
 
 
 def test_what_all_have_is_without_failed_recordings_and_other_phones() -> None:

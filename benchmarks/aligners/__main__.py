@@ -13,7 +13,7 @@ import argparse
 import importlib.util
 from pathlib import Path
 
-from benchmarks.aligners.recordings import labelled
+from benchmarks.aligners.recordings import cut, labelled
 from benchmarks.aligners.systems import PocketSphinx, System, isotone_system
 from benchmarks.aligners.tables import report
 from benchmarks.aligners.worse import add_condition, made_worse
@@ -39,9 +39,17 @@ def main() -> None:
         help="the labels are another aligner's, on frames of MS milliseconds: also\n"
         "tables with every boundary at the start of its frame",
     )
+    parser.add_argument(
+        "--cut",
+        type=float,
+        metavar="MS",
+        help="cut recordings MS milliseconds before their first and after their last word",
+    )
     arguments = parser.parse_args()
     if arguments.frames is not None and not 0 < arguments.frames < float("inf"):
         parser.error("argument --frames: milliseconds above 0.")
+    if arguments.cut is not None and not 0 <= arguments.cut < float("inf"):
+        parser.error("argument --cut: milliseconds of 0 or more.")
     models: list[str] = arguments.model
     # by the folder's name, where that tells them apart
     short = len({Path(model).name for model in models}) == len(models)
@@ -57,6 +65,8 @@ def main() -> None:
     recordings = list(labelled(arguments.folder))
     if not recordings:
         raise SystemExit(f"error: no labelled recordings in {arguments.folder}.")
+    if arguments.cut is not None:
+        recordings = [cut(r, arguments.cut / 1000) if r.words else r for r in recordings]
     for name, heard in made_worse([r.samples for r in recordings], arguments.condition):
         report(name, systems, recordings, heard, arguments.frames)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +51,26 @@ def labelled(folder: Path) -> Iterator[Labelled]:
             tier = find_tier(grid, "words")
             words = tuple(s for s in tier.segments if s.label not in SILENCE) if tier is not None else ()
             yield Labelled(path.stem, load(path, RATE), " ".join(w.label for w in words), words)
+
+
+def cut(recording: Labelled, around_s: float) -> Labelled:
+    """Cut a recording that long before its first and after its last word, as clips of single sentences are."""
+    first = max(0, round((recording.words[0].start - around_s) * RATE))
+    last = round((recording.words[-1].end + around_s) * RATE)
+    samples = recording.samples[first:last]
+
+    start_s, end_s = first / RATE, first / RATE + len(samples) / RATE
+
+    def kept(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+        return tuple(
+            replace(s, start=max(s.start, start_s) - start_s, end=min(s.end, end_s) - start_s)
+            for s in segments
+            if s.start < end_s and s.end > start_s
+        )
+
+    return replace(
+        recording, samples=samples, words=kept(recording.words), phones=kept(recording.phones)
+    )
 
 
 def _timit(path: Path) -> tuple[Segment, ...]:
