@@ -68,9 +68,7 @@ def cut(recording: Labelled, around_s: float) -> Labelled:
             if s.start < end_s and s.end > start_s
         )
 
-    return replace(
-        recording, samples=samples, words=kept(recording.words), phones=kept(recording.phones)
-    )
+    return replace(recording, samples=samples, words=kept(recording.words), phones=kept(recording.phones))
 
 
 def _timit(path: Path) -> tuple[Segment, ...]:

@@ -21,7 +21,6 @@ from tests.paths import RECIPES
 RECIPE = RECIPES / "english"
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(RECIPE))
-    from spoken import cutting
     from spoken.corpus import write_scenes
     from spoken.marks import labelled
     from spoken.real import marks_of, recordings
@@ -74,8 +73,7 @@ def tone(seconds: float) -> Spoken:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_scenes_keep_the_times(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cutting, "SHARE", 0)
+def test_scenes_keep_the_times(seed: int) -> None:
     samples, made = scene([tone(0.4), tone(0.3)], SPEAKER, np.random.default_rng(seed))
     assert [m.label for m in made] == ["h#", "aa", "iy", "h#", "aa", "iy", "h#"]
     assert made[-1].end == len(samples)
@@ -84,31 +82,6 @@ def test_scenes_keep_the_times(seed: int, monkeypatch: pytest.MonkeyPatch) -> No
     onset = made[1].start
     # the tone begins where its label does, whatever the room, breaths and noise are
     assert power[onset + 400 : onset + 1600].mean() > 20 * power[max(0, onset - 700) : onset - 100].mean()
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_a_cut_scene_begins_and_ends_with_its_sounds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
-    for share in (0, 1):
-        monkeypatch.setattr(cutting, "SHARE", share)
-        made.append(scene([tone(0.4), tone(0.3)], SPEAKER, np.random.default_rng(seed)))
-    (whole, all_marks), (samples, cut_marks) = made
-    shift = all_marks[1].start - next(m for m in cut_marks if m.label == "aa").start
-    np.testing.assert_array_equal(samples, whole[shift : shift + len(samples)])
-    sounds = [m for m in cut_marks if m.label != "h#"]
-    assert [m._replace(start=m.start + shift, end=m.end + shift) for m in sounds] == [
-        m for m in all_marks if m.label != "h#"
-    ]
-    assert max(sounds[0].start, len(samples) - sounds[-1].end) <= 0.04 * SAMPLE_RATE
-    assert (cut_marks[0].start, cut_marks[-1].end) == (0, len(samples))
-    assert all(a.end == b.start for a, b in itertools.pairwise(cut_marks))
-
-
-def test_half_of_the_recordings_are_cut_and_silence_stays() -> None:
-    samples, rng = np.zeros(4000, np.int16), np.random.default_rng(0)
-    sizes = [len(cutting.cut(samples, marks("h# aa h#", 1000), rng)[0]) for _ in range(400)]
-    assert 160 < sum(size < 4000 for size in sizes) < 240
-    assert cutting.cut(samples, [Mark("h#", 0, 4000)], rng)[0] is samples
 
 
 def test_a_room_passes_the_direct_sound_first_and_decays() -> None:

@@ -17,7 +17,6 @@ from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.text.normalize import TextError
 from isotone.text.phones import SILENT
-from spoken.cutting import cut
 from spoken.sharing import share
 
 # Utterances whose text agrees less with the sound than this are left out; chance is near 0.
@@ -94,9 +93,7 @@ def _label(source: Recording) -> Labelled:
         return left_out("doubtful")
     marks = marks_of(result.alignment.tier("phones").segments, len(samples))
     scale = 32767 * min(1.0, 0.9 / max(1e-9, float(np.abs(samples).max())))
-    whole = np.round(samples * scale).astype(np.int16)
-    # by the recording's name, whichever process labels it
-    return Labelled("kept", *cut(whole, marks, np.random.default_rng([*source.path.stem.encode()])))
+    return Labelled("kept", np.round(samples * scale).astype(np.int16), marks)
 
 
 def write_labelled(root: Path, model: Path, sources: list[Recording], workers: int = 1) -> dict[str, int]:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy.signal import butter, fftconvolve, lfilter, sosfilt
 
 from isotone.corpus.voices import SAMPLE_RATE, Mark, Speaker, microphone, noisy
-from spoken.cutting import cut
 from spoken.speech import Spoken
 
 Samples = NDArray[np.float64]
@@ -22,7 +21,7 @@ _ENDS = (0.05, 1.0)
 def scene(
     parts: Sequence[Spoken], speaker: Speaker, rng: np.random.Generator
 ) -> tuple[Samples, tuple[Mark, ...]]:
-    """Join sentences into a recording with pauses between them and at the ends; some are cut there.
+    """Join sentences into a recording with pauses between them and at the ends.
 
     Args:
         parts: Sentences of one voice.
@@ -57,8 +56,7 @@ def scene(
         samples = fftconvolve(samples, room(rng))[: len(samples)]
     samples = microphone(samples, speaker)
     samples = noisy(samples, speaker.noise_db, float(rng.uniform(0.3, 0.98)), rng)
-    samples = samples * 10 ** (rng.uniform(-15, -3) / 20) / np.abs(samples).max()
-    return cut(samples, marks, rng)
+    return samples * 10 ** (rng.uniform(-15, -3) / 20) / np.abs(samples).max(), tuple(marks)
 
 
 def room(rng: np.random.Generator) -> Samples:
