@@ -32,14 +32,16 @@ def main() -> None:
     parser.add_argument(
         "--unrefined", action="store_true", help="rows of the models without the last step, too"
     )
-    parser.add_argument(
+    # cut labels lie on no frames
+    labels = parser.add_mutually_exclusive_group()
+    labels.add_argument(
         "--frames",
         type=float,
         metavar="MS",
         help="the labels are another aligner's, on frames of MS milliseconds: also\n"
         "tables with every boundary at the start of its frame",
     )
-    parser.add_argument(
+    labels.add_argument(
         "--cut",
         type=float,
         metavar="MS",

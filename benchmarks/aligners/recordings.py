@@ -58,7 +58,6 @@ def cut(recording: Labelled, around_s: float) -> Labelled:
     first = max(0, round((recording.words[0].start - around_s) * RATE))
     last = round((recording.words[-1].end + around_s) * RATE)
     samples = recording.samples[first:last]
-
     start_s, end_s = first / RATE, first / RATE + len(samples) / RATE
 
     def kept(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
