@@ -19,8 +19,8 @@ from benchmarks.aligners.tables import report
 from benchmarks.aligners.worse import add_condition, made_worse
 
 
-def main() -> None:
-    """Run the measurement."""
+def _arguments() -> argparse.Namespace:
+    """Read the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.aligners",
         description=__doc__,
@@ -52,6 +52,12 @@ def main() -> None:
         parser.error("argument --frames: milliseconds above 0.")
     if arguments.cut is not None and not 0 <= arguments.cut < float("inf"):
         parser.error("argument --cut: milliseconds of 0 or more.")
+    return arguments
+
+
+def main() -> None:
+    """Run the measurement."""
+    arguments = _arguments()
     models: list[str] = arguments.model
     # by the folder's name, where that tells them apart
     short = len({Path(model).name for model in models}) == len(models)
