@@ -10,7 +10,7 @@ JOBS ?= 2
 # Threads beside a GPU.
 THREADS ?= $(shell nproc)
 
-.PHONY: demo test lint docs bench gpu env wheels clean
+.PHONY: demo test lint docs tables bench gpu env wheels clean
 
 env: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml
@@ -33,6 +33,11 @@ test: env
 bench: env
 	$(BIN)/pip install --quiet --group bench
 	$(BIN)/python -m benchmarks --json runs/bench/rows.json --figures runs/bench
+
+# The tables of the English pack, in the pages that show them: make tables CORPORA=FOLDER, of the recordings. Half an hour.
+tables: env
+	$(BIN)/pip install --quiet --group bench
+	OMP_NUM_THREADS=1 $(BIN)/python -m docs.tables $(CORPORA) --jobs $(JOBS)
 
 # On a machine with CUDA: the tests that need it, then kernels, training and alignment beside their peers, as one table.
 gpu: env

@@ -43,7 +43,7 @@ def main() -> None:
     measured = list(labelled(arguments.test)) if arguments.test else recordings
     if not (recordings and measured):
         raise SystemExit(f"error: no recordings with texts in {arguments.test or arguments.folder}.")
-    systems = {arguments.model: isotone_system(arguments.model)}
+    systems = {f"isotone, {arguments.model}": isotone_system(arguments.model)}
     with tempfile.TemporaryDirectory() as folder:
         speech = copied(recordings, Path(folder, "speech"))
         for seed in arguments.seeds:

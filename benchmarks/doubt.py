@@ -25,12 +25,11 @@ from typing import TypeVar
 import numpy as np
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
 from isotone import audio as sound
 from isotone.alignment import AlignmentError
 from isotone.batch.inputs import find_audio, find_transcript, read_text
-from isotone.evaluation import roc
+from isotone.evaluation import markdown_table, roc
 from isotone.model import Model
 from isotone.model.check import usable
 from isotone.pipeline import Pipeline
@@ -38,6 +37,10 @@ from isotone.pipeline.doubt import strangers
 from isotone.text.normalize import normalize
 
 Value = TypeVar("Value")
+
+HEAD = (
+    "recordings", "transcripts", "files", "too short to tell", "flagged %", "AUC %", "AUC % of the score",
+)  # fmt: skip
 
 
 def transcripts(folder: Path) -> Iterator[tuple[Path, str]]:
@@ -128,22 +131,9 @@ def spread(found: Sequence[Value], limit: int) -> Sequence[Value]:
 def main() -> None:
     """Print the table."""
     given = arguments("doubt", __doc__ or "", 200).parse_args()
-    columns = (
-        "folder",
-        "transcripts",
-        "files",
-        "too short to tell",
-        "flagged %",
-        "AUC %",
-        "AUC % of the score",
-    )
-    table = Table(
-        *columns, title=f"{given.model}, threshold {usable(Model.load(given.model).check).threshold:.3f}"
-    )
-    for folder in given.folders:
-        for row in measure(given.model, folder, given.limit):
-            table.add_row(*row)
-    Console(width=120).print(table)
+    threshold = usable(Model.load(given.model).check).threshold
+    table = [row for folder in given.folders for row in measure(given.model, folder, given.limit)]
+    print(f"**{given.model}, threshold {threshold:.3f}**\n\n{markdown_table(HEAD, table)}", end="")
 
 
 if __name__ == "__main__":

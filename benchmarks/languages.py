@@ -25,11 +25,11 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
 from benchmarks.doubt import arguments, spread, transcripts, wrong_texts
 from isotone import audio as sound
 from isotone.alignment import AlignmentError
+from isotone.evaluation import markdown_table
 from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.pipeline.language import ANOTHER_LANGUAGE
@@ -122,14 +122,13 @@ def main() -> None:
     given = parser.parse_args()
     pipeline = Pipeline(Model.load(given.model))
     languages = by_language(given.texts)
-    table = Table("recordings", "texts", "files", *COLUMNS, title=given.model)
+    table: list[tuple[str, ...]] = []
     for folder in given.folders:
         found = dict(spread(list(transcripts(folder)), given.limit))
-        for row in rows(folder.name, against(pipeline, found, languages)):
-            table.add_row(*row)
-    for row in rows("espeak-ng", spoken(pipeline, languages)) if given.spoken else ():
-        table.add_row(*row)
-    Console(width=140).print(table)
+        table += rows(folder.name, against(pipeline, found, languages))
+    if given.spoken:
+        table += rows("espeak-ng", spoken(pipeline, languages))
+    print(markdown_table(("recordings", "texts", "files", *COLUMNS), table), end="")
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ def main() -> None:
     for tier in ("words", "phones") if recordings[0].phones else ("words",):
         print(f"\n**{tier}**\n\n{HEADER}")
         print("\n".join(row(name, own[tier]) for name, own in found.items()))
-        print("\n" + "\n".join(parts(first, found[first][tier])))
+        print("\n".join([f"\n**{tier}, in five parts**\n", *parts(first, found[first][tier])]))
 
 
 def aligner(model: str) -> Pipeline:

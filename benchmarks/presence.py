@@ -27,7 +27,7 @@ Parts are the halves of a recording; with ``--join N``, N recordings that were j
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -35,13 +35,12 @@ from typing import NamedTuple
 import numpy as np
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
 from benchmarks.aligners.worse import add_condition, made_worse
 from benchmarks.doubt import arguments, spread, transcripts
 from isotone import audio as sound
 from isotone.alignment import AlignmentError, Segment
-from isotone.evaluation import roc
+from isotone.evaluation import markdown_table, roc
 from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.pipeline.presence import probabilities
@@ -50,8 +49,24 @@ from isotone.text.normalize import TextError
 from isotone.text.tokenizer import Transcript
 from isotone.training.presence import Corrupted, corrupted, watching
 
-KINDS = (
-    "right", "added", "replaced", "removed", "tenth", "omitted", "inserted", "swapped", "repeated", "wrong",
+#: Kinds of texts, as the table says them.
+KINDS = {
+    "right": "right",
+    "added": "a word added",
+    "replaced": "a word replaced",
+    "removed": "a word removed",
+    "tenth": "a tenth of the words",
+    "omitted": "the second half removed",
+    "inserted": "half of another inserted",
+    "swapped": "halves swapped",
+    "repeated": "the first half said twice",
+    "wrong": "another recording's",
+}
+
+HEAD = (
+    "recordings", "condition", "text", "files", "AUC of words %", "found %", "precision %", "right words lost %",
+    "AUC of gaps %", "called right %", "partly %", "wrong %", "within 20 ms, 1 word away %", "2 words %",
+    "3 or more %",
 )  # fmt: skip
 
 #: Distances from the nearest corruption, in words, at which times are compared; the last one is this or more.
@@ -151,7 +166,7 @@ def measure(
     name: str,
     found: Sequence[Recording],
     heard: Sequence[np.ndarray],
-    kinds: Sequence[str] = KINDS,
+    kinds: Collection[str] = KINDS,
 ) -> dict[str, Found]:
     """Align recordings ``(N,)``, as they are heard, with their texts of some kinds."""
     rate = pipeline.model.encoder.sample_rate
@@ -223,7 +238,7 @@ def rows(name: str, condition: str, found: dict[str, Found]) -> Iterator[tuple[s
         yield (
             name,
             condition,
-            kind,
+            KINDS[kind],
             str(len(own.verdicts)),
             _auc(own.said or clean.said, own.strange),
             _percent([drop for true, drop in own.dropped if not true]),
@@ -249,23 +264,20 @@ def main() -> None:
     parser = arguments("presence", __doc__ or "", 60)
     parser.add_argument("--join", type=int, default=1, help="recordings of a folder to join into one")
     add_condition(parser)
-    parser.add_argument("--texts", nargs="+", default=KINDS, choices=KINDS, help="default: all")
+    parser.add_argument("--texts", nargs="+", default=list(KINDS), choices=KINDS, help="default: all")
     given = parser.parse_args()
-    table = Table(
-        "folder", "condition", "text", "files", "AUC words", "recall %", "precision %", "right words lost %",
-        "AUC gaps", "called right %", "partly %", "wrong %", *(f"20 ms % at {n}" for n in DISTANCES), title=given.model,
-    )  # fmt: skip
     pipeline = Pipeline(Model.load(given.model))
     if pipeline.presence is None:
         raise SystemExit("error: the model does not know which words were said.")
     rate = pipeline.model.encoder.sample_rate
+    table: list[tuple[str, ...]] = []
     for folder in given.folders:
         found = recordings(folder, given.limit, given.join)
         samples = loaded(found, rate)
         for name, heard in made_worse(samples, given.condition, rate):
-            for row in rows(folder.name, name, measure(pipeline, folder.name, found, heard, given.texts)):
-                table.add_row(*row)
-    Console(width=180).print(table)
+            table += rows(folder.name, name, measure(pipeline, folder.name, found, heard, given.texts))
+    shown = [i for i in range(len(HEAD)) if any(row[i] for row in table)]
+    print(markdown_table([HEAD[i] for i in shown], [[row[i] for i in shown] for row in table]), end="")
 
 
 if __name__ == "__main__":

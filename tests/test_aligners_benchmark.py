@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.aligners.errors import framed, in_common, phone_errors, row, word_errors
+from benchmarks.aligners.errors import figures, framed, in_common, phone_errors, row, word_errors
 from benchmarks.aligners.recordings import Labelled, cut
 from benchmarks.aligners.systems import Times
-from benchmarks.aligners.tables import report
+from benchmarks.aligners.tables import beside, report
 from benchmarks.margins import HEADER, Known, parts
 from benchmarks.margins import row as margins_row
 from isotone.alignment import Segment
@@ -53,10 +53,10 @@ def test_what_all_have_is_without_failed_recordings_and_other_phones() -> None:
     found = in_common({"a": {0: {0: near, 1: far}, 1: {0: far}}, "b": {0: {0: near}}})
     assert found == {"a": {0: {0: near}}, "b": {0: {0: near}}}
     assert (
-        row("a", found["a"], 0)
+        row("a", figures(found["a"]), 0)
         == "| a | 1.5 (1.5 to 1.5) | 1.5 | 100.0 | 100.0 | 100.0 | 100.0 | 100.0 | 100.0 | 0 |"
     )
-    assert row("none", {0: {}}, 2).startswith("| none | - | - |")
+    assert row("none", figures({0: {}}), 2).startswith("| none | - | - |")
 
 
 def test_an_aligner_that_fails_is_counted_and_compared_where_it_does_not(
@@ -74,13 +74,23 @@ def test_an_aligner_that_fails_is_counted_and_compared_where_it_does_not(
         return Times(words, ())
 
     both = {"late": late, "fails": fails}
-    report("clean", both, labels, [silence, silence + np.float32(0.5)], None)
+    found = report("clean", both, labels, [silence, silence + np.float32(0.5)], None)
     _, first, second = capsys.readouterr().out.split("**words, clean")
     assert "| late | 250.0" in first
     assert "| fails | 0.0 (0.0 to 0.0) | 0.0 | 100.0" in first
     assert first.count("| 1 |") == 1, "one recording is not aligned, by one aligner"
     assert "what all have" in second
     assert "| late | 0.0 (0.0 to 0.0)" in second
+    shown = beside(
+        "x, 2 recordings", {"clean": found["words"], "in noise": {"late": (None, 2), "fails": (None, 0)}}
+    )
+    assert shown.splitlines() == [
+        "| x, 2 recordings | late | within | fails | within |",
+        "| --- | --- | --- | --- | --- |",
+        "| clean | 250.0 (0.0 to 500.0) / 250.0 | 50.0 50.0 50.0 50.0 50.0 "
+        "| 0.0 (0.0 to 0.0) / 0.0, 1 failed | 100.0 100.0 100.0 100.0 100.0 |",
+        "| in noise | -, 2 failed | - | - | - |",
+    ]
     report("clean", {"late": late}, labels[:1], [silence + np.float32(0.004)], 10)
     assert "words, clean, in frames of 10 ms**" in (out := capsys.readouterr().out)
     assert "| late | 4.0" in out

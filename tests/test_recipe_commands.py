@@ -18,6 +18,7 @@ import pytest
 import torch
 import yaml
 
+from docs.tables import marked
 from isotone.registries import losses
 from tests import doc_blocks, doc_outside
 from tests.doc_links import pages
@@ -35,7 +36,7 @@ OTHERS = {"apt-get", "find", "cat", "unzip", "done"}
 
 
 def commands(page: Path) -> Iterator[list[str]]:
-    """The words of every command, with the variables that are set above it."""
+    """The words of every command, with the variables that are set above it; then those that print the page's tables."""
     values: dict[str, str] = {}
     for block in doc_blocks.blocks(page):
         if block.kind not in ("sh", "bash"):
@@ -49,6 +50,7 @@ def commands(page: Path) -> Iterator[list[str]]:
                 words = words[1:]
             if words and words[0] not in {*OTHERS, "for", "done;"}:
                 yield words
+    yield from (shlex.split(table.command) for table in marked(page.read_text("utf-8")))
 
 
 def check(words: list[str]) -> None:

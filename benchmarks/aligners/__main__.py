@@ -4,18 +4,20 @@
 
 A folder holds TIMIT's files, or TextGrids beside recordings. pocketsphinx is measured where it is installed (`pip
 install pocketsphinx`). Percentages are of the boundaries, both ends of every word or phone, within a collar. Aligners
-may fail on some recordings, or have other phones: a second table has what all have.
+may fail on some recordings, or have other phones: a second table has what all have. With all conditions the last tables
+have a row per condition: mean (95 % interval) and median in ms, and percent within 10, 20, 25, 50 and 100 ms.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.aligners.recordings import cut, labelled
 from benchmarks.aligners.systems import PocketSphinx, System, isotone_system
-from benchmarks.aligners.tables import report
+from benchmarks.aligners.tables import Row, beside, report
 from benchmarks.aligners.worse import add_condition, made_worse
 
 
@@ -62,21 +64,25 @@ def main() -> None:
     # by the folder's name, where that tells them apart
     short = len({Path(model).name for model in models}) == len(models)
     systems: dict[str, System] = {
-        Path(model).name if short else model: isotone_system(model) for model in models
+        f"isotone, {Path(model).name if short else model}": isotone_system(model) for model in models
     }
     if arguments.unrefined:
         systems |= {
             f"{name}, unrefined": isotone_system(m, refined=False) for name, m in zip(systems, models)
         }
     if importlib.util.find_spec("pocketsphinx"):
-        systems["pocketsphinx"] = PocketSphinx()
+        systems[f"pocketsphinx {version('pocketsphinx')}"] = PocketSphinx()
     recordings = list(labelled(arguments.folder))
     if not recordings:
         raise SystemExit(f"error: no labelled recordings in {arguments.folder}.")
     if arguments.cut is not None:
         recordings = [cut(r, arguments.cut / 1000) if r.words else r for r in recordings]
+    rows: dict[str, dict[str, Row]] = {}
     for name, heard in made_worse([r.samples for r in recordings], arguments.condition):
-        report(name, systems, recordings, heard, arguments.frames)
+        for tier, row in report(name, systems, recordings, heard, arguments.frames).items():
+            rows.setdefault(tier, {})[name] = row
+    for tier, own in rows.items() if arguments.condition == "all" else ():
+        print(f"\n**{tier}**\n\n{beside(f'{arguments.folder.name}, {len(recordings)} recordings', own)}")
 
 
 if __name__ == "__main__":

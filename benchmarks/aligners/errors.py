@@ -6,6 +6,7 @@ import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,16 +92,43 @@ def _ends(found: Segment, reference: Segment) -> tuple[float, float]:
     return round(1000 * (found.start - reference.start), 6), round(1000 * (found.end - reference.end), 6)
 
 
-def row(name: str, errors: Mapping[int, Errors], missed: int) -> str:
-    """Format a row of the table from the errors of every recording."""
+class Figures(NamedTuple):
+    """Figures of the errors of both ends of segments.
+
+    Attributes:
+        mean, low, high: Milliseconds, with the 95 % interval over recordings.
+        median: Milliseconds.
+        within: Percent within each of :data:`COLLARS_MS`.
+    """
+
+    mean: float
+    low: float
+    high: float
+    median: float
+    within: list[float]
+
+    @property
+    def mean_shown(self) -> str:
+        """The mean with its interval, as tables have it."""
+        return f"{self.mean:.1f} ({self.low:.1f} to {self.high:.1f})"
+
+
+def figures(errors: Mapping[int, Errors]) -> Figures | None:
+    """Compute the figures of an aligner from the errors of every recording; None without errors."""
     sizes = [np.abs(own) for own in _by_recording(errors)]
     if not sizes:
+        return None
+    every = np.concatenate(sizes)
+    within = [100 * float(np.mean(every <= collar)) for collar in COLLARS_MS]
+    return Figures(float(every.mean()), *_interval(sizes), float(np.median(every)), within)
+
+
+def row(name: str, found: Figures | None, missed: int) -> str:
+    """Format a row of the table."""
+    if found is None:
         return f"| {name} | - | - | {' | '.join('-' for _ in COLLARS_MS)} | {missed} |"
-    all_sizes = np.concatenate(sizes)
-    low, high = _interval(sizes)
-    within = " | ".join(f"{100 * np.mean(all_sizes <= collar):.1f}" for collar in COLLARS_MS)
-    mean, median = all_sizes.mean(), np.median(all_sizes)
-    return f"| {name} | {mean:.1f} ({low:.1f} to {high:.1f}) | {median:.1f} | {within} | {missed} |"
+    within = " | ".join(f"{percent:.1f}" for percent in found.within)
+    return f"| {name} | {found.mean_shown} | {found.median:.1f} | {within} | {missed} |"
 
 
 def header(title: str) -> str:

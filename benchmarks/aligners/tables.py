@@ -6,10 +6,24 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from benchmarks.aligners.errors import Errors, framed, header, in_common, phone_errors, row, word_errors
+from benchmarks.aligners.errors import (
+    Errors,
+    Figures,
+    figures,
+    framed,
+    header,
+    in_common,
+    phone_errors,
+    row,
+    word_errors,
+)
 from benchmarks.aligners.recordings import Labelled
 from benchmarks.aligners.systems import System, Times
 from isotone.alignment import AlignmentError
+from isotone.evaluation.tables import markdown_table
+
+#: By aligner its figures, and the number of recordings that it did not align.
+Row = Mapping[str, tuple[Figures | None, int]]
 
 
 def report(
@@ -18,7 +32,7 @@ def report(
     recordings: Sequence[Labelled],
     heard: Sequence[np.ndarray],
     frame_ms: float | None,
-) -> None:
+) -> dict[str, Row]:
     """Measure aligners, and print the tables of one condition.
 
     Args:
@@ -27,19 +41,47 @@ def report(
         recordings: The labels, and what the aligners are told.
         heard: Samples of every recording, as the aligners hear them.
         frame_ms: Also print tables with every boundary at the start of its frame, of so many milliseconds.
+
+    Returns:
+        By tier the figures of all aligners.
     """
+    rows: dict[str, Row] = {}
     times = {name: _aligned(system, recordings, heard) for name, system in systems.items()}
     missed = {name: len(recordings) - len(own) for name, own in times.items()}
     for tier in ("words", "phones") if recordings[0].phones else ("words",):
         found = {name: _errors(tier, own, recordings) for name, own in times.items()}
         title = f"{tier}, {condition}"
-        _table(title, found, missed)
+        rows[tier] = _table(title, found, missed)
         shared = in_common(found)
         if shared != found:
             _table(f"{title}, what all have", shared, missed)
         if frame_ms is not None:
             level = {name: _errors(tier, own, recordings, frame_ms) for name, own in times.items()}
             _table(f"{title}, in frames of {frame_ms:g} ms", level, missed)
+    return rows
+
+
+def beside(title: str, rows: Mapping[str, Row]) -> str:
+    """Return a table with a row per condition: mean and median error in ms, and percent within the first five collars.
+
+    Args:
+        title: Of the first column.
+        rows: By condition the figures of all aligners.
+    """
+    names = list(next(iter(rows.values())))
+    cells = [
+        [condition, *(cell for name in names for cell in _cells(*row[name]))]
+        for condition, row in rows.items()
+    ]
+    return markdown_table([title, *(head for name in names for head in (name, "within"))], cells)
+
+
+def _cells(found: Figures | None, missed: int) -> tuple[str, str]:
+    failed = f", {missed} failed" if missed else ""
+    if found is None:
+        return f"-{failed}", "-"
+    within = " ".join(f"{percent:.1f}" for percent in found.within[:5])
+    return f"{found.mean_shown} / {found.median:.1f}{failed}", within
 
 
 def _aligned(system: System, recordings: Sequence[Labelled], heard: Sequence[np.ndarray]) -> dict[int, Times]:
@@ -67,7 +109,8 @@ def _errors(
     return found
 
 
-def _table(title: str, errors: Mapping[str, Mapping[int, Errors]], missed: Mapping[str, int]) -> None:
-    """Print a table with a row per aligner."""
-    rows = [row(name, own, missed[name]) for name, own in errors.items()]
-    print("\n".join([header(title), *rows]), flush=True)
+def _table(title: str, errors: Mapping[str, Mapping[int, Errors]], missed: Mapping[str, int]) -> Row:
+    """Print a table with a row per aligner, and return its figures."""
+    rows = {name: (figures(own), missed[name]) for name, own in errors.items()}
+    print("\n".join([header(title), *(row(name, *own) for name, own in rows.items())]), flush=True)
+    return rows
