@@ -96,21 +96,21 @@ class Figures(NamedTuple):
     """Figures of the errors of both ends of segments.
 
     Attributes:
-        mean, low, high: Milliseconds, with the 95 % interval over recordings.
+        mean: Milliseconds.
+        interval: Its 95 % interval over recordings; None of one recording.
         median: Milliseconds.
         within: Percent within each of :data:`COLLARS_MS`.
     """
 
     mean: float
-    low: float
-    high: float
+    interval: tuple[float, float] | None
     median: float
     within: list[float]
 
     @property
     def mean_shown(self) -> str:
         """The mean with its interval, as tables have it."""
-        return f"{self.mean:.1f} ({self.low:.1f} to {self.high:.1f})"
+        return f"{self.mean:.1f}" + (" ({:.1f} to {:.1f})".format(*self.interval) if self.interval else "")
 
 
 def figures(errors: Mapping[int, Errors]) -> Figures | None:
@@ -120,7 +120,8 @@ def figures(errors: Mapping[int, Errors]) -> Figures | None:
         return None
     every = np.concatenate(sizes)
     within = [100 * float(np.mean(every <= collar)) for collar in COLLARS_MS]
-    return Figures(float(every.mean()), *_interval(sizes), float(np.median(every)), within)
+    interval = _interval(sizes) if len(sizes) > 1 else None
+    return Figures(float(every.mean()), interval, float(np.median(every)), within)
 
 
 def row(name: str, found: Figures | None, missed: int) -> str:
@@ -133,7 +134,8 @@ def row(name: str, found: Figures | None, missed: int) -> str:
 
 def header(title: str) -> str:
     """Return the head of the table."""
-    collars = " | ".join(f"{collar} ms" for collar in COLLARS_MS)
+    first, *others = COLLARS_MS
+    collars = " | ".join([f"within {first} ms, %", *(f"{collar} ms" for collar in others)])
     rule = "|".join("---" for _ in range(len(COLLARS_MS) + 4))
     return (
         f"\n**{title}**\n\n| aligner | mean error ms (95 %) | median ms | {collars} | not aligned |\n|{rule}|"
