@@ -73,7 +73,7 @@ def refreshed(text: str, outputs: Mapping[str, str]) -> str:
     """
     parts, end = [], 0
     for one in marked(text):
-        for found in _TABLE.finditer(outputs[one.command] + "\n"):
+        for found in _TABLE.finditer(outputs.get(one.command, "") + "\n"):
             alike = _heading(found["table"]) == _heading(one.table)
             if alike and (not one.title or found["title"] == one.title):
                 break
@@ -131,15 +131,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="commands at once")
     given = parser.parse_args(arguments)
     given.kept.mkdir(parents=True, exist_ok=True)
-    texts = {page: page.read_text("utf-8") for page in given.pages or pages()}
+    commands = {
+        page: [one.command for one in marked(page.read_text("utf-8"))] for page in given.pages or pages()
+    }
     failed = 0
     with ThreadPoolExecutor(given.jobs) as pool:
-        commands = dict.fromkeys(one.command for text in texts.values() for one in marked(text))
         corpora, kept = given.corpora.absolute(), given.kept
-        runs = {command: pool.submit(printed, command, corpora, kept) for command in commands}
-        for page, text in texts.items():
+        every = dict.fromkeys(command for own in commands.values() for command in own)
+        runs = {command: pool.submit(printed, command, corpora, kept) for command in every}
+        for page, own in commands.items():
             try:
-                new = refreshed(text, {one.command: runs[one.command].result() for one in marked(text)})
+                outputs = {command: runs[command].result() for command in own}
+                text = page.read_text("utf-8")  # again: somebody may have written in it meanwhile
+                new = refreshed(text, outputs)
             except TableError as error:
                 print(f"{page}: {error}", file=sys.stderr)
                 failed = 1

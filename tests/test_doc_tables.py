@@ -109,6 +109,21 @@ def test_a_command_that_fails_leaves_its_page_and_not_the_others(
     assert tables.main([str(home), str(home / "docs" / "broken.md"), "--kept", str(home / "kept")]) == 1
 
 
+def test_what_is_written_meanwhile_stays(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = tables.printed
+
+    def slowly(*arguments: object) -> str:
+        page = home / "README.md"
+        page.write_text(page.read_text().replace("# A page", "# A better page"))
+        return run(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(tables, "printed", slowly)
+    assert tables.main([str(home), "--kept", str(home / "kept")]) == 0
+    text = (home / "README.md").read_text()
+    assert text.startswith("# A better page")
+    assert "| three | 5 |" in text
+
+
 def test_pages_of_the_product_have_such_tables() -> None:
     found = {page.name for page in pages()}
     assert found
