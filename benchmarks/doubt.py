@@ -3,16 +3,9 @@
 ``python -m benchmarks.doubt MODEL FOLDER...`` prints the table.
 
 A folder contains recordings with transcripts beside them (``.txt``, ``.lab``), or is LJSpeech (``metadata.csv``) or
-LibriSpeech (``*.trans.txt``). Every recording is aligned with its own transcript and with some that are wrong:
-
-shuffled
-    another recording's, one with other words
-next
-    that of the next recording with other words, in the order of their names
-half
-    its own, of which the second half of the words is another's
-words
-    its own, of which 30 % of the words are others'
+LibriSpeech (``*.trans.txt``). Every recording is aligned with its own transcript and with some that are wrong: one of
+another recording, that of the next one by name, both with other words; and its own, of which the second half of the
+words is another's, or 30 % of the words are others'.
 """
 
 from __future__ import annotations
@@ -38,6 +31,14 @@ from isotone.text.normalize import normalize
 
 Value = TypeVar("Value")
 
+#: Kinds of transcripts, as the table says them.
+KINDS = {
+    "right": "right",
+    "shuffled": "another recording's",
+    "next": "the next recording's",
+    "half": "the second half another's",
+    "words": "30 % of the words others'",
+}
 HEAD = (
     "recordings", "transcripts", "files", "too short to tell", "flagged %", "AUC %", "AUC % of the score",
 )  # fmt: skip
@@ -107,7 +108,7 @@ def measure(model: str, folder: Path, limit: int) -> Iterator[tuple[str, ...]]:
         of_scores = f"{100 * roc([s for _, s in scores['right']], [s for _, s in scores[kind]]).auc:.1f}"
         flagged = f"{100 * np.mean([a < check.threshold for a in agreed]):.1f}"
         yield (
-            folder.name, kind, str(len(scores[kind])), str(len(scores[kind]) - len(agreed)), flagged, auc,
+            folder.name, KINDS[kind], str(len(scores[kind])), str(len(scores[kind]) - len(agreed)), flagged, auc,
             of_scores if kind != "right" else "",
         )  # fmt: skip
 

@@ -98,12 +98,20 @@ def spoken(pipeline: Pipeline, languages: Mapping[str, Sequence[str]]) -> dict[s
     return out
 
 
-def rows(name: str, counted: Mapping[str, Counter[str]]) -> Iterator[tuple[str, ...]]:
-    """Compute the rows of the table: numbers of texts with each verdict; a row of all other languages comes last."""
+def rows(name: str, counted: Mapping[str, Counter[str]], each: bool) -> Iterator[tuple[str, ...]]:
+    """Compute the rows of the table: numbers of texts with each verdict.
+
+    Args:
+        name: Of the recordings.
+        counted: By kind of text: ``own``, ``wrong``, and codes of languages.
+        each: Also a row for each language, before that of all others.
+    """
     every = Counter[str]()
     for kind, count in counted.items():
-        every += count if kind not in ("own", "wrong") else Counter()
-        yield name, kind, *_shown(count)
+        own = kind in ("own", "wrong")
+        every += Counter() if own else count
+        if own or each:
+            yield name, kind, *_shown(count)
     yield name, "all others", *_shown(every)
 
 
@@ -119,15 +127,16 @@ def main() -> None:
     parser.add_argument(
         "--spoken", action="store_true", help="texts of other languages with their own sound, too"
     )
+    parser.add_argument("--each", action="store_true", help="a row for each language, too")
     given = parser.parse_args()
     pipeline = Pipeline(Model.load(given.model))
     languages = by_language(given.texts)
     table: list[tuple[str, ...]] = []
     for folder in given.folders:
         found = dict(spread(list(transcripts(folder)), given.limit))
-        table += rows(folder.name, against(pipeline, found, languages))
+        table += rows(folder.name, against(pipeline, found, languages), given.each)
     if given.spoken:
-        table += rows("espeak-ng", spoken(pipeline, languages))
+        table += rows("espeak-ng", spoken(pipeline, languages), given.each)
     print(markdown_table(("recordings", "texts", "files", *COLUMNS), table), end="")
 
 
