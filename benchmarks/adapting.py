@@ -1,6 +1,6 @@
 """Errors of boundaries before and after a model adapts to recordings.
 
-``python -m benchmarks.adapting FOLDER [--test FOLDER] [--seeds 0 1 2]``
+``python -m benchmarks.adapting FOLDER [--test FOLDER] [--seeds 0 1 2] [--cut MS]``
 
 A folder holds what ``benchmarks.aligners`` reads. The model adapts to copies of FOLDER's recordings that have texts and
 no times (``isotone adapt``), once per seed. Then the words and phones of FOLDER, or of another folder, are measured. A
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import soundfile
 
-from benchmarks.aligners.recordings import RATE, Labelled, labelled
+from benchmarks.aligners.recordings import RATE, Labelled, add_cut, labelled
 from benchmarks.aligners.systems import PocketSphinx, isotone_system
 from benchmarks.aligners.tables import report
 from benchmarks.doubt import transcripts
@@ -38,9 +38,10 @@ def main() -> None:
     parser.add_argument("--test", type=Path, help="labelled recordings to measure, in place of FOLDER's")
     parser.add_argument("--model", default="english")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    add_cut(parser)
     arguments = parser.parse_args()
-    recordings = list(labelled(arguments.folder)) or list(compared(arguments.folder))
-    measured = list(labelled(arguments.test)) if arguments.test else recordings
+    recordings = list(labelled(arguments.folder, arguments.cut)) or list(compared(arguments.folder))
+    measured = list(labelled(arguments.test, arguments.cut)) if arguments.test else recordings
     if not (recordings and measured):
         raise SystemExit(f"error: no recordings with texts in {arguments.test or arguments.folder}.")
     systems = {f"isotone, {arguments.model}": isotone_system(arguments.model)}

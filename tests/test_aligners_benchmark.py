@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
+from pathlib import Path
+
 import numpy as np
 import pytest
+import soundfile
 
 from benchmarks.aligners.errors import figures, framed, in_common, phone_errors, row, word_errors
-from benchmarks.aligners.recordings import Labelled, cut
+from benchmarks.aligners.recordings import Labelled, add_cut, cut, labelled
 from benchmarks.aligners.systems import Times
 from benchmarks.aligners.tables import beside, report
 from benchmarks.margins import HEADER, Known, parts
@@ -46,6 +50,24 @@ def test_a_recording_is_cut_around_its_words() -> None:
     assert [(s.label, s.start, s.end) for s in close.phones] == [("ah", 0, 0.5)]
     whole = cut(Labelled("x", samples, "a b", words, phones), 5)
     assert (whole.words, whole.phones, len(whole.samples)) == (words, phones, 16000)
+
+
+def test_the_option_for_cut_recordings_is_in_milliseconds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    soundfile.write(tmp_path / "x.wav", np.zeros(16000), 16000)
+    (tmp_path / "x.wrd").write_text("4000 8000 a\n8000 12000 b\n")
+    (tmp_path / "x.phn").write_text("0 4000 h#\n4000 12000 ah\n12000 16000 h#\n")
+    parser = argparse.ArgumentParser()
+    add_cut(parser)
+    (whole,) = labelled(tmp_path, parser.parse_args([]).cut)
+    (found,) = labelled(tmp_path, parser.parse_args(["--cut", "125"]).cut)
+    assert (len(whole.samples), len(found.samples)) == (16000, 12000)
+    assert [(s.start, s.end) for s in found.words] == [(0.125, 0.375), (0.375, 0.625)]
+    for wrong in ("-1", "nan", "inf", "x"):
+        with pytest.raises(SystemExit):
+            parser.parse_args(["--cut", wrong])
+        assert "argument --cut: " in capsys.readouterr().err
 
 
 def test_what_all_have_is_without_failed_recordings_and_other_phones() -> None:

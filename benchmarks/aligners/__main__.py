@@ -15,7 +15,7 @@ import importlib.util
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks.aligners.recordings import cut, labelled
+from benchmarks.aligners.recordings import add_cut, labelled
 from benchmarks.aligners.systems import PocketSphinx, System, isotone_system
 from benchmarks.aligners.tables import Row, beside, report
 from benchmarks.aligners.worse import add_condition, made_worse
@@ -43,17 +43,10 @@ def _arguments() -> argparse.Namespace:
         help="the labels are another aligner's, on frames of MS milliseconds: also\n"
         "tables with every boundary at the start of its frame",
     )
-    labels.add_argument(
-        "--cut",
-        type=float,
-        metavar="MS",
-        help="cut recordings MS milliseconds before their first and after their last word",
-    )
+    add_cut(labels)
     arguments = parser.parse_args()
     if arguments.frames is not None and not 0 < arguments.frames < float("inf"):
         parser.error("argument --frames: milliseconds above 0.")
-    if arguments.cut is not None and not 0 <= arguments.cut < float("inf"):
-        parser.error("argument --cut: milliseconds of 0 or more.")
     return arguments
 
 
@@ -72,11 +65,9 @@ def main() -> None:
         }
     if importlib.util.find_spec("pocketsphinx"):
         systems[f"pocketsphinx {version('pocketsphinx')}"] = PocketSphinx()
-    recordings = list(labelled(arguments.folder))
+    recordings = list(labelled(arguments.folder, arguments.cut))
     if not recordings:
         raise SystemExit(f"error: no labelled recordings in {arguments.folder}.")
-    if arguments.cut is not None:
-        recordings = [cut(r, arguments.cut / 1000) if r.words else r for r in recordings]
     rows: dict[str, dict[str, Row]] = {}
     for name, heard in made_worse([r.samples for r in recordings], arguments.condition):
         for tier, row in report(name, systems, recordings, heard, arguments.frames).items():

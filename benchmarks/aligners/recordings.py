@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -37,8 +39,36 @@ class Labelled:
     phones: tuple[Segment, ...] = ()
 
 
-def labelled(folder: Path) -> Iterator[Labelled]:
-    """Iterate over the labelled recordings below a folder: TIMIT's files, or TextGrids beside recordings."""
+def add_cut(parser: argparse._ActionsContainer) -> None:
+    """Add the option ``--cut``, which gives seconds."""
+    parser.add_argument(
+        "--cut",
+        type=_seconds,
+        metavar="MS",
+        help="cut recordings MS milliseconds before their first and after their last word",
+    )
+
+
+def _seconds(milliseconds: str) -> float:
+    with suppress(ValueError):
+        seconds = float(milliseconds) / 1000
+        if 0 <= seconds < float("inf"):
+            return seconds
+    raise argparse.ArgumentTypeError(f"milliseconds of 0 or more; got {milliseconds}.")
+
+
+def labelled(folder: Path, cut_s: float | None = None) -> Iterator[Labelled]:
+    """Iterate over the labelled recordings below a folder: TIMIT's files, or TextGrids beside recordings.
+
+    Args:
+        folder: The folder.
+        cut_s: Seconds that stay before the first and after the last word (:func:`cut`); None: recordings as they are.
+    """
+    for found in _labelled(folder):
+        yield found if cut_s is None or not found.words else cut(found, cut_s)
+
+
+def _labelled(folder: Path) -> Iterator[Labelled]:
     for path in sorted(folder.rglob("*.wav")):
         if path.with_suffix(".wrd").is_file():
             words, phones = (_timit(path.with_suffix(suffix)) for suffix in (".wrd", ".phn"))
