@@ -8,7 +8,8 @@ A comment before a table of a page has its command. Its folders are in /corpora,
     <!-- table "words, clean": python -m benchmarks.aligners /corpora/timit_sample --model english -->
 
 The table that the command prints with the same heading takes the place of the page's, that of the title where there is
-one. Outputs are kept, and their commands are not run again. Without PAGE: all pages with such comments.
+one. Outputs are kept, and their commands are not run again with the same English pack; remove them after a change of
+code. Without PAGE: all pages with such comments.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from isotone.files import atomic_write
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("docs", "plugins", "recipes", "benchmarks")
+PACK = "plugins/isotone_english/model"
 _TABLE = re.compile(r"(?:^\*\*(?P<title>.+)\*\*\n+)?(?P<table>(?:^\|.*\n)+)", re.MULTILINE)
 _MARKED = re.compile(
     r'^<!-- table(?: "(?P<title>.+)")?: (?P<command>.*) -->\n+(?P<table>(?:^\|.*\n)+)', re.MULTILINE
@@ -92,7 +94,7 @@ def _heading(table: str) -> list[str]:
 
 
 def printed(command: str, corpora: Path, kept: Path) -> str:
-    """Run a command, and return what it printed; outputs are kept by command.
+    """Run a command, and return what it printed; outputs are kept by command, corpora and English pack.
 
     Raises:
         TableError: it failed, or it is no module of the benchmarks.
@@ -100,7 +102,10 @@ def printed(command: str, corpora: Path, kept: Path) -> str:
     words = shlex.split(command)
     if not command.startswith("python -m benchmarks."):
         raise TableError(f"no command of the benchmarks:\n{command}")
-    file = kept / f"{hashlib.sha256(command.encode()).hexdigest()[:16]}.md"
+    key = hashlib.sha256(f"{command}\n{corpora}\n".encode())
+    for part in sorted((ROOT / PACK).glob("*")):
+        key.update(part.read_bytes())
+    file = kept / f"{key.hexdigest()[:16]}.md"
     if not file.is_file():
         print(command, file=sys.stderr, flush=True)
         given = [re.sub(r"^/corpora\b", lambda _: str(corpora), word) for word in words[1:]]
