@@ -142,11 +142,14 @@ def test_lists_are_replaced_and_removed_and_others_are_not(tmp_path: Path) -> No
         for content in (b"1", b"2"):
             ledger.write_report("errors.jsonl", content)
             assert (tmp_path / "errors.jsonl").read_bytes() == content
-        (tmp_path / "errors.jsonl").write_bytes(b"sorted by a reader")
-        ledger.write_report("errors.jsonl", b"3")
-        assert (tmp_path / "errors.jsonl").read_bytes() == b"3"
-        (tmp_path / "errors.jsonl").write_bytes(b"sorted by a reader")
         ledger.write_report("errors.jsonl", b"")
+        assert not (tmp_path / "errors.jsonl").exists()
+        for content in (b"3", b""):
+            ledger.write_report("errors.jsonl", b"1", overwrite=True)
+            (tmp_path / "errors.jsonl").write_bytes(b"sorted by a reader")
+            ledger.write_report("errors.jsonl", content)
+            assert (tmp_path / "errors.jsonl").read_bytes() == b"sorted by a reader"
+        ledger.write_report("errors.jsonl", b"", overwrite=True)
         assert not (tmp_path / "errors.jsonl").exists()
         (tmp_path / "warnings.jsonl").write_bytes(b"mine")
         ledger.write_report("warnings.jsonl", b"")

@@ -81,6 +81,21 @@ def test_corrections_by_hand_are_kept(tmp_path: Path) -> None:
     assert "another" in (out / "a.TextGrid").read_text()
 
 
+def test_lists_that_were_edited_are_kept(tmp_path: Path) -> None:
+    say(tmp_path / "in/a.wav", "bad")
+    out = tmp_path / "out"
+    assert len(echo(tmp_path / "in", out).errors) == 1
+    edited = (out / "errors.jsonl").read_text() + "looked at\n"
+    (out / "errors.jsonl").write_text(edited)
+    for text in ("bad", "good"):
+        say(tmp_path / "in/a.wav", text)
+        assert echo(tmp_path / "in", out).kept == ["errors.jsonl"]
+        assert (out / "errors.jsonl").read_text() == edited
+    (out / "errors.jsonl").unlink()
+    assert echo(tmp_path / "in", out).kept == []
+    assert not (out / "errors.jsonl").exists()
+
+
 def test_another_speakers_files_of_the_same_names_are_not_replaced(tmp_path: Path) -> None:
     for speaker in ("speaker1", "speaker2"):
         for name in ("sa1", "sa2", f"own-{speaker}"):

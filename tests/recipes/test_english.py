@@ -21,6 +21,7 @@ from tests.paths import RECIPES
 RECIPE = RECIPES / "english"
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(RECIPE))
+    from spoken import scenes
     from spoken.corpus import write_scenes
     from spoken.marks import labelled
     from spoken.real import marks_of, recordings
@@ -73,7 +74,8 @@ def tone(seconds: float) -> Spoken:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_scenes_keep_the_times(seed: int) -> None:
+def test_scenes_keep_the_times(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scenes, "_CUT", 0)
     samples, made = scene([tone(0.4), tone(0.3)], SPEAKER, np.random.default_rng(seed))
     assert [m.label for m in made] == ["h#", "aa", "iy", "h#", "aa", "iy", "h#"]
     assert made[-1].end == len(samples)
@@ -82,6 +84,29 @@ def test_scenes_keep_the_times(seed: int) -> None:
     onset = made[1].start
     # the tone begins where its label does, whatever the room, breaths and noise are
     assert power[onset + 400 : onset + 1600].mean() > 20 * power[max(0, onset - 700) : onset - 100].mean()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_cut_scene_begins_and_ends_with_its_sounds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    for share_cut in (0, 1):
+        monkeypatch.setattr(scenes, "_CUT", share_cut)
+        made.append(scene([tone(0.4), tone(0.3)], SPEAKER, np.random.default_rng(seed)))
+    (whole, all_marks), (samples, cut_marks) = made
+    sounds = [m for m in cut_marks if m.label != "h#"]
+    shift = all_marks[1].start - sounds[0].start
+    np.testing.assert_array_equal(samples, whole[shift : shift + len(samples)])
+    moved = [m._replace(start=m.start + shift, end=m.end + shift) for m in sounds]
+    assert moved == [m for m in all_marks if m.label != "h#"]
+    assert max(sounds[0].start, len(samples) - sounds[-1].end) <= 0.04 * SAMPLE_RATE
+    assert (cut_marks[0].start, cut_marks[-1].end) == (0, len(samples))
+    assert all(a.end == b.start for a, b in itertools.pairwise(cut_marks))
+
+
+def test_half_of_the_scenes_are_cut() -> None:
+    made = [scene([tone(0.2)], SPEAKER, np.random.default_rng(seed))[1] for seed in range(60)]
+    ends = [(m[1].start if m[0].label == "h#" else 0) / SAMPLE_RATE for m in made]
+    assert 18 < sum(seconds <= 0.04 for seconds in ends) < 42
 
 
 def test_a_room_passes_the_direct_sound_first_and_decays() -> None:

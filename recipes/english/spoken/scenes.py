@@ -16,12 +16,16 @@ Samples = NDArray[np.float64]
 # Seconds of pauses between sentences, and of the silence at the ends; drawn on a logarithmic scale.
 _PAUSES = (0.1, 2.5)
 _ENDS = (0.05, 1.0)
+# Share of scenes that are cut right at their first and last sounds, as clips of sentences are, and the most
+# seconds of silence that stay there.
+_CUT = 0.5
+_LEFT_S = 0.04
 
 
 def scene(
     parts: Sequence[Spoken], speaker: Speaker, rng: np.random.Generator
 ) -> tuple[Samples, tuple[Mark, ...]]:
-    """Join sentences into a recording with pauses between them and at the ends.
+    """Join sentences into a recording with pauses between them and at the ends; half of them are cut at the ends.
 
     Args:
         parts: Sentences of one voice.
@@ -56,7 +60,20 @@ def scene(
         samples = fftconvolve(samples, room(rng))[: len(samples)]
     samples = microphone(samples, speaker)
     samples = noisy(samples, speaker.noise_db, float(rng.uniform(0.3, 0.98)), rng)
-    return samples * 10 ** (rng.uniform(-15, -3) / 20) / np.abs(samples).max(), tuple(marks)
+    samples = samples * 10 ** (rng.uniform(-15, -3) / 20) / np.abs(samples).max()
+    # a model that has heard silence at the ends of everything moves the first and last words of clips
+    return _cut(samples, marks, rng) if rng.random() < _CUT else (samples, tuple(marks))
+
+
+def _cut(
+    samples: Samples, marks: Sequence[Mark], rng: np.random.Generator
+) -> tuple[Samples, tuple[Mark, ...]]:
+    """Cut samples ``(N,)`` before their first and behind their last sound."""
+    sounds = [mark for mark in marks if mark.label != "h#"]
+    before, after = (round(s * SAMPLE_RATE) for s in rng.uniform(0, _LEFT_S, 2))
+    first, last = max(0, sounds[0].start - before), min(len(samples), sounds[-1].end + after)
+    within = (Mark(m.label, max(m.start, first) - first, min(m.end, last) - first) for m in marks)
+    return samples[first:last], tuple(mark for mark in within if mark.end > mark.start)
 
 
 def room(rng: np.random.Generator) -> Samples:

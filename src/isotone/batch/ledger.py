@@ -183,14 +183,18 @@ class Ledger(Database):
     def write_report(self, name: str, content: bytes, *, overwrite: bool = False) -> None:
         """Write a file that belongs to no recording, or remove it if ``content`` is empty.
 
+        One that was changed since isotone wrote it stays as it is, unless ``overwrite``.
+
         Raises:
             FileExistsError: there is such a file, and isotone did not write it.
         """
         state = self.state(name)
+        if state is State.CHANGED and not overwrite:
+            return
         if content:
             with self._writing():
-                self._intend("", "", {name: content}, overwrite or state is State.CHANGED)
-            self._put_recorded({name: content}, overwrite or state is State.CHANGED)
+                self._intend("", "", {name: content}, overwrite)
+            self._put_recorded({name: content}, overwrite)
         elif state in (State.WRITTEN, State.OLD, State.CHANGED):
             self.forget([name])
 

@@ -53,9 +53,12 @@ def run(
     with Ledger(target.out) as ledger:
         planner = Planner(ledger, target, work)
         plan = planner.plan(recordings)
-        for name in list_names(target, work):
-            if ledger.state(name) is State.FOREIGN and not target.overwrite:
-                plan.conflicts[name] = State.FOREIGN.value
+        for name in () if target.overwrite else list_names(target, work):
+            state = ledger.state(name)
+            if state is State.FOREIGN:
+                plan.conflicts[name] = state.value
+            elif state is State.CHANGED:
+                plan.kept.append(name)
         check_conflicts(plan, target.out)
         gone = stale(ledger, audio, plan, work.command)
         try:

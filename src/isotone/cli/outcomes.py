@@ -65,7 +65,10 @@ def _notes(outcome: Outcome, out_dir: Path) -> Iterator[str]:
     """Lines on files that were kept, removed, or left over."""
     if outcome.kept:
         some = ", ".join(outcome.kept[:3]) + (" ..." if outcome.kept[3:] else "")
-        yield f"{len(outcome.kept)} changed since isotone wrote them, and kept: {some}"
+        yield (
+            f"{len(outcome.kept)} changed since isotone wrote them, and kept (those that you remove are made anew): "
+            f"{some}"
+        )
     if outcome.pruned:
         yield f"{outcome.pruned} recordings that are gone were removed from {out_dir}"
     if outcome.stale:
