@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -314,3 +315,42 @@ def test_a_killed_run_goes_on(speech: Path, model: Path, tmp_path: Path) -> None
     assert go("cut", [0.1, 0.25]) == whole
     first, second = (Model.load(tmp_path / name).state_dict() for name in ("whole", "cut"))
     assert all(torch.equal(value, second[name]) for name, value in first.items())
+
+
+def test_transcripts_that_are_given_count_and_not_those_beside(
+    speech: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    falling(monkeypatch, [0.3, *(0.1 for _ in range(8))])
+    rows = [{"audio_filepath": f"{n}.wav", "text": "as it is"} for n in range(6)]
+    manifest = tmp_path / "all.jsonl"
+    manifest.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    heard: list[str] = []
+    align = subject._align
+    monkeypatch.setattr(subject, "_align", lambda *given: heard.append(given[3]) or align(*given))
+    options, out = Options(str(model)), tmp_path / "out"
+    chosen, found = subject.adapted_for([speech], options, out, manifest)
+    assert found.better
+    assert Path(chosen.model).is_dir()
+    assert heard == ["as it is"] * 6
+    subject.adapted_for([speech], options, out, manifest)
+    assert len(heard) == 6, "the same again"
+    manifest.write_text(manifest.read_text().replace("as it is", "it was"))
+    falling(monkeypatch, [0.3, *(0.1 for _ in range(8))])
+    subject.adapted_for([speech], options, out, manifest)
+    assert heard[6:] == ["it was"] * 6
+
+
+def test_a_book_is_no_text_to_adapt_to(speech: Path, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "book.txt").write_text("as it is")
+    command = (
+        "align",
+        speech,
+        "-m",
+        model,
+        "-o",
+        tmp_path / "out",
+        "--adapt",
+        "--book",
+        tmp_path / "book.txt",
+    )
+    assert "--adapt learns from a transcript of each recording" in error_of(*command)

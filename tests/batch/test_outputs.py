@@ -246,6 +246,12 @@ def test_options_count_and_the_device_does_not(tmp_path: Path) -> None:
     assert Options("m", window_s=3.0).values() != Options("m").values()
     assert Options("m", aligner={"name": "ctc"}).values() != Options("m", aligner="ctc").values()
     assert Options("m", device="cuda").values() == Options("m").values()
+    lm = tmp_path / "lm.arpa"
+    found = []
+    for content in ("one", "two", "one"):
+        lm.write_text(content)
+        found.append(Options("m", decoder={"name": "ctc-beam", "model": str(lm)}).values()["decoder"])
+    assert found[0] == found[2] != found[1], "files count by their content"
 
 
 def test_warnings_and_texts_of_finished_files_are_listed_again(model: Path, tmp_path: Path) -> None:

@@ -14,9 +14,10 @@ from typing import Any
 from isotone import __version__
 from isotone import audio as sound
 from isotone.alignment import Alignment, AlignmentError, Segment, Tier
-from isotone.batch.inputs import find_recordings, find_transcript, read_text, readable
+from isotone.batch.inputs import find_recordings, read_text, readable, transcript_of
 from isotone.batch.keys import model_key
 from isotone.batch.options import Options
+from isotone.batch.pairs import Given, paired
 from isotone.batch.progress import progress_of
 from isotone.batch.work import explain
 from isotone.corpus import tier_column
@@ -72,6 +73,7 @@ def adapt_files(
     options: Options,
     out: Path,
     *,
+    text: Path | None = None,
     text_dir: Path | None = None,
     settings: Settings = Settings(),  # noqa: B008 - frozen
     overwrite: bool = False,
@@ -83,11 +85,11 @@ def adapt_files(
     weights with the lowest are kept. If none are better than before, nothing is written.
 
     Args:
-        audio: Files or folders.
+        audio: Recordings, folders, and transcripts of recordings.
         options: The model and its use, with the device that it is trained on.
         out: Folder of the adapted model. The run, which the same call resumes, is in ``OUT.run`` beside it until the
             end.
-        text_dir: See :func:`isotone.batch.align_files`.
+        text, text_dir: See :func:`isotone.batch.align_files`.
         settings: Settings of the training.
         overwrite: Replace a model in ``out``.
 
@@ -100,13 +102,14 @@ def adapt_files(
     check_folder(out)
     if out.exists() and any(out.iterdir()) and not overwrite:
         raise FileExistsError(f"{out} is not empty: choose another folder, or --overwrite a model in it.")
+    given = paired(audio, text)
     compiling.announce()
     options = _asked(options)
     pipeline = options.pipeline()
     run = out.with_name(f"{out.name}.run")
-    claim = _claim(model_key(pipeline.model), audio, options, text_dir, settings)
+    claim = _claim(model_key(pipeline.model), given, options, text_dir, settings)
     _check_run(run, claim)
-    found, errors = _aligned(audio, pipeline, text_dir)
+    found, errors = _aligned(given, pipeline, text_dir)
     written = [one for one in found if _is_written(one.alignment)]
     held_out, train = ([_row(one, pipeline.model) for one in part] for part in _split(written, found, errors))
     with atomic_write(run / _CLAIM) as file:
@@ -120,14 +123,18 @@ def adapt_files(
 
 
 def adapted_for(
-    audio: Sequence[Path], options: Options, out: Path, text_dir: Path | None = None
+    audio: Sequence[Path],
+    options: Options,
+    out: Path,
+    text: Path | None = None,
+    text_dir: Path | None = None,
 ) -> tuple[Options, Adapted]:
     """Adapt a model to recordings that are about to be aligned, and return the options with the better model.
 
     The model is kept in the output folder, so that the same call again does not train again unless something changed.
 
     Args:
-        audio, options, text_dir: See :func:`adapt_files`.
+        audio, options, text, text_dir: See :func:`adapt_files`.
         out: Output folder of the alignments; the model is in its hidden folder ``.isotone-adapted``.
 
     Raises:
@@ -138,14 +145,14 @@ def adapted_for(
     settings = Settings()
     options.check()
     shown = _asked(options)
-    claim = _claim(model_key(options.load()), audio, shown, text_dir, settings)
+    claim = _claim(model_key(options.load()), paired(audio, text), shown, text_dir, settings)
     found = _before(said, claim)
     if found is None:
         run = folder / "model.run"
         if run.is_dir() and (run / _CLAIM).is_file() and (run / _CLAIM).read_text(encoding="utf-8") != claim:
             shutil.rmtree(run)  # cut off before the recordings changed
         found = adapt_files(
-            audio, options, model, text_dir=text_dir, settings=settings, overwrite=True
+            audio, options, model, text=text, text_dir=text_dir, settings=settings, overwrite=True
         ).adapted
         with atomic_write(said) as file:
             json.dump({"claim": claim, **asdict(found)}, file)
@@ -167,15 +174,16 @@ def _before(said: Path, claim: str) -> Adapted | None:
 
 
 def _aligned(
-    audio: Sequence[Path], pipeline: Pipeline, text_dir: Path | None
+    given: Given, pipeline: Pipeline, text_dir: Path | None
 ) -> tuple[list[_Recording], list[dict[str, str]]]:
     """Align all recordings; list those that cannot be."""
     found: list[_Recording] = []
     errors: list[dict[str, str]] = []
-    recordings = [(recording.path, recording.id) for recording in find_recordings(audio)]
+    recordings = [(recording.path, recording.id) for recording in find_recordings(given.audio)]
     for path, id in progress_of(recordings, pipeline.watch):
         try:
-            text = read_text(find_transcript(path, text_dir).path, sound.info(path).seconds, path)
+            source = transcript_of(path, given.transcripts, text_dir)
+            text = read_text(source.path, sound.info(path).seconds, path)
             found.append(_align(pipeline, id, path, text))
         except Exception as error:  # of any kind: the other files go on
             log.debug("%s", path, exc_info=True)
@@ -268,14 +276,12 @@ def _spoken(tier: Tier, tokenizer: Tokenizer) -> tuple[Segment, ...]:
     return tuple(segment for segment in found if segment.label)
 
 
-def _claim(
-    model: str, audio: Sequence[Path], options: Options, text_dir: Path | None, settings: Settings
-) -> str:
+def _claim(model: str, given: Given, options: Options, text_dir: Path | None, settings: Settings) -> str:
     """Compute a digest of all that an adaptation depends on: model, options, settings, recordings and texts."""
     files: list[list[str]] = []
-    for recording in find_recordings(audio):
+    for recording in find_recordings(given.audio):
         try:
-            texts = find_transcript(recording.path, text_dir).files.values()
+            texts = transcript_of(recording.path, given.transcripts, text_dir).files.values()
             files.append([recording.id, digest_of(recording.path), *map(digest_of, texts)])
         except OSError as error:
             files.append([recording.id, explain(error, recording.path)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -171,6 +171,17 @@ def find_transcript(
         f"no transcript: expected {audio.stem}.txt, .lab or one with times ({', '.join(TIMED[:4])} ...) in "
         f"{folder or audio.parent}{_unread(folders, audio, own)}"
     )
+
+
+def transcript_of(
+    audio: Path,
+    given: Mapping[Path, Path] | None,
+    folder: Path | None,
+    own: Callable[[Path], bool] = lambda path: False,
+) -> TranscriptFile:
+    """Return the transcript that a recording was given (:class:`isotone.batch.pairs.Given`), or find it."""
+    path = given.get(absolute(audio)) if given else None
+    return TranscriptFile(path) if path else find_transcript(audio, folder, own)
 
 
 def _siblings(folder: Path, stem: str) -> Iterator[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -128,10 +129,22 @@ class Options:
         """
         without = ("model", "device", "engine")
         values = {name: value for name, value in asdict(self).items() if name not in without}
+        for part in ("aligner", "decoder"):
+            values[part] = _digested(values[part])
         values["text"]["dictionaries"] = [digest_of(path) for path in self.text.dictionaries]
         values["text"]["rules"] = [digest_of(path) for path in self.text.rules]
         values["text"]["numbers"] = _version("num2words")
         return values
+
+
+def _digested(part: Any) -> Any:
+    """Replace names of files among a plugin's options, such as a language model, by digests."""
+    if not isinstance(part, Mapping):
+        return part
+    files = {
+        k for k, value in part.items() if k != "name" and isinstance(value, str) and Path(value).is_file()
+    }
+    return {k: digest_of(Path(value)) if k in files else value for k, value in part.items()}
 
 
 def _check_device(device: str) -> None:

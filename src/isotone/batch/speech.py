@@ -13,7 +13,7 @@ import numpy as np
 from isotone import audio as sound
 from isotone.audio import Samples
 from isotone.batch.analysis import measured, oovs_of
-from isotone.batch.inputs import TranscriptFile, absolute, find_transcript, read_passages
+from isotone.batch.inputs import read_passages, transcript_of
 from isotone.batch.keys import model_key, result_key
 from isotone.batch.options import Options, Target
 from isotone.batch.pages import PAGE, PAGE_SUFFIX, about, page_of
@@ -101,8 +101,7 @@ class Aligning(_Speech):
 
     def inputs(self, recording: Path, own: Own) -> Inputs:
         """Find the transcript, and the alignments that stand beside in the page."""
-        given = self.texts.get(absolute(recording)) if self.texts else None
-        source = TranscriptFile(given) if given else find_transcript(recording, self.text_dir, own)
+        source = transcript_of(recording, self.texts, self.text_dir, own)
         return Inputs({**source.files, **self.further.inputs(recording)}, source.notes)
 
     def key(self, digests: Mapping[str, str]) -> str:

@@ -20,6 +20,7 @@ def adapt(
     audio: AudioArgument,
     out_dir: Annotated[Path, typer.Option("--out", "-o", help="Folder of the adapted model.")],
     model: opt.Model = None,
+    text: opt.Text = None,
     text_dir: opt.TextDir = None,
     language: opt.Language = None,
     dictionary: opt.Dictionary = None,
@@ -52,7 +53,7 @@ def adapt(
         options = Options(model, device=device, text=opt.texts(language, dictionary))
         settings = Settings(steps, batch_size, lr, seed=seed)
         outcome = adapt_files(
-            audio, options, out_dir, text_dir=text_dir, settings=settings, overwrite=overwrite
+            audio, options, out_dir, text=text, text_dir=text_dir, settings=settings, overwrite=overwrite
         )
     found = outcome.adapted
     if as_json:

@@ -96,22 +96,28 @@ def align(
         options = batch.Options(opt.chosen(model, language), opt.plugin(aligner), None, times, device, engine, window,
             guide, edges, extra_speech, star_cost, texts, closures, presence, slack, channels, margins)  # fmt: skip
         target = batch.Target(out_dir, (*format,), overwrite, redo, prune, analysis, speaker_characters, page)
-        options, workers = _adapted(audio, options, out_dir, text_dir, adapt), batch.Workers(jobs, cluster)
+        workers = batch.Workers(jobs, cluster)
+        if adapt:
+            options = _adapted(audio, options, out_dir, text, text_dir, book)
         done = batch.align_files(audio, options, target, beside=beside, book=book, text=text, text_dir=text_dir,
             min_score=min_score, check=check, workers=workers)  # fmt: skip
     finish(done, out_dir, strict=strict, pages=page, as_json=as_json)
 
 
 def _adapted(
-    audio: list[Path], options: batch.Options, out_dir: Path, text_dir: Path | None, adapt: bool
+    audio: list[Path],
+    options: batch.Options,
+    out_dir: Path,
+    text: Path | None,
+    text_dir: Path | None,
+    book: Path | None,
 ) -> batch.Options:
-    """Adapt the model to the recordings, if that is wanted, and say what came of it."""
-    if not adapt:
-        return options
+    """Adapt the model to the recordings, and say what came of it."""
     from isotone.batch.adapting import adapted_for
-    from isotone.batch.pairs import paired
 
-    options, found = adapted_for(paired(audio).audio, options, out_dir, text_dir)
+    if book is not None:
+        raise ValueError("--adapt learns from a transcript of each recording, which --book does not have.")
+    options, found = adapted_for(audio, options, out_dir, text, text_dir)
     what = f"the model of step {found.step}" if found.better else "the model stays as it was"
     said = f"Adapted: loss of held-out recordings {found.before:.4f} before, {found.after:.4f} after; {what}."
     say(said, err=True)

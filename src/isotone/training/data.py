@@ -233,10 +233,11 @@ class LengthBatches(Sampler[list[int]]):
     Args:
         seconds: Duration of every utterance.
         batch_size: Most utterances per batch.
-        batch_seconds: Most seconds per batch, with padding; 0: no limit.
+        batch_seconds: Most seconds per batch, with padding; 0: no limit. A batch of ``min_size`` may be longer.
         seed: Determines the order.
         pool: Batches in a pool.
-        min_size: Smaller batches are left out; the number of processes, since each takes a part of every batch.
+        min_size: Least utterances per batch: the number of processes, since each takes a part of every batch. What is
+            left of a pool joins its last batch, and is left out only where there is none.
 
     Attributes:
         epoch: Number of finished passes over the data.
@@ -272,18 +273,22 @@ class LengthBatches(Sampler[list[int]]):
             pool = sorted(order[i : i + size], key=lambda j: self.seconds[j])
             out.extend(self._cut(pool))
         shuffle.shuffle(out)
-        return [batch for batch in out if len(batch) >= self.min_size]
+        return out
 
-    def _cut(self, pool: list[int]) -> Iterator[list[int]]:
+    def _cut(self, pool: list[int]) -> list[list[int]]:
+        out: list[list[int]] = []
         batch: list[int] = []
         for j in pool:  # ascending by length: every utterance is padded to the length of j
             too_long = self.batch_seconds and (len(batch) + 1) * self.seconds[j] > self.batch_seconds
-            if batch and (len(batch) == self.batch_size or too_long):
-                yield batch
+            if len(batch) >= self.min_size and (len(batch) >= self.batch_size or too_long):
+                out.append(batch)
                 batch = []
             batch.append(j)
-        if batch:
-            yield batch
+        if len(batch) >= self.min_size:
+            out.append(batch)
+        elif out:
+            out[-1] += batch
+        return out
 
     def __iter__(self) -> Iterator[list[int]]:
         return iter(self.batches()[self.start :])

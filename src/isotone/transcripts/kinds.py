@@ -44,7 +44,7 @@ _LINES = (
     (re.compile(rf"SPEAKER\s+\S+\s+\S+\s+{_NUMBER}\s+{_NUMBER}\s+<NA>\s.*"), KINDS[".rttm"]),
     (re.compile(rf"\S+\s+\w\s+{_NUMBER}\s+{_NUMBER}\s+\S+(?:\s+[\d.]+)?"), KINDS[".ctm"]),
     (re.compile(rf"\S+\s+\w\s+\S+\s+{_NUMBER}\s+{_NUMBER}\s+(?:<\S*>\s+)?\S.*"), KINDS[".stm"]),
-    (re.compile(r"\d+\.\d+\t\d+\.\d+\t.*"), LABELS),
+    (re.compile(r"\d+\.\d+\t\d+\.\d+(?:\t.*)?"), LABELS),  # without one where a label is empty
 )
 _SAMPLES = re.compile(r"\d+ +\d+ +\S+")
 _BYTES = (
@@ -70,7 +70,8 @@ def kind_of_text(text: str) -> str | None:
         return kind
     if text[:1] in ("{", "[") and _is_json(text):
         return KINDS[".json"]
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(";;")]
+    # comments, and the frequencies of Audacity's spectral labels, are lines of their own
+    lines = [line for line in text.split("\n") if line.strip() and not line.startswith((";;", "\\\t"))]
     if len(lines) > 1 and all(_SAMPLES.fullmatch(line.strip()) for line in lines):
         return "labels with sample numbers, as TIMIT's .phn and .wrd"
     return next(

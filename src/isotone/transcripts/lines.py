@@ -14,6 +14,9 @@ _LABEL = re.compile(r"<[^<>\s]*(?:,[^<>\s]*)+>\s*|<>\s*")
 _CHOICE = re.compile(r"\{([^{}/]*)/[^{}]*\}")
 # the number of a pronunciation: the(2)
 _VARIANT = re.compile(r"(?<=\w)\(\d+\)")
+# between <ALT_BEGIN> and <ALT_END> stand alternatives, separated by <ALT>; <b> is a breath
+_ALTERNATIVES = frozenset({"<ALT_BEGIN>", "<ALT>", "<ALT_END>"})
+_NO_WORDS = _ALTERNATIVES | {"<B>"}
 _NO_SPEECH = frozenset({"inter_segment_gap", "excluded_region"})
 
 
@@ -29,8 +32,11 @@ def ctm(text: str) -> Iterator[Passage]:
     channels: dict[str, set[str]] = {}
     for _, fields in rows:
         channels.setdefault(fields[0], set()).add(fields[1])
+    further = False  # in a second or later one of some alternatives
     for number, (id, channel, start, duration, word, *more) in rows:
-        if word.lower() in SILENCE or word.startswith(("<ALT", "<b>")):
+        if word.upper() in _ALTERNATIVES:
+            further = word.upper() == "<ALT>"
+        if further or word.upper() in _NO_WORDS or word.lower() in SILENCE:
             continue
         speaker = channel if len(channels[id]) > 1 else None
         if len(more) > 2 and more[2] not in ("NA", "unknown"):

@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path, PurePath
 
+from isotone.audio import is_audio
 from isotone.format.audacity import AudacityFormat
 from isotone.format.csv import CSVFormat
 from isotone.format.mfa import MFACSVFormat
@@ -102,7 +103,7 @@ class Source:
         for names in self._named:
             for name in names:
                 last = PurePath(name).name
-                for key in (last, PurePath(last).stem):
+                for key in (last, _without_suffix(PurePath(last)).name):
                     self._by_name.setdefault(key, set()).add(names)
 
     def of(self, recording: Path, only: bool = True) -> list[Passage]:
@@ -118,7 +119,13 @@ class Source:
         """
         found = self._by_name.get(recording.stem, set()) | self._by_name.get(recording.name, set())
         if found:
-            best = max(sorted(found), key=lambda names: max(_shared(name, recording) for name in names))
+            shares = {names: max(_shared(name, recording) for name in names) for names in sorted(found)}
+            best, *others = (names for names, share in shares.items() if share == max(shares.values()))
+            if others:
+                raise TranscriptError(
+                    f"{self.path} has the transcripts of {best[0]!r} and of {others[0][0]!r}, and either may be "
+                    f"that of {recording}: put the recording into a folder of that name, or give its own transcript."
+                )
             return [self.passages[i] for i in self._named[best]]
         if not self._named or (only and len(self._named) == 1):
             return list(self.passages)
@@ -131,8 +138,13 @@ class Source:
 
 def _shared(name: str, recording: Path) -> int:
     """Count the last parts that the paths of a name and of a recording share, without ending."""
-    parts = [list(reversed(PurePath(p).with_suffix("").parts)) for p in (name, recording.absolute())]
+    parts = [list(reversed(_without_suffix(PurePath(p)).parts)) for p in (name, recording.absolute())]
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*parts)))
+
+
+def _without_suffix(path: PurePath) -> PurePath:
+    """Drop the ending of an audio file; names such as lecture.01 have none."""
+    return path.with_suffix("") if is_audio(Path(path)) else path
 
 
 def open_source(path: Path) -> Source:
