@@ -40,6 +40,11 @@ def test_every_format_written_here_is_told_from_text(name: str) -> None:
         (";; comment\nu1 1 0.50 0.25 hello\nu1 1 0.75 0.25 you 0.9\n", "CTM"),
         ("u1 A speaker 0.00 2.50 <o,f0> hello you\n", "STM"),
         ("0.5\t1.25\thello\n1.25\t2.0\tyou\n", "Audacity"),
+        (
+            "0.5\t1.25\thello\n\\\t100.0\t8000.0\n1.25\t2.0\t\n",
+            "Audacity",
+        ),  # of frequencies, and an empty one
+        ("0.5\t1.25\thello\u2028you\n1.25\t2.0\n", "Audacity"),
         ("0 2260 h#\n2260 4000 sh\n", "TIMIT"),
     ],
 )

@@ -132,6 +132,41 @@ def test_recordings_are_told_by_their_names(tmp_path: Path) -> None:
         open_source(tmp_path / "one.ctm").of(Path("z.wav"), only=False)
 
 
+def test_a_recording_that_two_names_may_mean_is_an_error(tmp_path: Path) -> None:
+    rows = [{"audio_filepath": f"/data/{folder}/rec.wav", "text": folder} for folder in "ab"]
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = open_source(tmp_path / "m.jsonl")
+    assert [p.text for p in source.of(Path("/other/b/rec.flac"))] == ["b"]
+    with pytest.raises(
+        TranscriptError, match=r"'/data/a/rec.wav' and of '/data/b/rec.wav', and either may be"
+    ):
+        source.of(Path("/new/rec.wav"))
+
+
+def test_only_endings_of_audio_are_endings_of_names(tmp_path: Path) -> None:
+    words = "".join(f"{id} 1 0.0 0.5 {id[-1]}\n" for id in ("lecture.01", "lecture.02", "talk.wav"))
+    (tmp_path / "a.ctm").write_text(words)
+    source = open_source(tmp_path / "a.ctm")
+    assert [p.text for p in source.of(Path("lecture.02.wav"))] == ["2"]
+    assert [p.text for p in source.of(Path("talk.flac"))] == ["v"]
+    with pytest.raises(TranscriptError, match="none is named 'lecture'"):
+        source.of(Path("lecture.wav"))
+
+
+def test_the_first_of_alternatives_counts(tmp_path: Path) -> None:
+    rows = ("<ALT_BEGIN>", "um", "<ALT>", "uh", "<ALT_END>", "<b>", "<b>old", "yes")
+    (tmp_path / "a.ctm").write_text("".join(f"a 1 {i}.0 0.5 {word}\n" for i, word in enumerate(rows)))
+    found = open_source(tmp_path / "a.ctm").of(Path("a.wav"))
+    assert [p.text for p in found] == ["um", "<b>old", "yes"]
+
+
+def test_segments_of_kaldi_may_last_to_the_end(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("a so it is\nb as you were\n")
+    (tmp_path / "segments").write_text("a talk 0 1.5\nb talk 1.5 -1\n")
+    found = open_source(tmp_path).of(Path("talk.wav"))
+    assert [(p.start, p.end) for p in found] == [(0.0, 1.5), (1.5, None)]
+
+
 def test_a_source_is_read_again_when_it_changes(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("so")
