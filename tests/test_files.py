@@ -137,6 +137,22 @@ def test_files_of_a_folder_can_be_read_by_others(tmp_path):
     assert modes == [0o640, 0o700]
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="the umask cannot be read here without setting it")
+def test_files_of_other_threads_keep_their_modes(tmp_path, monkeypatch):
+    def set_it(mask):
+        raise AssertionError("other threads would see it")
+
+    before = os.umask(0o077)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "umask", set_it)
+            with atomic_write(tmp_path / "a") as file:
+                file.write("")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o600
+
+
 def test_a_failure_leaves_the_old_folder_and_no_temporary(tmp_path):
     path = tmp_path / "model"
     path.mkdir()

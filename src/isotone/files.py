@@ -11,7 +11,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -255,6 +255,11 @@ def safe_name(name: str) -> str:
 
 
 def _umask() -> int:
+    """Return the permissions that new files lack."""
+    with suppress(OSError, StopIteration):
+        # setting it, even for a moment, would change the files of other threads
+        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+        return int(next(line for line in lines if line.startswith("Umask:")).split()[1], 8)
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 
 import isotone
 from tests.tiny_models import save_character_model, save_noise
@@ -60,6 +61,26 @@ def test_arrays_and_segments_with_times(model: Path) -> None:
     (row,) = found["timed"][:]
     assert [(w["word"], w["speaker"]) for w in row] == [("so", "A"), ("it", "A"), ("is", "B")]
     assert row[2]["start"] >= 1.5
+
+
+@pytest.mark.parametrize("held", ["path", "bytes"])
+def test_speakers_have_their_channels_as_in_single_recordings(model: Path, tmp_path: Path, held: str) -> None:
+    noise = np.random.default_rng(0).normal(0, 0.1, (2, 32_000))
+    soundfile.write(tmp_path / "two.wav", noise.T, 16_000)
+    text = [{"start": 0.0, "end": 2.0, "text": "so it is", "speaker": name} for name in "AB"]
+    given = datasets.Dataset.from_dict({"audio": [str(tmp_path / "two.wav")], "text": [text]})
+    if held == "bytes":
+        row = {"path": "two.wav", "bytes": (tmp_path / "two.wav").read_bytes()}
+        given = datasets.Dataset.from_dict({"audio": [row], "text": [text]})
+
+    def starts(way: str) -> dict[str, list[float]]:
+        (words,) = isotone.align_dataset(given, model=model, channels=way)["words"]
+        return {name: [w["start"] for w in words if w["speaker"] == name] for name in "AB"}
+
+    alone = isotone.align(tmp_path / "two.wav", text, model=model, channels="order").alignment
+    expected = {name: [s.start for s in alone.tier(f"{name} - words")] for name in "AB"}
+    assert starts("order") == {name: pytest.approx(times, abs=1e-6) for name, times in expected.items()}
+    assert starts("mix") != starts("order")
 
 
 def test_columns_that_are_not_there_or_are_already(model: Path) -> None:

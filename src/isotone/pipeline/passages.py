@@ -240,11 +240,13 @@ def timed(passages: Sequence[Passage], seconds: float) -> list[Passage]:
         seconds: Duration of the recording.
     """
     out: list[Passage] = []
+    following = [seconds]  # the next known start after each passage, from the last one on
+    for passage in passages[:0:-1]:
+        following.append(following[-1] if passage.start is None else passage.start)
     now = 0.0
     for number, passage in enumerate(passages):
-        following = (p.start for p in passages[number + 1 :] if p.start is not None)
         start = now if passage.start is None else passage.start
-        end = passage.end if passage.end is not None else max(start, next(following, seconds))
+        end = passage.end if passage.end is not None else max(start, following[-1 - number])
         own = number if passage.number is None else passage.number
         out.append(replace(passage, start=start, end=max(start, end), number=own))
         now = max(now, _start(out[-1]) if passage.end is None else _end(out[-1]))

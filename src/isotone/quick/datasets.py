@@ -21,6 +21,8 @@ from isotone.transcripts import Passage
 if TYPE_CHECKING:
     from datasets import Dataset
 
+    from isotone.batch.options import Options
+
 log = logging.getLogger(__name__)
 
 
@@ -69,7 +71,8 @@ def align_dataset(
     features[column] = List({**word, "speaker": Value("string")})
 
     def batch(rows: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-        return {column: _aligned(pipeline, rows[audio], rows[text], whole.slack_s)}
+        with tempfile.TemporaryDirectory() as folder:
+            return {column: _aligned(pipeline, rows[audio], rows[text], whole, Path(folder))}
 
     key = [dataset._fingerprint, model_key(pipeline.model), whole.values(), audio, text, column]
     out = dataset.map(
@@ -79,15 +82,18 @@ def align_dataset(
 
 
 def _aligned(
-    pipeline: ForcedPipeline, audio: Sequence[Any], texts: Sequence[Any], slack_s: float
+    pipeline: ForcedPipeline, audio: Sequence[Any], texts: Sequence[Any], options: Options, folder: Path
 ) -> list[list[dict[str, Any]] | None]:
-    """Align the rows of a batch: those without times together, and one by one where that fails."""
+    """Align the rows of a batch: those without times together, and one by one where that fails.
+
+    Recordings that a row holds as bytes become files of ``folder``.
+    """
     rate = pipeline.model.encoder.sample_rate
     read: dict[int, tuple[given.Recording, list[Passage]]] = {}
     out: list[list[dict[str, Any]] | None] = [None] * len(audio)
     for i, (sound, text) in enumerate(zip(audio, texts)):
         try:
-            recording = _recording(sound, rate)
+            recording = _recording(sound, rate, folder / str(i))
             read[i] = recording, given.passages(text, recording, len(recording.samples) / rate)
         except Exception as error:  # of any kind: the other rows go on
             log.warning("A row is not aligned: %s", error)
@@ -104,27 +110,28 @@ def _aligned(
     for i, result in kept.items():
         out[i] = _rows(result)
     for i in read.keys() - kept.keys():
-        recording, passages = read[i]
+        (id, samples, path), passages = read[i]
         try:
-            out[i] = _rows(align_text(pipeline, recording.id, recording.samples, passages, slack_s)[0])
+            out[i] = _rows(
+                align_text(pipeline, id, samples, passages, options.slack_s, path, options.channels)[0]
+            )
         except ValueError as error:
-            log.warning("%s is not aligned: %s", recording.id, error)
+            log.warning("%s is not aligned: %s", id, error)
     return out
 
 
-def _recording(sound: Any, rate: int) -> given.Recording:
-    """Read the recording of a row."""
+def _recording(sound: Any, rate: int, file: Path) -> given.Recording:
+    """Read the recording of a row; bytes are written to a file of this name, without its ending."""
     if isinstance(sound, Mapping) and sound.get("array") is not None:
         return given.recording((sound["array"], sound["sampling_rate"]), None, rate)
-    if isinstance(sound, Mapping):
-        data, name = sound.get("bytes"), sound.get("path") or ""
-        if data is None:
-            return given.recording(Path(name), None, rate)
-        with tempfile.NamedTemporaryFile(suffix=PurePath(name).suffix) as file:
-            file.write(data)
-            file.flush()
-            return given.recording(Path(file.name), None, rate)._replace(id=PurePath(name).stem or "audio")
-    return given.recording(sound, None, rate)
+    if not isinstance(sound, Mapping):
+        return given.recording(sound, None, rate)
+    data, name = sound.get("bytes"), sound.get("path") or ""
+    if data is None:
+        return given.recording(Path(name), None, rate)
+    path = file.with_suffix(PurePath(name).suffix)
+    path.write_bytes(data)
+    return given.recording(path, None, rate)._replace(id=PurePath(name).stem or "audio")
 
 
 def _rows(result: Result | Passages) -> list[dict[str, Any]]:

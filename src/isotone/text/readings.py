@@ -74,7 +74,10 @@ def _after_number(core: str, around: Around) -> list[str]:
     if not number[-1:].isdigit() or not core or core in ("A", "a", "I"):
         return []
     found = amounts.unit(core, one=number == "1")
-    return [core.lower(), *found] if core == "in" else found
+    if core == "in":
+        return [core.lower(), *found]
+    name = found and len(core) > 1 and core.istitle()
+    return [*found, core.lower()] if name else found  # "in 2008 Gal said", "at 7 Pa left"
 
 
 def _day(core: str, around: Around) -> list[str]:
