@@ -137,7 +137,9 @@ def test_files_of_a_folder_can_be_read_by_others(tmp_path):
     assert modes == [0o640, 0o700]
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="the umask cannot be read here without setting it")
+@pytest.mark.skipif(
+    not Path("/proc/self/status").is_file(), reason="the umask cannot be read here without setting it"
+)
 def test_files_of_other_threads_keep_their_modes(tmp_path, monkeypatch):
     def set_it(mask):
         raise AssertionError("other threads would see it")

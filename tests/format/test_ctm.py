@@ -117,3 +117,8 @@ def test_needs_its_tier_and_sensible_options():
         CTMFormat(decimals=2)
     with pytest.raises(ValueError, match="channel is a word"):
         CTMFormat(channel="a b")
+
+
+def test_confidences_that_rounding_puts_above_one_are_one() -> None:
+    found = CTMFormat().loads("u 1 0.5 1.0 a 1.00001\n", "u")
+    assert [s.confidence for s in found.tier("words")] == [1.0]

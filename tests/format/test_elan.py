@@ -171,6 +171,36 @@ def test_what_is_written_is_read(alignment):
         assert [(round(s.start * 1000), round(s.end * 1000)) for s in tier] == [row[:2] for row in rows]
 
 
+def test_open_times_are_spread_within_their_tier() -> None:
+    """Another speaker's slots, wherever they are in the file, do not move them."""
+    values = {
+        1: "TIME_VALUE='0'",
+        2: "",
+        3: "",
+        6: "TIME_VALUE='100'",
+        7: "TIME_VALUE='400'",
+        4: "TIME_VALUE='900'",
+    }
+    slots = "".join(f"<TIME_SLOT TIME_SLOT_ID='ts{n}' {value}/>" for n, value in values.items())
+
+    def tier(name: str, *words: tuple[str, int]) -> str:
+        rows = (
+            f'<ANNOTATION><ALIGNABLE_ANNOTATION ANNOTATION_ID="a{n}" TIME_SLOT_REF1="ts{n}" TIME_SLOT_REF2="ts{n + 1}">'
+            f"<ANNOTATION_VALUE>{word}</ANNOTATION_VALUE></ALIGNABLE_ANNOTATION></ANNOTATION>"
+            for word, n in words
+        )
+        return f'<TIER TIER_ID="{name}">{"".join(rows)}</TIER>'
+
+    text = tier("Ann", ("so", 1), ("it", 2), ("is", 3)) + tier("Bob", ("on", 6))
+    found = ELANFormat().loads(
+        f"<ANNOTATION_DOCUMENT><TIME_ORDER>{slots}</TIME_ORDER>{text}</ANNOTATION_DOCUMENT>", "u"
+    )
+    assert [(s.start, s.end) for s in found.tier("Ann")] == [
+        pytest.approx(x) for x in ((0, 0.3), (0.3, 0.6), (0.6, 0.9))
+    ]
+    assert [(s.start, s.end) for s in found.tier("Bob")] == [(0.1, 0.4)]
+
+
 def test_times_that_elan_leaves_open_are_spread_and_references_are_left_out():
     slots = "".join(
         f'<TIME_SLOT TIME_SLOT_ID="ts{i}"{value}/>'

@@ -204,3 +204,17 @@ def test_damaged_files_are_read_or_refused(name: str, data: st.DataObject) -> No
     except FormatError:
         return
     assert isinstance(found, Alignment)
+
+
+def test_words_of_whisperx_that_overlap_are_cut() -> None:
+    words = [
+        {"word": "so", "start": 0.1, "end": 0.5},
+        {"word": "is", "start": 0.9, "end": 1.2},
+        {"word": "it", "start": 0.45, "end": 0.93},
+    ]
+    found = formats.build("whisperx").loads(json.dumps({"segments": [{"words": words}]}), "u").tier("words")
+    assert [(s.label, s.start, s.end) for s in found] == [
+        ("so", 0.1, 0.45),
+        ("it", 0.45, 0.9),
+        ("is", 0.9, 1.2),
+    ]

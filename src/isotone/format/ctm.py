@@ -13,6 +13,8 @@ from isotone.format.tier_names import voices
 from isotone.interfaces import Format
 
 _LEAST_CONFIDENCE = 1e-6
+# Sums of posteriors, which Kaldi writes, may be that much above 1.
+_ROUNDING = 1e-3
 
 
 class CTMFormat(Format):
@@ -124,8 +126,9 @@ def _row(fields: list[str], line: int) -> Row:
             confidence = float(fields[5])
         except ValueError:
             confidence = math.nan
-        if not 0 <= confidence <= 1:
+        if not 0 <= confidence <= 1 + _ROUNDING:
             raise FormatError(f"line {line}: expected a confidence from 0 to 1, or NA; got {fields[5]!r}.")
+        confidence = min(confidence, 1.0)
     return Row(line, fields[4], start, max(start, end), confidence=confidence)
 
 

@@ -107,8 +107,9 @@ class ELANFormat(Format):
         root = parse_xml(text)
         if root.tag != "ANNOTATION_DOCUMENT":
             raise FormatError(f"expected ELAN's ANNOTATION_DOCUMENT; got XML with <{root.tag}>.")
-        slots = _slots(root)
-        tiers = [tier for element in root.iter("TIER") if (tier := _tier(element, slots)) is not None]
+        slots = _Slots(root)
+        found = (_tier(element, slots.of(element)) for element in root.iter("TIER"))
+        tiers = [tier for tier in found if tier is not None]
         try:
             return Alignment(
                 id, max((t.segments[-1].end for t in tiers if t.segments), default=0.0), tuple(tiers)
@@ -128,19 +129,35 @@ class ELANFormat(Format):
         return {name: xml_text(url) for name, url in urls.items()}
 
 
-def _slots(root: ElementTree.Element) -> dict[str, float]:
-    """Return the seconds of every time slot; those without a value lie evenly between their neighbours."""
-    names, values = [], []
-    for slot in root.iter("TIME_SLOT"):
-        value = slot.get("TIME_VALUE")
-        if value is not None and not re.fullmatch(r"[0-9]{1,15}", value):
-            raise FormatError(f"expected TIME_VALUE, milliseconds; got {value[:40]!r}.")
-        names.append(slot.get("TIME_SLOT_ID", ""))
-        values.append(np.nan if value is None else int(value) / 1000)
+class _Slots:
+    """Seconds of the time slots of a file, in its order; a slot without a value lies between its neighbours."""
+
+    def __init__(self, root: ElementTree.Element) -> None:
+        self._given: dict[str, float] = {}
+        for slot in root.iter("TIME_SLOT"):
+            value = slot.get("TIME_VALUE")
+            if value is not None and not re.fullmatch(r"[0-9]{1,15}", value):
+                raise FormatError(f"expected TIME_VALUE, milliseconds; got {value[:40]!r}.")
+            self._given[slot.get("TIME_SLOT_ID", "")] = np.nan if value is None else int(value) / 1000
+        self._of_all = _between(self._given)
+
+    def of(self, tier: ElementTree.Element) -> dict[str, float]:
+        """Return the slots of a tier's annotations: evenly between its own, or else between those of all tiers."""
+        used = {found.get(f"TIME_SLOT_REF{i}") for found in tier.iter("ALIGNABLE_ANNOTATION") for i in (1, 2)}
+        own = _between({name: value for name, value in self._given.items() if name in used}, np.nan)
+        return {name: self._of_all[name] if np.isnan(value) else value for name, value in own.items()}
+
+
+def _between(slots: Mapping[str, float], outside: float | None = None) -> dict[str, float]:
+    """Fill unknown seconds evenly between the known ones, and before and after all of these by ``outside``.
+
+    Without it they get the nearest known ones.
+    """
+    values = np.array([*slots.values()])
     known = np.flatnonzero(~np.isnan(values))
     if len(known):
-        values = np.interp(np.arange(len(values)), known, np.array(values)[known]).tolist()
-    return dict(zip(names, values))
+        values = np.interp(np.arange(len(values)), known, values[known], left=outside, right=outside)
+    return dict(zip(slots, values.tolist()))
 
 
 def _tier(element: ElementTree.Element, slots: Mapping[str, float]) -> Tier | None:

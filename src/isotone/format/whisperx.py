@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -22,7 +23,8 @@ class WhisperXFormat(Format):
 
     Times are seconds of three decimals. A word's ``score`` is its confidence (0 to 1), where known; with several
     speakers, words and segments have a ``speaker``. Ids, phones and the length of the audio are not kept. When read,
-    words that WhisperX could not align, which have no times, are left out.
+    words that WhisperX could not align, which have no times, are left out, and those that overlap are cut where the
+    next one begins.
 
     Args:
         language: ISO 639 code of the language; None: not said.
@@ -64,7 +66,7 @@ class WhisperXFormat(Format):
         """Read the text of a file; with several speakers there is a tier of words for each.
 
         Raises:
-            FormatError: not such JSON, or words of a speaker that overlap; the message names the place.
+            FormatError: not such JSON, or a word that ends before it starts; the message names the place.
         """
         content = parse_json(text)
         if not isinstance(content, dict) or not isinstance(content.get("segments"), list):
@@ -79,7 +81,8 @@ class WhisperXFormat(Format):
                     rows.setdefault(speaker, []).append(row)
         names = {s: f"{s or 'unknown'} - {self.tier}" if len(rows) > 1 else self.tier for s in rows or [""]}
         try:
-            tiers = [build_tier(names[s], rows.get(s, [])) for s in names]
+            own = {s: sorted(rows.get(s, []), key=lambda row: row.start) for s in names}
+            tiers = [build_tier(names[s], own[s], math.inf) for s in names]
             end = max((t.segments[-1].end for t in tiers if t.segments), default=0.0)
             return Alignment(id, end, tuple(tiers))
         except FormatError as error:
