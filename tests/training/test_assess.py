@@ -25,7 +25,6 @@ from isotone.text.tokenizer import CharacterTokenizer
 from isotone.training.assess import assess, decode, snapshot
 from isotone.training.config import Training
 from isotone.training.data import Utterances
-from isotone.training.loop import Trainer
 from isotone.training.teacher import teacher_paths
 
 Train = Callable[..., Path]
@@ -243,22 +242,3 @@ def test_learning_from_a_teacher(run_folder: Path, tiny_recipes: Path, train: Tr
     assert values.count(0.0) == 1
     with np.load(run / "teacher_paths.npz") as stored:
         assert [k for k in stored.files if (stored[k] == -2).all()] == ["1"]
-
-
-def test_a_run_that_begins_again_takes_no_alignments_from_the_one_before(
-    run_folder: Path, tiny_recipes: Path, train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options = (
-        "objective.ctc.loss={name: single-path}", "train.steps=4", f"output={tmp_path / 'run'}",
-    )  # fmt: skip
-
-    def cut_off(trainer: Trainer) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "fit", cut_off)
-        with pytest.raises(KeyboardInterrupt):
-            train(tiny_recipes / "ctc.yaml", f"teacher={run_folder}", *options)
-    assert (tmp_path / "run" / "teacher_paths.npz").is_file()
-    with pytest.raises(OSError, match="no such teacher"):
-        train(tiny_recipes / "ctc.yaml", f"teacher={tmp_path / 'no such teacher'}", *options)

@@ -16,7 +16,7 @@ from isotone.corpus.timit import TimitCorpus
 from isotone.model import Model
 from isotone.training.config import RecipeError
 from isotone.training.data import Utterances
-from isotone.training.teacher import Realignment, aligned_paths, forget_alignments, teacher_paths
+from isotone.training.teacher import Realignment, aligned_paths, teacher_paths
 
 Train = Callable[..., Path]
 
@@ -140,7 +140,7 @@ def test_when_rounds_are_due(run_folder: Path, split: Utterances, tmp_path: Path
     late = Realignment(model, split, [0.6, 0.3], tmp_path)
     late.align(0.9, None)  # gone on with: the latest round alone counts
     assert not late.due(1.0)
-    forget_alignments(tmp_path)
+    rounds.forget()
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(
         ValueError, match=r"realign\.after expects shares of training from 0 to 1; got \[30\]"

@@ -233,11 +233,10 @@ class LengthBatches(Sampler[list[int]]):
     Args:
         seconds: Duration of every utterance.
         batch_size: Most utterances per batch.
-        batch_seconds: Most seconds per batch, with padding; 0: no limit. A batch of ``min_size`` may be longer.
+        batch_seconds: Most seconds per batch, with padding; 0: no limit.
         seed: Determines the order.
         pool: Batches in a pool.
-        min_size: Least utterances per batch: the number of processes, since each takes a part of every batch. What is
-            left of a pool joins its last batch, and is left out only where there is none.
+        min_size: Smaller batches are left out; the number of processes, since each takes a part of every batch.
 
     Attributes:
         epoch: Number of finished passes over the data.
@@ -273,22 +272,18 @@ class LengthBatches(Sampler[list[int]]):
             pool = sorted(order[i : i + size], key=lambda j: self.seconds[j])
             out.extend(self._cut(pool))
         shuffle.shuffle(out)
-        return out
+        return [batch for batch in out if len(batch) >= self.min_size]
 
-    def _cut(self, pool: list[int]) -> list[list[int]]:
-        out: list[list[int]] = []
+    def _cut(self, pool: list[int]) -> Iterator[list[int]]:
         batch: list[int] = []
         for j in pool:  # ascending by length: every utterance is padded to the length of j
             too_long = self.batch_seconds and (len(batch) + 1) * self.seconds[j] > self.batch_seconds
-            if len(batch) >= self.min_size and (len(batch) >= self.batch_size or too_long):
-                out.append(batch)
+            if batch and (len(batch) == self.batch_size or too_long):
+                yield batch
                 batch = []
             batch.append(j)
-        if len(batch) >= self.min_size:
-            out.append(batch)
-        elif out:
-            out[-1] += batch
-        return out
+        if batch:
+            yield batch
 
     def __iter__(self) -> Iterator[list[int]]:
         return iter(self.batches()[self.start :])

@@ -30,7 +30,7 @@ from isotone.training.loader import differences, to_yaml
 from isotone.training.loop import Trainer
 from isotone.training.objective import Objective
 from isotone.training.processes import make_accelerator
-from isotone.training.teacher import TEACHER, Realignment, forget_alignments, teacher_paths
+from isotone.training.teacher import Realignment, teacher_paths
 from isotone.training.threshold import measure
 
 log = logging.getLogger(__name__)
@@ -139,7 +139,7 @@ def _fit(
     if recipe.teacher:
         with accelerator.main_process_first():
             train.paths = teacher_paths(
-                recipe.teacher, train, folder / TEACHER, accelerator.device,
+                recipe.teacher, train, folder / "teacher_paths.npz", accelerator.device,
                 recipe.realign.head, recipe.realign.aligner,
             )  # fmt: skip
 
@@ -149,17 +149,22 @@ def _fit(
 
     return Trainer(
         objective, train, recipe, folder, evaluate if dev else None, accelerator,
-        _rounds(recipe, model, train, folder),
+        _rounds(recipe, model, train, folder, accelerator),
     ).fit()  # fmt: skip
 
 
-def _rounds(recipe: Recipe, model: Model, train: Utterances, folder: Path) -> Realignment | None:
+def _rounds(
+    recipe: Recipe, model: Model, train: Utterances, folder: Path, accelerator: Accelerator
+) -> Realignment | None:
     """Return the rounds of realignment, where the recipe has any."""
     if not recipe.realign.after:
         return None
-    return Realignment(
+    rounds = Realignment(
         model, train, recipe.realign.after, folder, recipe.realign.head, recipe.realign.aligner
     )
+    if accelerator.is_main_process and not checkpoint.find(folder / "checkpoints"):
+        rounds.forget()
+    return rounds
 
 
 def _load_splits(recipe: Recipe, folder: Path, trains: bool) -> tuple[dict[str, Any], list[tuple[str, str]]]:
@@ -191,14 +196,11 @@ def _tokenizer(recipe: Recipe, rows: Any, folder: Path, accelerator: Accelerator
 
 
 def _claim(folder: Path, recipe: Recipe) -> None:
-    """Write the resolved configuration; raise where the folder holds a run with another one.
-
-    A run without checkpoints may be overwritten, and nothing is taken from it.
-    """
+    """Write the resolved configuration; raise where the folder holds a run with another one."""
     path = folder / "config.yaml"
-    begun = path.is_file() and checkpoint.find(folder / "checkpoints")
-    if not begun:
-        forget_alignments(folder)
+    begun = path.is_file() and checkpoint.find(
+        folder / "checkpoints"
+    )  # a run without checkpoints may be overwritten
     if begun and (changed := differences(path, recipe)):
         more = f"; and {len(changed) - 5} more" if len(changed) > 5 else ""
         raise RecipeError(

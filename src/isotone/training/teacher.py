@@ -22,9 +22,6 @@ from isotone.types import PAST_END, Emissions, Targets
 
 #: Utterances aligned side by side; one at a time where padding would change the encoder's output.
 BATCH = 8
-#: File of a teacher's alignments in a run folder.
-TEACHER = "teacher_paths.npz"
-_ROUND = "realigned-{}.npz"
 
 
 def teacher_paths(
@@ -149,20 +146,19 @@ class Realignment:
     def align(self, progress: float, model: Model | None) -> None:
         """Set the alignments of the latest round; without a model, read those that another process wrote."""
         self.share = self._latest(progress)
-        cache = self.folder / _ROUND.format(f"{self.share:.4f}")
+        cache = self.folder / f"realigned-{self.share:.4f}.npz"
         if model is None:
             self.data.paths = _read(cache)
         else:
             self.data.paths = aligned_paths(model, self.data, cache, self.head, self.aligner)
 
+    def forget(self) -> None:
+        """Remove the rounds of an earlier run in this folder that left no checkpoint to resume from."""
+        for old in self.folder.glob("realigned-*.npz"):
+            old.unlink()
+
     def _latest(self, progress: float) -> float | None:
         return max((share for share in self.after if share <= progress), default=None)
-
-
-def forget_alignments(folder: Path) -> None:
-    """Remove the alignments of an earlier run in a run folder, which may be by another teacher or of other data."""
-    for old in (folder / TEACHER, *folder.glob(_ROUND.format("*"))):
-        old.unlink(missing_ok=True)
 
 
 def _check_head(model: Model, head: str) -> None:
