@@ -25,6 +25,7 @@ from isotone.text.tokenizer import CharacterTokenizer
 from isotone.training.assess import assess, decode, snapshot
 from isotone.training.config import Training
 from isotone.training.data import Utterances
+from isotone.training.loop import Trainer
 from isotone.training.teacher import teacher_paths
 
 Train = Callable[..., Path]
@@ -224,6 +225,35 @@ def test_paths_of_a_teacher(run_folder: Path, model: Model, timit_root: Path, tm
     other = Utterances(rows, CharacterTokenizer(["<pad>", "|", *"abehiopst"]), 16_000)
     with pytest.raises(ValueError, match=r"The teacher .*run has other labels than this recipe"):
         teacher_paths(run_folder, other, tmp_path / "other.npz")
+
+
+def test_paths_of_another_teacher_are_not_used(
+    run_folder: Path, tiny_recipes: Path, train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that left no checkpoint may be started again with another teacher; one that goes on has the same paths."""
+    another = train(tiny_recipes / "ctc.yaml", f"output={tmp_path / 'another'}", "train.steps=2", "seed=5")
+    recipe = tiny_recipes / "ctc.yaml"
+    options = ["objective.ctc.loss={name: single-path}", "train.steps=4", "splits.dev=", "splits.test="]
+
+    def killed(_trainer: Trainer) -> None:
+        raise KeyboardInterrupt
+
+    def paths(name: str, teacher: Path) -> dict[str, np.ndarray]:
+        folder = train(recipe, f"output={tmp_path / name}", f"teacher={teacher}", *options)
+        with np.load(folder / "teacher_paths.npz") as stored:
+            return {number: stored[number] for number in stored.files}
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "fit", killed)
+        with pytest.raises(KeyboardInterrupt):
+            paths("student", another)
+    assert (tmp_path / "student" / "teacher_paths.npz").is_file()
+    found, fresh = paths("student", run_folder), paths("fresh", run_folder)
+    assert found.keys() == fresh.keys()
+    assert all(np.array_equal(found[number], fresh[number]) for number in fresh)
+    time = (tmp_path / "student" / "teacher_paths.npz").stat().st_mtime_ns
+    paths("student", run_folder)
+    assert (tmp_path / "student" / "teacher_paths.npz").stat().st_mtime_ns == time
 
 
 def test_learning_from_a_teacher(run_folder: Path, tiny_recipes: Path, train: Train, tmp_path: Path) -> None:

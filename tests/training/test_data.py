@@ -34,21 +34,30 @@ def tokenizer(rows: object) -> Tokenizer:
 durations = st.lists(st.floats(0.1, 20.0), min_size=1, max_size=60)
 
 
-@settings(max_examples=60, deadline=None)
-@given(durations, st.integers(1, 9), st.sampled_from([0.0, 8.0, 30.0]), st.integers(0, 5), st.integers(1, 4))
+@settings(max_examples=200, deadline=None)
+@given(
+    durations, st.integers(1, 9), st.sampled_from([0.0, 8.0, 30.0]), st.integers(0, 5), st.integers(1, 4),
+    st.integers(1, 5),
+)  # fmt: skip
 def test_every_utterance_once_an_epoch(
-    seconds: list[float], size: int, limit: float, seed: int, pool: int
+    seconds: list[float], size: int, limit: float, seed: int, pool: int, world: int
 ) -> None:
-    sampler = LengthBatches(seconds, size, limit, seed, pool)
+    """On several processes at most one batch an epoch exceeds the limits; of longer utterances each process has one."""
+    sampler = LengthBatches(seconds, size * world, limit * world, seed, pool, min_size=world)
     for epoch in (0, 1):
         sampler.epoch, sampler.start = epoch, 0
         batches = list(sampler)
-        assert sorted(i for batch in batches for i in batch) == list(range(len(seconds)))
+        enough = len(seconds) >= world
+        assert sorted(i for batch in batches for i in batch) == list(range(len(seconds) if enough else 0))
         assert len(sampler) == len(batches)
+        exceed = []
         for batch in batches:
-            assert 1 <= len(batch) <= size
-            padded = len(batch) * max(seconds[i] for i in batch)
-            assert not limit or len(batch) == 1 or padded <= limit
+            assert len(batch) >= world
+            too_long = limit and len(batch) * max(seconds[i] for i in batch) > limit * world
+            if len(batch) > world and (len(batch) > size * world or too_long):
+                exceed.append(len(batch))
+        assert len(exceed) <= (len(seconds) % world > 0)
+        assert all(count < 2 * world for count in exceed)
         sampler.start = len(batches) // 2
         assert list(sampler) == batches[sampler.start :]
         assert len(sampler) == len(batches) - sampler.start
@@ -77,10 +86,17 @@ def test_batches_are_of_similar_length() -> None:
     assert padding([list(range(i, i + 8)) for i in range(0, 256, 8)]) > 0.4
 
 
-def test_small_batches_are_left_out_for_several_processes() -> None:
-    sampler = LengthBatches([1.0] * 10, 4, min_size=3)
-    assert [len(b) for b in sampler.batches()] == [4, 4]
-    assert len(sampler) == 2
+def test_a_rest_is_shared_out_among_processes() -> None:
+    def batches(seconds: list[float], size: int, limit: float = 0.0) -> list[list[float]]:
+        found = LengthBatches(seconds, size, limit, min_size=2).batches()
+        return sorted([seconds[i] for i in batch] for batch in found)
+
+    # the last batch takes from the one before, or the shortest utterances are one more
+    assert batches([1, 2, 3, 4, 5], 4) == batches([1, 2, 3, 4, 5], 2) == [[1, 2, 3], [4, 5]]
+    assert batches([1, 1, 1, 8, 8, 9], 4, 4.0) == [[1, 1], [1, 8], [8, 9]]
+    assert batches([7, 8, 9], 4, 2.0) == [[7, 8, 9]]
+    # a pool of one utterance joins the pool before
+    assert len(LengthBatches([1.0] * 65, 2, pool=4, min_size=2)) == 32
 
 
 def test_batch(rows: object, tokenizer: Tokenizer) -> None:

@@ -203,9 +203,8 @@ class _Check:
 
     def _has_labels(self, row: dict[str, Any]) -> bool:
         """Tell if the first word of a text has labels, and so the text; few words begin many texts, so this caches."""
-        if (
-            self.tokenizer.unit == "phones"
-        ):  # rows may bring phones, and a later word may have no pronunciation
+        # rows may bring phones, and a later word may have no pronunciation
+        if self.tokenizer.unit == "phones":
             return False
         first = next(iter(row["text"].split(maxsplit=1)), "")
         if first not in self.labelled:
@@ -228,7 +227,7 @@ class LengthBatches(Sampler[list[int]]):
     """Batches of utterances of similar length, in an order that depends only on the seed and the epoch.
 
     Utterances are shuffled, cut into pools of ``pool`` batches, sorted by length inside each pool and batched; the
-    batches are shuffled again.
+    batches are shuffled again. Every utterance is in one batch, unless there are fewer than ``min_size``.
 
     Args:
         seconds: Duration of every utterance.
@@ -236,7 +235,7 @@ class LengthBatches(Sampler[list[int]]):
         batch_seconds: Most seconds per batch, with padding; 0: no limit.
         seed: Determines the order.
         pool: Batches in a pool.
-        min_size: Smaller batches are left out; the number of processes, since each takes a part of every batch.
+        min_size: Fewest utterances per batch, whatever the limits: the number of processes, which share every batch.
 
     Attributes:
         epoch: Number of finished passes over the data.
@@ -267,23 +266,26 @@ class LengthBatches(Sampler[list[int]]):
         order = list(range(len(self.seconds)))
         shuffle.shuffle(order)
         size = self.pool * self.batch_size
-        out: list[list[int]] = []
-        for i in range(0, len(order), size):
-            pool = sorted(order[i : i + size], key=lambda j: self.seconds[j])
-            out.extend(self._cut(pool))
+        # the last pool takes a rest that is too small for a batch
+        ends = [*range(size, len(order) - self.min_size + 1, size), len(order)]
+        pools = (sorted(order[i:k], key=lambda j: self.seconds[j]) for i, k in zip([0, *ends], ends))
+        out = [batch for pool in pools for batch in self._cut(pool)]
         shuffle.shuffle(out)
-        return [batch for batch in out if len(batch) >= self.min_size]
+        return out
 
-    def _cut(self, pool: list[int]) -> Iterator[list[int]]:
-        batch: list[int] = []
-        for j in pool:  # ascending by length: every utterance is padded to the length of j
-            too_long = self.batch_seconds and (len(batch) + 1) * self.seconds[j] > self.batch_seconds
-            if batch and (len(batch) == self.batch_size or too_long):
-                yield batch
-                batch = []
-            batch.append(j)
-        if batch:
-            yield batch
+    def _cut(self, pool: list[int]) -> list[list[int]]:
+        starts = [0]
+        for i, j in enumerate(pool):  # ascending by length: every utterance is padded to the length of j
+            size = i - starts[-1]
+            too_long = self.batch_seconds and (size + 1) * self.seconds[j] > self.batch_seconds
+            if size >= self.min_size and (size >= self.batch_size or too_long):
+                starts.append(i)
+        ends = [len(pool)]
+        # a small last batch takes from the one before: joined, a process could get two of the longest utterances
+        for start in reversed(starts):
+            ends.append(min(start, ends[-1] - self.min_size))
+        ends = [end for end in reversed(ends) if end >= self.min_size]  # a small first batch joins the next
+        return [pool[start:end] for start, end in zip([0, *ends], ends)]
 
     def __iter__(self) -> Iterator[list[int]]:
         return iter(self.batches()[self.start :])

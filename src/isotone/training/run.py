@@ -137,11 +137,14 @@ def _fit(
             "are of the recordings as they are: leave one of the two out."
         )
     if recipe.teacher:
+        cache = folder / "teacher_paths.npz"
         with accelerator.main_process_first():
+            # a run that left no checkpoint may have had another teacher, aligner or data
+            if accelerator.is_main_process and not checkpoint.find(folder / "checkpoints"):
+                cache.unlink(missing_ok=True)
             train.paths = teacher_paths(
-                recipe.teacher, train, folder / "teacher_paths.npz", accelerator.device,
-                recipe.realign.head, recipe.realign.aligner,
-            )  # fmt: skip
+                recipe.teacher, train, cache, accelerator.device, recipe.realign.head, recipe.realign.aligner
+            )
 
     def evaluate(step: int, model: Model) -> dict[str, float]:
         assert dev is not None

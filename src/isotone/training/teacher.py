@@ -37,7 +37,7 @@ def teacher_paths(
     Args:
         source: The teacher: a run or model folder.
         data: Utterances, tokenised with the labels of the teacher.
-        cache: File for the paths; resumed training reads it.
+        cache: File for the paths; an existing file is read, whatever made it, so that resumed training has the same.
         device: Device that the teacher runs on.
         head: Head of the teacher to align. Default: the teacher's timing head.
         aligner: Name and options of the aligner. Default: the teacher's own.
@@ -66,7 +66,7 @@ def aligned_paths(
     Args:
         model: The model, on any device.
         data: Utterances with the model's labels.
-        cache: File for the paths; an existing file is read instead of aligning.
+        cache: File for the paths; an existing file is read, whatever made it, instead of aligning.
         head: Head to align. Default: the model's timing head.
         aligner: Name and options of the aligner. Default: the model's own.
 
