@@ -103,7 +103,7 @@ def printed(command: str, corpora: Path, kept: Path) -> str:
     if not command.startswith("python -m benchmarks."):
         raise TableError(f"no command of the benchmarks:\n{command}")
     key = hashlib.sha256(f"{command}\n{corpora}\n".encode())
-    for part in sorted((ROOT / PACK).glob("*")):
+    for part in sorted(path for path in (ROOT / PACK).rglob("*") if path.is_file()):
         key.update(part.read_bytes())
     file = kept / f"{key.hexdigest()[:16]}.md"
     if not file.is_file():

@@ -91,8 +91,8 @@ def test_commands_run_once_and_get_the_folder_of_the_corpora(
     assert tables.main([str(home / "my corpora"), "--kept", str(kept), "--jobs", "2"]) == 0
     assert (home / "count").read_text() == "x"
     assert "changed" not in capsys.readouterr().out
-    (home / tables.PACK).mkdir(parents=True)
-    (home / tables.PACK / "weights").write_text("of another model")
+    (home / tables.PACK / "encoder").mkdir(parents=True)
+    (home / tables.PACK / "encoder" / "weights").write_text("of another model")
     assert tables.main([str(home / "my corpora"), "--kept", str(kept)]) == 0
     assert (home / "count").read_text() == "xx", "outputs are those of one pack"
 
