@@ -171,34 +171,59 @@ def test_what_is_written_is_read(alignment):
         assert [(round(s.start * 1000), round(s.end * 1000)) for s in tier] == [row[:2] for row in rows]
 
 
-def test_open_times_are_spread_within_their_tier() -> None:
-    """Another speaker's slots, wherever they are in the file, do not move them."""
-    values = {
-        1: "TIME_VALUE='0'",
-        2: "",
-        3: "",
-        6: "TIME_VALUE='100'",
-        7: "TIME_VALUE='400'",
-        4: "TIME_VALUE='900'",
-    }
-    slots = "".join(f"<TIME_SLOT TIME_SLOT_ID='ts{n}' {value}/>" for n, value in values.items())
-
-    def tier(name: str, *words: tuple[str, int]) -> str:
+def document(slots, *tiers):
+    """Write slots, with milliseconds or None, and tiers: name, parent, and words with their slots."""
+    times = ""
+    for name, ms in slots.items():
+        value = "" if ms is None else f"TIME_VALUE='{ms}'"
+        times += f"<TIME_SLOT TIME_SLOT_ID='{name}' {value}/>"
+    body = ""
+    for name, parent, words in tiers:
         rows = (
-            f'<ANNOTATION><ALIGNABLE_ANNOTATION ANNOTATION_ID="a{n}" TIME_SLOT_REF1="ts{n}" TIME_SLOT_REF2="ts{n + 1}">'
+            f"<ANNOTATION><ALIGNABLE_ANNOTATION TIME_SLOT_REF1='{first}' TIME_SLOT_REF2='{last}'>"
             f"<ANNOTATION_VALUE>{word}</ANNOTATION_VALUE></ALIGNABLE_ANNOTATION></ANNOTATION>"
-            for word, n in words
+            for word, first, last in words
         )
-        return f'<TIER TIER_ID="{name}">{"".join(rows)}</TIER>'
+        body += f"<TIER TIER_ID='{name}' PARENT_REF='{parent}'>{''.join(rows)}</TIER>"
+    return f"<ANNOTATION_DOCUMENT><TIME_ORDER>{times}</TIME_ORDER>{body}</ANNOTATION_DOCUMENT>"
 
-    text = tier("Ann", ("so", 1), ("it", 2), ("is", 3)) + tier("Bob", ("on", 6))
-    found = ELANFormat().loads(
-        f"<ANNOTATION_DOCUMENT><TIME_ORDER>{slots}</TIME_ORDER>{text}</ANNOTATION_DOCUMENT>", "u"
-    )
+
+def test_open_times_are_spread_within_their_tier():
+    """Another speaker's slots, wherever they are in the file, do not move them."""
+    slots = {"a": 0, "b": None, "c": None, "e": 100, "f": 400, "d": 900}
+    ann = ("Ann", "", [("so", "a", "b"), ("it", "b", "c"), ("is", "c", "d")])
+    found = ELANFormat().loads(document(slots, ann, ("Bob", "", [("on", "e", "f")])), "u")
     assert [(s.start, s.end) for s in found.tier("Ann")] == [
         pytest.approx(x) for x in ((0, 0.3), (0.3, 0.6), (0.6, 0.9))
     ]
     assert [(s.start, s.end) for s in found.tier("Bob")] == [(0.1, 0.4)]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_open_times_of_a_tier_are_within_its_parents(order):
+    """A word keeps its times where its phones divide it, and phones may have slots of their own."""
+    slots = {"w1": 0, "p1": None, "p2": None, "w2": None, "p3": None, "p4": None, "w3": 900}
+    tiers = [
+        ("words", "", [("so", "w1", "w2"), ("it", "w2", "w3")]),
+        ("phones", "words", [("s", "w1", "p1"), ("ou", "p1", "p2"), ("w", "p2", "w2"), ("it", "w2", "w3")]),
+        ("marks", "words", [("x", "p3", "p4")]),
+    ]
+    found = ELANFormat().loads(document(slots, *tiers[::order]), "u")
+    expected = {
+        "words": (0, 0.45, 0.9),
+        "phones": (0, 0.15, 0.3, 0.45, 0.9),
+        "marks": (0.6, 0.75),
+    }
+    for name, times in expected.items():
+        assert [(s.start, s.end) for s in found.tier(name)] == [
+            pytest.approx(pair) for pair in pairwise(times)
+        ]
+
+
+def test_open_times_that_end_a_tier_are_between_those_of_others():
+    tiers = [("A", "B", [("so", "a", "b")]), ("B", "A", []), ("C", "", [("it", "c", "c")])]
+    found = ELANFormat().loads(document({"a": 0, "b": None, "c": 900}, *tiers), "u")
+    assert found.tier("A").segments == (Segment("so", 0.0, 0.45),)
 
 
 def test_times_that_elan_leaves_open_are_spread_and_references_are_left_out():

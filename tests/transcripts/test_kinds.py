@@ -31,6 +31,7 @@ def test_every_format_written_here_is_told_from_text(name: str) -> None:
         ("WEBVTT - a title\n\n00:01.000 --> 00:02.000\nHello", "WebVTT"),
         ('{"text": "Hello", "segments": []}', "JSON"),
         ('{"text": "a"}\n{"text": "b"}\n', "JSON"),
+        ('{"text": "a\u2028b"}\n{"text": "c"}\n', "JSON"),
         ('File type = "ooTextFile"\nObject class = "TextGrid"\n', "TextGrid"),
         ('<?xml version="1.0"?>\n<ANNOTATION_DOCUMENT AUTHOR="">', "ELAN"),
         ('<?xml version="1.0"?>\n<tt xmlns="http://www.w3.org/ns/ttml">', "TTML"),
@@ -45,6 +46,7 @@ def test_every_format_written_here_is_told_from_text(name: str) -> None:
             "Audacity",
         ),  # of frequencies, and an empty one
         ("0.5\t1.25\thello\u2028you\n1.25\t2.0\n", "Audacity"),
+        ("0.5\t1.25\r\n1.25\t2.0\tyou\r\n", "Audacity"),
         ("0 2260 h#\n2260 4000 sh\n", "TIMIT"),
     ],
 )

@@ -137,10 +137,23 @@ def test_a_recording_that_two_names_may_mean_is_an_error(tmp_path: Path) -> None
     (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     source = open_source(tmp_path / "m.jsonl")
     assert [p.text for p in source.of(Path("/other/b/rec.flac"))] == ["b"]
-    with pytest.raises(
-        TranscriptError, match=r"'/data/a/rec.wav' and of '/data/b/rec.wav', and either may be"
-    ):
-        source.of(Path("/new/rec.wav"))
+    assert [p.text for p in source.of(Path("/other/b/rec.snd"))] == ["b"]
+    for only in (True, False):
+        with pytest.raises(
+            TranscriptError,
+            match=r"m.jsonl has '/data/a/rec.wav' and '/data/b/rec.wav', and /new/rec.wav may be either: put it into",
+        ):
+            source.of(Path("/new/rec.wav"), only)
+
+
+def test_of_two_names_the_one_with_the_recordings_ending_counts(tmp_path: Path) -> None:
+    rows = [{"recording_id": name, "text": name} for name in ("x", "x.flac", "x.wav", "x.01")]
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = open_source(tmp_path / "m.jsonl")
+    for name in ("x.flac", "x.wav", "x.01"):
+        assert [p.text for p in source.of(Path(name))] == [name]
+    with pytest.raises(TranscriptError, match=r"x\.mp3 may be either"):
+        source.of(Path("x.mp3"))
 
 
 def test_only_endings_of_audio_are_endings_of_names(tmp_path: Path) -> None:
@@ -158,6 +171,11 @@ def test_the_first_of_alternatives_counts(tmp_path: Path) -> None:
     (tmp_path / "a.ctm").write_text("".join(f"a 1 {i}.0 0.5 {word}\n" for i, word in enumerate(rows)))
     found = open_source(tmp_path / "a.ctm").of(Path("a.wav"))
     assert [p.text for p in found] == ["um", "<b>old", "yes"]
+    (tmp_path / "b.ctm").write_text(
+        "a 1 * * <alt_begin>\na 1 0 1 um\na 1 * * <ALT>\na 1 0 1 uh\na 1 1 1 yes\n"
+    )
+    with pytest.raises(TranscriptError, match="line 3: expected <ALT_END> after this alternative"):
+        open_source(tmp_path / "b.ctm")
 
 
 def test_segments_of_kaldi_may_last_to_the_end(tmp_path: Path) -> None:
@@ -165,6 +183,9 @@ def test_segments_of_kaldi_may_last_to_the_end(tmp_path: Path) -> None:
     (tmp_path / "segments").write_text("a talk 0 1.5\nb talk 1.5 -1\n")
     found = open_source(tmp_path).of(Path("talk.wav"))
     assert [(p.start, p.end) for p in found] == [(0.0, 1.5), (1.5, None)]
+    (tmp_path / "segments").write_text("a talk 0 -1.00\nb talk 1.5 -x\n")
+    with pytest.raises(TranscriptError, match="line 2 of text: expected a time in seconds; got '-x'"):
+        open_source(tmp_path)
 
 
 def test_a_source_is_read_again_when_it_changes(tmp_path: Path) -> None:

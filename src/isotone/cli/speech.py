@@ -96,11 +96,9 @@ def align(
         options = batch.Options(opt.chosen(model, language), opt.plugin(aligner), None, times, device, engine, window,
             guide, edges, extra_speech, star_cost, texts, closures, presence, slack, channels, margins)  # fmt: skip
         target = batch.Target(out_dir, (*format,), overwrite, redo, prune, analysis, speaker_characters, page)
-        workers = batch.Workers(jobs, cluster)
-        if adapt:
-            options = _adapted(audio, options, out_dir, text, text_dir, book)
+        options = _adapted(audio, options, out_dir, text, text_dir, book) if adapt else options
         done = batch.align_files(audio, options, target, beside=beside, book=book, text=text, text_dir=text_dir,
-            min_score=min_score, check=check, workers=workers)  # fmt: skip
+            min_score=min_score, check=check, workers=batch.Workers(jobs, cluster))  # fmt: skip
     finish(done, out_dir, strict=strict, pages=page, as_json=as_json)
 
 

@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 _XSI = "http://www.w3.org/2001/XMLSchema-instance"
 _SCHEMA = "http://www.mpi.nl/tools/elan/EAFv3.0.xsd"
 _TYPE = "default-lt"
+_ALIGNED = "ALIGNABLE_ANNOTATION"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -32,8 +33,8 @@ class ELANFormat(Format):
     warning. Silence (empty labels) is not annotated. Characters that XML forbids become U+FFFD.
 
     When read, tiers of aligned annotations are kept; those that only refer to others are left out. Times that
-    ELAN leaves open are spread evenly between their neighbours. The length of the audio is not kept: it ends with the
-    last annotation.
+    ELAN leaves open are spread evenly between the known ones of their tier and its parent. The length of the audio is
+    not kept: it ends with the last annotation.
 
     The recording is linked if the alignment has its file (:class:`isotone.alignment.Alignment`): by its absolute path,
     and by its name beside the annotation in case it moves.
@@ -107,9 +108,8 @@ class ELANFormat(Format):
         root = parse_xml(text)
         if root.tag != "ANNOTATION_DOCUMENT":
             raise FormatError(f"expected ELAN's ANNOTATION_DOCUMENT; got XML with <{root.tag}>.")
-        slots = _Slots(root)
-        found = (_tier(element, slots.of(element)) for element in root.iter("TIER"))
-        tiers = [tier for tier in found if tier is not None]
+        slots = _slots(root)
+        tiers = [tier for element in root.iter("TIER") if (tier := _tier(element, slots)) is not None]
         try:
             return Alignment(
                 id, max((t.segments[-1].end for t in tiers if t.segments), default=0.0), tuple(tiers)
@@ -129,23 +129,33 @@ class ELANFormat(Format):
         return {name: xml_text(url) for name, url in urls.items()}
 
 
-class _Slots:
-    """Seconds of the time slots of a file, in its order; a slot without a value lies between its neighbours."""
+def _slots(root: ElementTree.Element) -> dict[str, float]:
+    """Return the seconds of every time slot; one without a value lies evenly between its neighbours.
 
-    def __init__(self, root: ElementTree.Element) -> None:
-        self._given: dict[str, float] = {}
-        for slot in root.iter("TIME_SLOT"):
-            value = slot.get("TIME_VALUE")
-            if value is not None and not re.fullmatch(r"[0-9]{1,15}", value):
-                raise FormatError(f"expected TIME_VALUE, milliseconds; got {value[:40]!r}.")
-            self._given[slot.get("TIME_SLOT_ID", "")] = np.nan if value is None else int(value) / 1000
-        self._of_all = _between(self._given)
+    These are of its tier and of the tier's parent, or else of all tiers.
+    """
+    slots = {}
+    for slot in root.iter("TIME_SLOT"):
+        value = slot.get("TIME_VALUE")
+        if value is not None and not re.fullmatch(r"[0-9]{1,15}", value):
+            raise FormatError(f"expected TIME_VALUE, milliseconds; got {value[:40]!r}.")
+        slots[slot.get("TIME_SLOT_ID", "")] = np.nan if value is None else int(value) / 1000
+    tiers = {tier.get("TIER_ID", ""): tier for tier in root.iter("TIER")}
+    # parents first: a word keeps its times where its phones divide it
+    for lineage in sorted((_lineage(tier, tiers) for tier in tiers.values()), key=len):
+        used = {a.get(f"TIME_SLOT_REF{i}") for t in lineage[:2] for a in t.iter(_ALIGNED) for i in (1, 2)}
+        slots.update(_between({name: value for name, value in slots.items() if name in used}, np.nan))
+    return _between(slots)
 
-    def of(self, tier: ElementTree.Element) -> dict[str, float]:
-        """Return the slots of a tier's annotations: evenly between its own, or else between those of all tiers."""
-        used = {found.get(f"TIME_SLOT_REF{i}") for found in tier.iter("ALIGNABLE_ANNOTATION") for i in (1, 2)}
-        own = _between({name: value for name, value in self._given.items() if name in used}, np.nan)
-        return {name: self._of_all[name] if np.isnan(value) else value for name, value in own.items()}
+
+def _lineage(
+    tier: ElementTree.Element, tiers: Mapping[str, ElementTree.Element]
+) -> list[ElementTree.Element]:
+    """Return a tier, its parent, the parent of that, and so on."""
+    lineage = [tier]
+    while (above := tiers.get(lineage[-1].get("PARENT_REF", ""))) is not None and above not in lineage:
+        lineage.append(above)
+    return lineage
 
 
 def _between(slots: Mapping[str, float], outside: float | None = None) -> dict[str, float]:
@@ -164,7 +174,7 @@ def _tier(element: ElementTree.Element, slots: Mapping[str, float]) -> Tier | No
     """Read a tier; None for one that depends on others."""
     name = element.get("TIER_ID", "")
     rows = []
-    for number, found in enumerate(element.iter("ALIGNABLE_ANNOTATION"), 1):
+    for number, found in enumerate(element.iter(_ALIGNED), 1):
         start, end = (slots.get(found.get(f"TIME_SLOT_REF{i}", ""), np.nan) for i in (1, 2))
         if np.isnan(start + end):
             raise FormatError(f"tier {name!r}, annotation {number}: expected two time slots with values.")
@@ -182,7 +192,7 @@ def _annotation(tier: ElementTree.Element, label: str, number: int) -> None:
     annotation = ElementTree.SubElement(tier, "ANNOTATION")
     alignable = ElementTree.SubElement(
         annotation,
-        "ALIGNABLE_ANNOTATION",
+        _ALIGNED,
         ANNOTATION_ID=f"a{number}",
         TIME_SLOT_REF1=f"ts{2 * number - 1}",
         TIME_SLOT_REF2=f"ts{2 * number}",

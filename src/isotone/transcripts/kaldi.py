@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def read(folder: Path, note: Callable[[str], None] = lambda warning: None) -> It
                     f"{where}: expected {id!r} in segments, with recording, start and end; got {found}."
                 )
             recording, start, end = found[:3]
-            end = None if end.startswith("-") else end  # -1: to the end of the recording
+            end = None if re.fullmatch(r"-1(\.0*)?", end) else end  # -1: to the end of the recording
         speaker = speakers.get(id)
         names = (recording, *([files[recording]] if recording in files else ()))
         # by convention an unknown speaker is named as the utterance

@@ -6,6 +6,8 @@ import json
 import re
 from pathlib import Path
 
+from isotone.format.reading import numbered_lines
+
 _ANNOTATION = "an annotation file with times"
 _DOCUMENT = "a document with formatting"
 
@@ -71,7 +73,7 @@ def kind_of_text(text: str) -> str | None:
     if text[:1] in ("{", "[") and _is_json(text):
         return KINDS[".json"]
     # comments, and the frequencies of Audacity's spectral labels, are lines of their own
-    lines = [line for line in text.split("\n") if line.strip() and not line.startswith((";;", "\\\t"))]
+    lines = [line for _, line in numbered_lines(text) if not line.startswith((";;", "\\\t"))]
     if len(lines) > 1 and all(_SAMPLES.fullmatch(line.strip()) for line in lines):
         return "labels with sample numbers, as TIMIT's .phn and .wrd"
     return next(
@@ -80,7 +82,7 @@ def kind_of_text(text: str) -> str | None:
 
 
 def _is_json(text: str) -> bool:
-    for part in (text, text.splitlines()[0]):  # the first line alone: JSON lines
+    for part in (text, text.split("\n", 1)[0]):  # the first line alone: JSON lines
         try:
             if isinstance(json.loads(part), dict | list):
                 return True

@@ -21,7 +21,13 @@ _NO_SPEECH = frozenset({"inter_segment_gap", "excluded_region"})
 
 
 def ctm(text: str) -> Iterator[Passage]:
-    """Read CTM: a passage per word; channels of one recording are speakers, unless the file names these."""
+    """Read CTM: a passage per word; channels of one recording are speakers, unless the file names these.
+
+    Of alternatives the first counts.
+
+    Raises:
+        FormatError: a line is not CTM, or alternatives do not end; the message names the line.
+    """
     rows = [(number, line.split()) for number, line in numbered_lines(text) if not line.startswith(";;")]
     for number, fields in rows:
         if len(fields) < 5:
@@ -32,10 +38,10 @@ def ctm(text: str) -> Iterator[Passage]:
     channels: dict[str, set[str]] = {}
     for _, fields in rows:
         channels.setdefault(fields[0], set()).add(fields[1])
-    further = False  # in a second or later one of some alternatives
+    further = 0  # the line at which a second or later alternative begins
     for number, (id, channel, start, duration, word, *more) in rows:
         if word.upper() in _ALTERNATIVES:
-            further = word.upper() == "<ALT>"
+            further = number if word.upper() == "<ALT>" else 0
         if further or word.upper() in _NO_WORDS or word.lower() in SILENCE:
             continue
         speaker = channel if len(channels[id]) > 1 else None
@@ -44,6 +50,10 @@ def ctm(text: str) -> Iterator[Passage]:
         where = f"line {number}"
         end = (seconds(start, where) or 0.0) + (seconds(duration, where) or 0.0)
         yield passage(word.replace("<space>", " "), start, end, where, speaker, (id,))
+    if further:
+        raise FormatError(
+            f"line {further}: expected <ALT_END> after this alternative; got the end of the file."
+        )
 
 
 def stm(text: str) -> Iterator[Passage]:

@@ -101,10 +101,8 @@ class Source:
             if one.recordings:
                 self._named.setdefault(one.recordings, []).append(number)
         for names in self._named:
-            for name in names:
-                last = PurePath(name).name
-                for key in (last, _without_suffix(PurePath(last)).name):
-                    self._by_name.setdefault(key, set()).add(names)
+            for key in set().union(*map(_keys, names)):
+                self._by_name.setdefault(key, set()).add(names)
 
     def of(self, recording: Path, only: bool = True) -> list[Passage]:
         """Return the passages of a recording.
@@ -115,16 +113,17 @@ class Source:
                 does not matter.
 
         Raises:
-            TranscriptError: the source names recordings, but not this one.
+            TranscriptError: the source names recordings, but not this one, or several that may be this one.
         """
         found = self._by_name.get(recording.stem, set()) | self._by_name.get(recording.name, set())
         if found:
-            shares = {names: max(_shared(name, recording) for name in names) for names in sorted(found)}
-            best, *others = (names for names, share in shares.items() if share == max(shares.values()))
+            likest = {names: max((_likeness(n, recording), n) for n in names) for names in sorted(found)}
+            most = max(likeness for likeness, _ in likest.values())
+            best, *others = (names for names, (likeness, _) in likest.items() if likeness == most)
             if others:
                 raise TranscriptError(
-                    f"{self.path} has the transcripts of {best[0]!r} and of {others[0][0]!r}, and either may be "
-                    f"that of {recording}: put the recording into a folder of that name, or give its own transcript."
+                    f"{self.path} has {likest[best][1]!r} and {likest[others[0]][1]!r}, and {recording} may be either: "
+                    "put it into a folder that is named as there, or give its own transcript."
                 )
             return [self.passages[i] for i in self._named[best]]
         if not self._named or (only and len(self._named) == 1):
@@ -136,15 +135,19 @@ class Source:
         )
 
 
-def _shared(name: str, recording: Path) -> int:
-    """Count the last parts that the paths of a name and of a recording share, without ending."""
-    parts = [list(reversed(_without_suffix(PurePath(p)).parts)) for p in (name, recording.absolute())]
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*parts)))
+def _keys(name: str) -> set[str]:
+    """Return the names of files that a name in a source stands for; lecture.01 is no file of lecture."""
+    path = Path(name)
+    return {path.name, path.stem} if is_audio(path) else {path.name}
 
 
-def _without_suffix(path: PurePath) -> PurePath:
-    """Drop the ending of an audio file; names such as lecture.01 have none."""
-    return path.with_suffix("") if is_audio(Path(path)) else path
+def _likeness(name: str, recording: Path) -> tuple[int, bool]:
+    """Count the last parts of a recording's path that a name has, without ending; and tell if it has the ending."""
+    if not _keys(name) & {recording.name, recording.stem}:
+        return 0, False
+    folders = zip(reversed(PurePath(name).parent.parts), reversed(recording.absolute().parent.parts))
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], folders))
+    return 1 + shared, PurePath(name).name == recording.name
 
 
 def open_source(path: Path) -> Source:
