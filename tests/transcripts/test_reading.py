@@ -100,6 +100,17 @@ def test_rolling_captions_are_read_once() -> None:
     assert found.split() == ["she", "had", "your", "suit"]
 
 
+def test_line_separators_of_unicode_end_no_line(tmp_path: Path) -> None:
+    said = "so\u2028it\x85is"
+    (tmp_path / "a.tsv").write_text(f"start\tend\ttext\n0\t500\t{said}\n", encoding="utf-8")
+    ass = f"[Events]\nFormat: Start, End, Text\nDialogue: 0:00:00.00,0:00:00.50,{said}\n"
+    (tmp_path / "a.ass").write_text(ass, encoding="utf-8")
+    (tmp_path / "a.srt").write_text(f"1\n00:00:00,000 --> 00:00:00,500\n{said}\n", encoding="utf-8")
+    for name in ("a.tsv", "a.ass", "a.srt"):
+        (found,) = open_source(tmp_path / name).of(Path("a.wav"))
+        assert (found.text.split(), found.end) == (["so", "it", "is"], 0.5), name
+
+
 def test_subtitles_in_the_wild() -> None:
     text = (
         "\n1\n00:00:01,000 --> 00:00:02,000\none\n\nafter a blank line\n\n2\n"

@@ -65,8 +65,8 @@ class Run:
 
     def predictions(self) -> dict[str, dict[str, Any]]:
         """Read the lines of ``predictions.jsonl`` by utterance id."""
-        lines = (self.folder / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
-        return {row["id"]: row for row in map(json.loads, lines)}
+        with (self.folder / "predictions.jsonl").open(encoding="utf-8") as lines:
+            return {row["id"]: row for row in map(json.loads, lines)}
 
     def history(self) -> list[dict[str, float]]:
         """Read the loss terms of every step from ``metrics.jsonl``; empty where nothing was trained."""

@@ -56,7 +56,7 @@ def sbv(text: str) -> Iterator[Passage]:
 def ass(text: str) -> Iterator[Passage]:
     """Read the dialogue of ASS and SSA; a name is the speaker."""
     columns: list[str] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         key, _, value = line.partition(":")
         if key.strip() == "Format":
             columns = [name.strip().lower() for name in value.split(",")]
@@ -75,7 +75,7 @@ def ass(text: str) -> Iterator[Passage]:
 
 def tsv(text: str) -> Iterator[Passage]:
     """Read Whisper's TSV: start and end in milliseconds, and text."""
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         fields = line.split("\t", 2)
         if number == 1:
             if fields != ["start", "end", "text"]:
@@ -108,7 +108,7 @@ def _cues(text: str, times: re.Pattern[str]) -> Iterator[tuple[float, float, lis
     """Iterate over the cues: start, end, and the lines up to the next times."""
     start = end = 0.0
     lines: list[str] | None = None
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         if match := times.fullmatch(line):
             if lines is not None:
                 yield start, end, lines
