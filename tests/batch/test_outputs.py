@@ -81,6 +81,20 @@ def test_corrections_by_hand_are_kept(tmp_path: Path) -> None:
     assert "another" in (out / "a.TextGrid").read_text()
 
 
+def test_a_format_of_the_same_ending_is_written_again(tmp_path: Path) -> None:
+    say(tmp_path / "in/a.wav", "one")
+    out = tmp_path / "out"
+    written = {}
+    for name, there in (("json", 0), ("whisperx", 0), ("whisperx", 1), ("json", 0)):
+        assert echo(tmp_path / "in", out, formats=(name, "csv")).there == there
+        content = (out / "a.json").read_bytes()
+        assert written.setdefault(name, content) == content
+    assert written["json"] != written["whisperx"]
+    (out / "a.json").write_text("corrected")
+    with pytest.raises(OutputConflict, match=r"a\.json: changed since"):
+        echo(tmp_path / "in", out, formats=("whisperx",))
+
+
 def test_lists_that_were_edited_are_kept(tmp_path: Path) -> None:
     say(tmp_path / "in/a.wav", "bad")
     out = tmp_path / "out"

@@ -92,14 +92,22 @@ class Database:
             try:
                 yield
             except BaseException:
-                self._db.execute("ROLLBACK")
+                if self._db.in_transaction:  # a full disk has ended it
+                    self._db.execute("ROLLBACK")
                 raise
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
-            raise LedgerError(
-                f"The ledger {self.folder / NAME} cannot be used: {error}. Choose another folder; or move the ledger "
-                "away, and isotone takes what lies there for somebody else's."
-            ) from error
+            full = getattr(error, "sqlite_errorcode", None) in (
+                sqlite3.SQLITE_FULL,
+                sqlite3.SQLITE_IOERR_WRITE,
+            )
+            advice = (
+                "Make room, and run the same command again: it goes on from here."
+                if full
+                else "Choose another folder; or move the ledger away, and isotone takes what lies there for "
+                "somebody else's."
+            )
+            raise LedgerError(f"The ledger {self.folder / NAME} cannot be used: {error}. {advice}") from error
 
     def digests(self, paths: Iterable[Path]) -> Iterator[tuple[Path, str]]:
         """Compute digests of files; they are stored until size, times or inode of a file change.

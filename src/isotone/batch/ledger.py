@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,7 @@ class Entry:
         text: The recognised text.
         analysis: See :class:`isotone.batch.work.Done`.
         verdict: Verdict on the text, see :class:`isotone.alignment.Alignment`.
+        formats: Names of the formats of its files, by the files' names: several have one ending.
     """
 
     id: str
@@ -69,6 +70,7 @@ class Entry:
     text: str = ""
     analysis: dict[str, Any] | None = None
     verdict: str = ""
+    formats: Mapping[str, str] = field(default_factory=dict)
 
 
 class Ledger(Database):

@@ -106,14 +106,18 @@ class Planner:
         return {format: stem + suffix for format, suffix in self.work.suffixes.items()}
 
     def missing(self, task: Task) -> dict[str, str]:
-        """Return the files of a task that are missing or out of date; files changed by hand do not count."""
+        """Return the files of a task that are missing, out of date or of another format; none changed by hand."""
         own = task.entry.id, self.work.command
         entry = self.ledger.entry(*own)
         if entry is None or entry.error or entry.key != task.entry.key or self.target.redo:
             return dict(task.names)
         done = (State.WRITTEN, State.CHANGED)
         ledger = self.ledger
-        return {f: n for f, n in task.names.items() if ledger.state(n) not in done or ledger.owner(n) != own}
+        return {
+            f: n
+            for f, n in task.names.items()
+            if ledger.state(n) not in done or ledger.owner(n) != own or entry.formats.get(n, f) != f
+        }
 
     def _add(self, plan: Plan, task: Task, inputs: set[Path]) -> None:
         missing = self.missing(task)
@@ -124,10 +128,12 @@ class Planner:
                     plan.conflicts[name] = reason
             elif state is State.CHANGED:
                 plan.kept.append(name)
+        before = self.ledger.entry(task.entry.id, self.work.command)
         if missing:
-            plan.tasks.append(replace(task, names=missing))
+            there = before.formats if before and before.key == task.entry.key else {}
+            formats = {**there, **{name: format for format, name in task.names.items()}}
+            plan.tasks.append(replace(task, names=missing, entry=replace(task.entry, formats=formats)))
         else:
-            before = self.ledger.entry(task.entry.id, self.work.command)
             assert before is not None
             plan.there.append(replace(before, file=task.entry.file, source=task.entry.source))
 

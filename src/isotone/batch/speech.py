@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,8 @@ from isotone.pipeline.plausible import silence
 from isotone.pipeline.result import Result
 from isotone.text.tokenizer import Transcript
 from isotone.transcripts import Passage, source_in
+
+log = logging.getLogger(__name__)
 
 # Recordings that are aligned at once: twice as many take no less time.
 _AT_ONCE = 8
@@ -200,6 +204,11 @@ class Transcribing(_Speech):
 
     def __init__(self, options: Options, target: Target) -> None:
         super().__init__(options, target, given_text=False)
+        # workers, which make this as well, need not say so again
+        if parent_process() is None and not self.pipeline.tokenizer.has_words:
+            log.warning(
+                "The model %s recognises phones, and no words: name another with --model.", options.model
+            )
 
     def inputs(self, recording: Path, own: Own) -> Inputs:
         """Return no inputs besides the audio."""

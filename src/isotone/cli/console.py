@@ -59,6 +59,10 @@ def _with_habits(function: Callable) -> Callable:
                 return function(*arguments, **options)
         except KeyboardInterrupt:
             fail("interrupted", INTERRUPTED)
+        except BrokenPipeError:
+            raise
+        except OSError as error:  # commands explain those of files
+            fail(f"standard output cannot be written: {error.strerror or error}", 1)
 
     signature = inspect.signature(function, eval_str=True)
     own = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_Quiet)
@@ -77,6 +81,7 @@ def say(text: str, *, err: bool = False) -> None:
 def print_json(value: Any) -> None:
     """Print a result for scripts, as JSON on standard output; numbers that are not finite are null."""
     sys.stdout.write(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.flush()
 
 
 def _finite(value: Any) -> Any:

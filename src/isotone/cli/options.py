@@ -199,7 +199,7 @@ Rules = Annotated[
 KeepMarkup = Annotated[
     bool,
     typer.Option(
-        "--keep-markup", help="Align markup such as [laughs], <b> or SPEAKER 1: as if it were spoken."
+        "--keep-markup", help=r"Align markup such as \[laughs], <b> or SPEAKER 1: as if it were spoken."
     ),
 ]
 Closures = Annotated[

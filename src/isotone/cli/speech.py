@@ -141,9 +141,11 @@ def transcribe(
     cluster: opt.Cluster = "",
     as_json: AsJson = False,
 ) -> None:
-    """Recognise speech, with the time of every word and phone; the text alone is printed, and in transcripts.jsonl.
+    """Recognise speech, with the time of every word or phone; the text alone is printed, and in transcripts.jsonl.
 
-    Example: isotone transcribe interview.wav --format srt
+    The English pack recognises phones; for words, name a model that has letters or word pieces.
+
+    Example: isotone transcribe interview.wav --model facebook/wav2vec2-base-960h --format srt
     """
     model = opt.chosen(model, language)
 
