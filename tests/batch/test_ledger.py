@@ -301,7 +301,9 @@ def test_a_full_disk_is_told_as_such(tmp_path: Path) -> None:
     with Ledger(tmp_path) as ledger:
         pages = ledger._db.execute("PRAGMA page_count").fetchone()[0]
         ledger._db.execute(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(LedgerError, match=r"database or disk is full\. Make room, and run the same command again"):
+        with pytest.raises(
+            LedgerError, match=r"database or disk is full\. Make room, and run the same command again"
+        ):
             ledger.write(replace(ENTRY, text="x" * 100_000), {"a": b"1"})
         assert ledger.entries() == []
         ledger._db.execute(f"PRAGMA max_page_count = {pages + 100}")

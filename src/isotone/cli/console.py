@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import inspect
 import json
@@ -59,10 +60,10 @@ def _with_habits(function: Callable) -> Callable:
                 return function(*arguments, **options)
         except KeyboardInterrupt:
             fail("interrupted", INTERRUPTED)
-        except BrokenPipeError:
-            raise
-        except OSError as error:  # commands explain those of files
-            fail(f"standard output cannot be written: {error.strerror or error}", 1)
+        except OSError as error:  # of standard output: commands explain those of files
+            if error.errno != errno.ENOSPC:
+                raise
+            fail(f"standard output cannot be written: {error.strerror}", 1)
 
     signature = inspect.signature(function, eval_str=True)
     own = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_Quiet)
