@@ -181,7 +181,7 @@ class ForcedPipeline:
             for i, found in enumerate(out):
                 own = given.row(i)
                 edged = self._within_edges(own, found) if self.finds_edges else None
-                said = self._as_said(own, edged or found) if judged else edged or found
+                said = self._settled(own, found, edged) if judged else edged or found
                 told = in_language(said, transcripts[i], self.model.check)
                 out[i] = with_margins(told, self.margins) if self.margins else told
             return out
@@ -238,16 +238,13 @@ class ForcedPipeline:
         return self.placer.patient(emissions) if self.holds_phones else self.placer
 
     def _within_edges(self, given: Emitted, whole: Result) -> Result | None:
-        """Align with edges (:mod:`isotone.pipeline.edges`); None where the text covers its recording.
-
-        Words are not judged then: with stars between them they could move into the speech at the edges.
-        """
+        """Align with edges (:mod:`isotone.pipeline.edges`); None where the text covers its recording."""
 
         def attempt(given: Emitted, reached: Mapping[str, float]) -> Result | None:
             edged = self.placer_of(given.emissions).with_edges(given.heard, given.texts[0], reached)
             if edged == given.texts[0]:
                 return None
-            return self._aligned(given._replace(texts=[edged], star_cost=EDGE_COST, judged=False))[0]
+            return self._aligned(given._replace(texts=[edged], star_cost=EDGE_COST))[0]
 
         found = attempt(given, whole.reached)
         if found is None:
@@ -261,6 +258,19 @@ class ForcedPipeline:
         # the score is that of the text on the whole recording: with edges, a wrong text moves to where it fits best
         warnings = (edges_left_out(found.alignment), *found.warnings)
         return replace(found.with_score_of(whole), warnings=warnings)
+
+    def _settled(self, given: Emitted, whole: Result, edged: Result | None) -> Result:
+        """Judge a text; edges are believed unless they leave more words unsaid than stars between words do.
+
+        A text that lacks a part, or is in another order, may fit best at one end of its recording, with the rest in an
+        edge. Words that have no place there tell.
+        """
+        if edged is None or edged.evidence is None or self.presence is None:
+            return self._as_said(given, edged or whole)
+        unsaid = len(verdict.judge(self.presence, edged.evidence).absent)
+        if unsaid >= verdict.LEAST_RUN:
+            return self._as_said(given, whole)
+        return self._as_said(given, replace(edged, evidence=None))
 
     def _as_said(self, given: Emitted, first: Result) -> Result:
         """Align without the words that were not said (:mod:`isotone.pipeline.verdict`), where that is judged."""
