@@ -17,7 +17,7 @@ from isotone.alignment import Alignment, AlignmentError, Segment, Tier
 from isotone.batch.inputs import find_recordings, read_text, readable, transcript_of
 from isotone.batch.keys import model_key
 from isotone.batch.options import Options
-from isotone.batch.pairs import Given, paired
+from isotone.batch.pairs import Given, check_places, paired
 from isotone.batch.progress import progress_of
 from isotone.batch.work import explain
 from isotone.corpus import tier_column
@@ -99,6 +99,7 @@ def adapt_files(
         OSError, LookupError: As in :func:`isotone.batch.align_files`.
     """
     options.check()
+    check_places(text, text_dir)
     check_folder(out)
     if out.exists() and any(out.iterdir()) and not overwrite:
         raise FileExistsError(f"{out} is not empty: choose another folder, or --overwrite a model in it.")
@@ -144,6 +145,7 @@ def adapted_for(
     model, said = folder / "model", folder / "outcome.json"
     settings = Settings()
     options.check()
+    check_places(text, text_dir)
     shown = _asked(options)
     claim = _claim(model_key(options.load()), paired(audio, text), shown, text_dir, settings)
     found = _before(said, claim)

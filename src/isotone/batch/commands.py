@@ -13,7 +13,7 @@ from isotone.batch.inputs import find_recordings
 from isotone.batch.ledger import NAME, Ledger
 from isotone.batch.options import Options, Target, Workers
 from isotone.batch.outcome import Outcome
-from isotone.batch.pairs import paired
+from isotone.batch.pairs import check_places, paired
 from isotone.batch.plan import is_result
 from isotone.batch.runs import run
 from isotone.batch.speech import Aligning, Transcribing
@@ -62,10 +62,7 @@ def align_files(
     target.check()
     options.check()
     workers = _checked(workers, options)
-    if text_dir is not None and not text_dir.is_dir():
-        raise FileNotFoundError(f"No folder {text_dir}: --text-dir names a folder of transcripts.")
-    if text is not None and text_dir is not None:
-        raise ValueError("--text and --text-dir are two places for the transcript: give one.")
+    check_places(text, text_dir)
     if book is not None:
         check_book(book, audio, [text, text_dir])
     given = paired(_without_results(audio, target.out), text)

@@ -36,6 +36,19 @@ def is_transcript(path: Path) -> bool:
     return known and not is_audio(path) and not path.is_dir()
 
 
+def check_places(text: Path | None, text_dir: Path | None) -> None:
+    """Check the options that say where transcripts are.
+
+    Raises:
+        FileNotFoundError: there is no such folder.
+        ValueError: there are two places.
+    """
+    if text_dir is not None and not text_dir.is_dir():
+        raise FileNotFoundError(f"No folder {text_dir}: --text-dir names a folder of transcripts.")
+    if text is not None and text_dir is not None:
+        raise ValueError("--text and --text-dir are two places for the transcript: give one.")
+
+
 def paired(paths: Sequence[Path], text: Path | None = None) -> Given:
     """Sort paths into recordings, folders and transcripts, and give each transcript to its recording.
 

@@ -56,7 +56,7 @@ def sbv(text: str) -> Iterator[Passage]:
 def ass(text: str) -> Iterator[Passage]:
     """Read the dialogue of ASS and SSA; a name is the speaker."""
     columns: list[str] = []
-    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+    for number, line in _lines(text):
         key, _, value = line.partition(":")
         if key.strip() == "Format":
             columns = [name.strip().lower() for name in value.split(",")]
@@ -75,7 +75,7 @@ def ass(text: str) -> Iterator[Passage]:
 
 def tsv(text: str) -> Iterator[Passage]:
     """Read Whisper's TSV: start and end in milliseconds, and text."""
-    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+    for number, line in _lines(text):
         fields = line.split("\t", 2)
         if number == 1:
             if fields != ["start", "end", "text"]:
@@ -88,6 +88,11 @@ def tsv(text: str) -> Iterator[Passage]:
                 f"line {number}: expected milliseconds, milliseconds and text; got {line[:80]!r}."
             )
         yield passage(fields[2].strip(), int(fields[0]) / 1000, int(fields[1]) / 1000, f"line {number}")
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Iterate over all lines, with their numbers; Unicode's line separators end none."""
+    return enumerate(text.removesuffix("\n").split("\n"), 1)
 
 
 def clock(text: str, where: str) -> float:
@@ -108,7 +113,7 @@ def _cues(text: str, times: re.Pattern[str]) -> Iterator[tuple[float, float, lis
     """Iterate over the cues: start, end, and the lines up to the next times."""
     start = end = 0.0
     lines: list[str] | None = None
-    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+    for number, line in _lines(text):
         if match := times.fullmatch(line):
             if lines is not None:
                 yield start, end, lines
