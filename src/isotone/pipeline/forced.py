@@ -12,12 +12,13 @@ from isotone.audio.boundaries import Mover, movers
 from isotone.audio.reverberation import dried
 from isotone.interfaces import Aligner
 from isotone.model.check import known_margins, known_presence
-from isotone.pipeline import stars, verdict
+from isotone.pipeline import judging, stars, verdict
 from isotone.pipeline.doubt import agreements
 from isotone.pipeline.edges import EDGE_COST, SECOND_PASS, SECOND_PASS_SHARE, edge_share, edges_left_out
 from isotone.pipeline.emitted import Emitted
 from isotone.pipeline.emitter import Emitter, mixture_of, timing_head
 from isotone.pipeline.hush import hushed
+from isotone.pipeline.inside import Inside, inside
 from isotone.pipeline.language import in_language
 from isotone.pipeline.lattices import chosen
 from isotone.pipeline.margins import with_margins
@@ -181,7 +182,7 @@ class ForcedPipeline:
             for i, found in enumerate(out):
                 own = given.row(i)
                 edged = self._within_edges(own, found) if self.finds_edges else None
-                said = self._settled(own, found, edged) if judged else edged or found
+                said = self._judged(own, found, edged) if judged else edged or found
                 told = in_language(said, transcripts[i], self.model.check)
                 out[i] = with_margins(told, self.margins) if self.margins else told
             return out
@@ -259,31 +260,15 @@ class ForcedPipeline:
         warnings = (edges_left_out(found.alignment), *found.warnings)
         return replace(found.with_score_of(whole), warnings=warnings)
 
-    def _settled(self, given: Emitted, whole: Result, edged: Result | None) -> Result:
-        """Judge a text; edges are believed unless they leave more words unsaid than stars between words do.
-
-        A text that lacks a part, or is in another order, may fit best at one end of its recording, with the rest in an
-        edge. Words that have no place there tell.
-        """
-        if edged is None or edged.evidence is None or self.presence is None:
-            return self._as_said(given, edged or whole)
-        unsaid = len(verdict.judge(self.presence, edged.evidence).absent)
-        if unsaid >= verdict.LEAST_RUN:
-            return self._as_said(given, whole)
-        return self._as_said(given, replace(edged, evidence=None))
-
-    def _as_said(self, given: Emitted, first: Result) -> Result:
-        """Align without the words that were not said (:mod:`isotone.pipeline.verdict`), where that is judged."""
+    def _judged(self, given: Emitted, whole: Result, edged: Result | None) -> Result:
+        """Judge a text where the model knows how (:mod:`isotone.pipeline.judging`)."""
         if self.presence is None:
-            return first
+            return edged or whole
 
-        def again(text: TextToAlign) -> Result:
-            cost = min(given.star_cost, verdict.STAR_COST)
-            rest = given._replace(texts=[text], star_cost=cost)
-            found = self._aligned(rest, checked=False)[0].with_score_of(first)
-            return replace(found, agreement=first.agreement)
+        def look() -> Inside:
+            return inside(self.placer_of(given.emissions), given.heard, given.texts[0])
 
-        return verdict.settled(self.model.check, self.presence, given.texts[0], first, again)
+        return judging.judged(self.model.check, self.presence, given, whole, edged, look, self._aligned)
 
     def _with_pauses(self, transcript: Transcript) -> TextToAlign:
         """Put optional silences between words, and stars where extra speech is allowed."""
