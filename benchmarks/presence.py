@@ -12,10 +12,16 @@ tenth
     a tenth of the words, each of the three at the same rate
 omitted
     a part removed
+middle
+    all between the first and the last part removed; of halves, half of the words
+excerpt
+    only what lies between them
 inserted
     a part of another recording
 swapped
     two parts in the other order
+moved
+    the last part first
 repeated
     its own, and the recording begins again at a part
 wrong
@@ -56,10 +62,13 @@ KINDS = {
     "replaced": "a word replaced",
     "removed": "a word removed",
     "tenth": "a tenth of the words",
-    "omitted": "the second half removed",
-    "inserted": "half of another inserted",
-    "swapped": "halves swapped",
-    "repeated": "the first half said twice",
+    "omitted": "a part removed",
+    "middle": "the middle removed",
+    "excerpt": "only the middle",
+    "inserted": "a part of another inserted",
+    "swapped": "parts swapped",
+    "moved": "the last part first",
+    "repeated": "the beginning said twice",
     "wrong": "another recording's",
 }
 
@@ -117,6 +126,9 @@ def texts(
     start = sum(map(len, recording.parts[:middle]))
     end, before = start + len(recording.parts[middle]), start - len(recording.parts[middle - 1])
     swapped = words[:before] + words[start:end] + words[before:start] + words[end:]
+    low, high = len(recording.parts[0]), len(words) - len(recording.parts[-1])
+    if low == high:  # halves
+        low, high = len(words) // 4, -(-3 * len(words) // 4)
     return {
         "right": _with(words, 0, 0, []),
         "added": _with(words, place, place, [stranger]),
@@ -124,9 +136,12 @@ def texts(
         "removed": _with(words, place, place + 1, []),
         "tenth": corrupted(words, pool, rng, 1 / 30),
         "omitted": _with(words, start, end, []),
+        "middle": _with(words, low, high, []),
+        "excerpt": Corrupted(words[low:high], list(range(low, high)), frozenset({0, high - low})),
         "inserted": _with(words, start, start, other.parts[0]),
         # which of the two is there is for the aligner to say: no word has a truth
         "swapped": Corrupted(swapped, [], frozenset()),
+        "moved": Corrupted(words[high:] + words[:high], [], frozenset()),
         "repeated": Corrupted(words, [], frozenset()),
         "wrong": _with(words, 0, len(words), other.words),
     }
@@ -196,7 +211,7 @@ def measure(
             out[kind].verdicts.append(result.alignment.verdict)
             if text.source:
                 _words(out[kind], result, text, clean)
-            if kind in ("removed", "tenth", "omitted"):
+            if kind in ("removed", "tenth", "omitted", "middle"):
                 _gaps(out[kind], pipeline, samples, transcript, text)
     return out
 
