@@ -19,8 +19,8 @@ from isotone.pipeline.texts import TextToAlign
 from isotone.text.tokenizer import Transcript
 from isotone.types import Coupling, Emissions
 
-#: Least gain in nats of stars between words, beside those at the ends, with which edges are not believed. Measured on 12
-#: chapters of LibriSpeech, four sentences of each. It was 68 to 299 where the text lacked the middle two, and 4 to 48
+#: Least gain in nats of stars between words, beside those at the ends, with which edges are not believed. In 12
+#: chapters of LibriSpeech, four sentences of each, it was 68 to 299 where the text lacked the middle two, and 4 to 48
 #: where the text lacked the first or the last ones, or both.
 LEAST_GAIN = 60.0
 

@@ -22,7 +22,6 @@ from isotone.pipeline.result import Result
 from isotone.pipeline.stars import with_extra_speech
 from isotone.pipeline.texts import TextToAlign
 
-
 #: Least agreement of a text with stars inside, as a multiple of the threshold of doubtful texts: a wrong text gains by
 #: stars as well. Of 442 wrong texts of LJSpeech and TIMIT the best had .91 of it. Right texts without their middle, of
 #: 12 chapters of LibriSpeech, had 1.69 or more.
