@@ -10,8 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from isotone.alignment import SILENCE, AlignmentError
+from isotone.model.check import usable
 from isotone.pipeline.channels import Channels, channels_of
+from isotone.pipeline.doubt import doubtful
 from isotone.pipeline.forced import ForcedPipeline
+from isotone.pipeline.moved import SUSPICIOUS, moved
 from isotone.pipeline.passages import Passages, align_passages, timed
 from isotone.pipeline.result import Result
 from isotone.pipeline.sections import align_sections
@@ -56,9 +59,28 @@ def align_text(
     speakers = list(dict.fromkeys(p.speaker for p in passages))  # in order of the source, not of time
     found = None if path is None else channels_of(path, in_time, speakers, rate, way)
     if found is None:
-        return align_passages(pipeline, id, samples, passages, slack_s), transcript
+        return _in_time(pipeline, id, samples, in_time, slack_s), transcript
     parts, notes = _by_channel(pipeline, id, in_time, slack_s, found)
     return _joined(parts, "\n".join(p.text for p in passages), notes), transcript
+
+
+def _in_time(
+    pipeline: ForcedPipeline, id: str, samples: np.ndarray, passages: Sequence[Passage], slack_s: float
+) -> Passages:
+    """Align passages by their times, or by other times where these are off (:mod:`isotone.pipeline.moved`)."""
+    first = align_passages(pipeline, id, samples, passages, slack_s)
+    doubted = doubtful(first.agreement, usable(pipeline.model.check))
+    if first.agreement is None or not (doubted or first.outside >= SUSPICIOUS):
+        return first
+    try:
+        whole = _whole(pipeline, id, samples, pipeline.encode("\n".join(p.text for p in passages)))
+        better = moved(passages, whole.alignment.tiers[0].segments, slack_s) if whole.words else None
+        again = align_passages(pipeline, id, samples, better.passages, slack_s) if better else None
+    except (AlignmentError, TextError):
+        return first
+    if better is None or again is None or (again.agreement or 0.0) <= first.agreement:
+        return first
+    return replace(again, warnings=(better.note, *again.warnings))
 
 
 def align_texts(

@@ -40,6 +40,7 @@ class Passages:
             :class:`isotone.pipeline.result.Result`.
         warnings: Sentences on passages that could not be aligned, on words outside of the time of their passage, and on
             words that are too long.
+        outside: Share of the words that are outside of the time of their passage by more than the slack.
     """
 
     alignment: Alignment
@@ -47,6 +48,7 @@ class Passages:
     score: float
     agreement: float | None
     warnings: tuple[str, ...]
+    outside: float = 0.0
 
 
 def align_passages(
@@ -126,7 +128,9 @@ class _Run:
         self.notes += [note] if note else []
         verdict = ANOTHER_LANGUAGE if note else ""
         alignment = Alignment(self.id, self.seconds, self._tiers(), score, verdict=verdict)
-        return Passages(alignment, self.text, score, agreement, tuple(self._warnings()))
+        off = list(self._off())
+        share = len(off) / max(1, sum(len(found.words) for found in self.found.values()))
+        return Passages(alignment, self.text, score, agreement, tuple(self._warnings(off)), share)
 
     def _sifted(self, passages: Sequence[Passage]) -> list[Passage]:
         """Leave out passages that say nothing or are after the recording's end, and note them."""
@@ -202,13 +206,15 @@ class _Run:
             tiers += [_tier(before + name, segments, self.seconds) for name, segments in rows.items()]
         return tuple(tiers)
 
-    def _warnings(self) -> Iterator[str]:
+    def _warnings(self, off: Sequence[str]) -> Iterator[str]:
         yield from self.notes
         for passage, reason in self.failed[:_NAMED]:
             yield f"not aligned: {_named([passage])}: {reason}"
         if len(self.failed) > _NAMED:
             yield f"{len(self.failed) - _NAMED} more passages could not be aligned"
-        yield from self._outside()
+        if off:
+            shown = ", ".join(off[:_NAMED]) + (f" and {len(off) - _NAMED} more" if off[_NAMED:] else "")
+            yield f"words outside of the time of their passage by more than {self.slack_s:g} s (--slack): {shown}"
         pieces = self.pipeline.tokenizer.unit == "pieces"
         spans = []
         for found in self.found.values():
@@ -218,18 +224,14 @@ class _Run:
                     spans.append((word.label, word.duration, sum(units)))
         yield from long_words(spans)
 
-    def _outside(self) -> Iterator[str]:
-        """Report the words outside of the time of their passage by more than the slack."""
-        found = []
+    def _off(self) -> Iterator[str]:
+        """Name the words outside of the time of their passage by more than the slack."""
         for number, own in sorted(self.found.items()):
             passage = self.passages[number]
             for s in own.words:
                 off = max(_start(passage) - s.start, s.end - _end(passage))
                 if off > self.slack_s + 1e-6:
-                    found.append(f"{s.label!r} at {s.start:.1f} s by {off:.1f} s ({passage.where})")
-        if found:
-            shown = ", ".join(found[:_NAMED]) + (f" and {len(found) - _NAMED} more" if found[_NAMED:] else "")
-            yield f"words outside of the time of their passage by more than {self.slack_s:g} s (--slack): {shown}"
+                    yield f"{s.label!r} at {s.start:.1f} s by {off:.1f} s ({passage.where})"
 
 
 def timed(passages: Sequence[Passage], seconds: float) -> list[Passage]:
