@@ -215,7 +215,8 @@ def test_other_transcripts_with_times_are_cues_where_that_is_asked_for() -> None
     rows = [{"start": 0.0, "end": 2.0, "text": " And Mister"}, {"start": 2.0, "end": 3.0, "text": "He was"}]
     alignment = aligned(documents.of({"segments": rows}), {0: "And Mister", 1: "He was"}, {0: 1.0, 1: 2.0})
     assert SRTFormat().dumps(alignment).count("-->") == 1
-    assert SRTFormat(cues="given").dumps(alignment).count("-->") == 2
+    text = SRTFormat(cues="given").dumps(alignment)
+    assert [line for line in text.splitlines() if line[:1].isalpha()] == ["And Mister", "He was"]
     plain = Alignment("talk", 9.0, (Tier("words", (Segment("And", 0.0, 1.0),)),))
     with pytest.raises(ValueError, match=r"talk: no cues were given.*leave out cues: given"):
         SRTFormat(cues="given").dumps(plain)

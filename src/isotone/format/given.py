@@ -83,7 +83,7 @@ def given_cues(alignment: Alignment, tier: str, speed: float) -> list[Given]:
     found = []
     for group, span, own in zip(grouped, _all_placed(grouped, spans), heard):
         parts = [part for p in group for part in (Part("\n"), *_parts(p.text, words.get(_number(p), ())))][1:]
-        cue = Cue(tuple(parts), span[0], max(span[1], span[0] + 1), group[0].speaker or "")
+        cue = Cue(tuple(_trimmed(parts)), span[0], max(span[1], span[0] + 1), group[0].speaker or "")
         found.append(Given(group, cue, bool(own)))
     return _until_read(found, speed, last_tick(alignment.duration, 1000))
 
@@ -183,6 +183,14 @@ def _parts(text: str, words: Sequence[Segment]) -> Iterator[Part]:
             yield part._replace(start=_ms(word.start), end=_ms(word.end)) if part is spoken else part
         now = word.origin.end
     yield from _untimed(text[now:])
+
+
+def _trimmed(parts: list[Part]) -> list[Part]:
+    """Return the parts of a text without white space before and after it: recognisers begin with a space."""
+    if parts:
+        parts[0] = parts[0]._replace(text=parts[0].text.lstrip())
+        parts[-1] = parts[-1]._replace(text=parts[-1].text.rstrip())
+    return parts
 
 
 def _untimed(text: str) -> Iterator[Part]:
