@@ -18,6 +18,21 @@ def test_a_segment_needs_times_in_order(start, end):
         Segment("a", start, end)
 
 
+def test_a_tier_is_a_sequence() -> None:
+    words = [Segment("a", 0.0, 1.0), Segment("b", 1.0, 2.0), Segment("c", 3.0, 4.0)]
+    tier = Tier("words", tuple(words))
+    assert (tier[0], tier[-1], len(tier), list(tier)) == (words[0], words[2], 3, words)
+    assert tier[1:] == Tier("words", tuple(words[1:]))
+    assert tier[:2].labels == ["a", "b"]
+    assert tier[::2].labels == ["a", "c"]
+    assert list(reversed(tier)) == words[::-1]
+    assert words[1] in tier
+    with pytest.raises(IndexError):
+        tier[3]
+    with pytest.raises(ValueError, match=r"reversed\(tier\) runs backwards, \[::-1\] cannot"):
+        tier[::-1]
+
+
 def test_a_segment_may_be_empty_and_has_a_duration():
     assert Segment("a", 0.5, 0.5).duration == 0.0
     assert Segment("a", 0.25, 1.0).duration == 0.75

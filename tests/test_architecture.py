@@ -23,6 +23,7 @@ MODULES = {
     "files",
     "installed",
     "late",
+    "passage",
     "progress",
     "registries",
     "registry",

@@ -7,6 +7,7 @@ import json
 import logging
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from isotone_light import __version__
 
 if TYPE_CHECKING:
-    from isotone.batch.inputs import Recording
+    from isotone.batch.inputs import Recording, TranscriptFile
     from isotone.batch.pairs import Given
     from isotone.interfaces import Format
     from isotone.pipeline.forced import ForcedPipeline
@@ -176,6 +177,7 @@ def _tasks(given: Given, options: argparse.Namespace, aligner: ForcedPipeline) -
             owners[file] = recording.path
         if not (options.resume and all(file.is_file() for file in files)):
             tasks.append(_Task(recording, given.transcripts.get(absolute(recording.path)), files))
+    _check_inputs(tasks, options)
     there = [str(file) for task in tasks for file in task.files if file.exists()]
     if there and not options.overwrite:
         raise FileExistsError(
@@ -185,19 +187,38 @@ def _tasks(given: Given, options: argparse.Namespace, aligner: ForcedPipeline) -
     return tasks
 
 
+def _check_inputs(tasks: Sequence[_Task], options: argparse.Namespace) -> None:
+    """Raise FileExistsError where a transcript or a recording would be replaced, which --overwrite does not allow."""
+    from isotone.batch.inputs import absolute
+
+    files = {absolute(file): file for task in tasks for file in task.files if file.exists()}
+    for task in tasks:
+        with suppress(FileNotFoundError):  # a missing transcript is an error of its recording
+            for path in (task.recording.path, _transcript(task, options).path):
+                if file := files.get(absolute(path)) or files.get(path.resolve()):
+                    raise FileExistsError(f"{file} is an input, and would be replaced: choose another --out.")
+
+
+def _transcript(task: _Task, options: argparse.Namespace) -> TranscriptFile:
+    """Return the transcript that a recording was given, or find it."""
+    from isotone.batch.inputs import TranscriptFile, find_transcript
+
+    return TranscriptFile(task.text) if task.text else find_transcript(task.recording.path, options.text_dir)
+
+
 def _run(task: _Task, aligner: ForcedPipeline, options: argparse.Namespace) -> tuple[str, ...]:
     """Align one recording, and write its files; return the warnings."""
-    from isotone.batch.inputs import TranscriptFile, find_transcript
     from isotone.files import put
     from isotone.quick.one import align_one
 
     path = task.recording.path
-    source = TranscriptFile(task.text) if task.text else find_transcript(path, options.text_dir)
+    source = _transcript(task, options)
     result = align_one(aligner, "", path, source.path, slack_s=options.slack)
     contents = {file: writer.dumps(result.alignment) for file, writer in task.files.items()}
+    shown = dict.fromkeys(note for writer in task.files.values() for note in writer.notes(result.alignment))
     for file, content in contents.items():
         put(file, content.encode(), replace=options.overwrite)
-    return (*source.notes, *result.warnings)
+    return (*source.notes, *result.warnings, *shown)
 
 
 def _prepare() -> int:

@@ -6,9 +6,15 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import overload
+
+from isotone.passage import Passage
 
 #: Labels that stand for silence, in any corpus or file; folded phones write ``sil``.
 SILENCE = frozenset({"", "sil", "h#", "pau", "epi", "sp", "spn", "<eps>", "<sil>", "#"})
+
+#: Label of speech that is not in the text.
+STAR = "*"
 
 
 class AlignmentError(ValueError):
@@ -110,6 +116,9 @@ class Segment:
 class Tier:
     """A named row of segments in order of time that do not overlap; gaps are silence.
 
+    It is a sequence: ``len(tier)``, ``tier[0]``, ``tier[-1]``, ``for segment in tier``, ``reversed(tier)``. A slice,
+    such as ``tier[:10]``, is a tier of the same name.
+
     Raises:
         AlignmentError: segments overlap or run backwards.
     """
@@ -130,6 +139,21 @@ class Tier:
 
     def __iter__(self) -> Iterator[Segment]:
         return iter(self.segments)
+
+    @overload
+    def __getitem__(self, place: int) -> Segment: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Tier: ...
+
+    def __getitem__(self, place: int | slice) -> Segment | Tier:
+        if not isinstance(place, slice):
+            return self.segments[place]
+        if place.step is not None and place.step < 0:
+            raise ValueError(
+                f"A tier is in order of time: reversed(tier) runs backwards, [{_shown(place)}] cannot."
+            )
+        return Tier(self.name, self.segments[place])
 
     @property
     def labels(self) -> list[str]:
@@ -179,6 +203,8 @@ class Alignment:
             against the best labels of every frame. See :class:`isotone.pipeline.scores.Scores`.
         audio: File of the recording, where known, for formats that link it. Comparisons ignore it.
         absent: Words of the text that were not said, in order.
+        passages: Passages of the transcript that was given, in its order, where known; subtitles are written by them
+            (:mod:`isotone.format.given`). Comparisons ignore them, and no file holds them.
         verdict: Verdict on the whole text, where known: ``right``, ``partly``, ``wrong``, ``another language`` or
             ``no speech``; see :mod:`isotone.pipeline.verdict` and :mod:`isotone.pipeline.language`.
 
@@ -193,6 +219,7 @@ class Alignment:
     audio: Path | None = field(default=None, compare=False)
     absent: tuple[Absent, ...] = ()
     verdict: str = ""
+    passages: tuple[Passage, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tiers", tuple(self.tiers))
@@ -230,6 +257,11 @@ class Alignment:
     def has(self, name: str) -> bool:
         """Tell if there is a tier of that name."""
         return any(t.name == name for t in self.tiers)
+
+
+def _shown(place: slice) -> str:
+    """Write a slice as Python has it in brackets."""
+    return ":".join("" if part is None else str(part) for part in (place.start, place.stop, place.step))
 
 
 def tier_from_spans(

@@ -190,7 +190,8 @@ class Registry(Generic[T]):
         try:
             return self._checked(target(*args, **options), name)
         except TypeError as error:
-            if options:  # the cause may be an option of a wrong type, such as a text for a number
+            # the cause may be an option of a wrong type, such as a text for a number
+            if options and not isinstance(error, OptionError):
                 error.add_note(f"This came of making the {self.kind} {name!r} with {options}.")
             raise
 

@@ -1,15 +1,19 @@
 import html
 import logging
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isotone.alignment import Alignment, Segment, Tier
+from isotone.alignment import Absent, Alignment, Segment, Tier
+from isotone.format.ass import ASSFormat
 from isotone.format.cues import Layout, make_cues
 from isotone.format.subtitles import SRTFormat, VTTFormat
+from isotone.format.ttml import TTMLFormat
+from isotone.registry import OptionError
 from tests.format.strategies import alignments
 
 SENTENCE = Alignment(
@@ -195,3 +199,67 @@ def test_refuses_options_that_make_no_sense_and_reading(kind):
         kind().loads("", "u")
     with pytest.raises(KeyError, match="no tier 'phones'"):
         kind(tier="phones").dumps(SENTENCE)
+
+
+def unsaid(*words, after):
+    return tuple(Absent(word, after, 0.01) for word in words)
+
+
+def test_words_that_were_not_said_stay_in_the_text():
+    said = spoken("It rained. We were wet * yes.").tiers
+    absent = (*unsaid("very", after=0), *unsaid("hard.", after=2), *unsaid("So", "it", after=2))
+    alignment = Alignment("u", 60.0, said, absent=(*absent, *unsaid("and", "cold,", after=5)))
+    text = "very It rained. hard. So it We were wet and cold, yes."
+    assert [cue.text.replace("\n", " ") for cue in make_cues(alignment, "words", Layout())] == [text]
+    srt = SRTFormat(reading_speed=0).dumps(alignment)
+    assert "00:00:00,000 --> 00:00:01,750" in srt, "they take no time"
+    assert not SRTFormat().notes(alignment)
+    assert "hard" not in SRTFormat(unsaid=False).dumps(alignment)
+    assert "hard" not in SRTFormat(level="word").dumps(alignment)
+    ass = ASSFormat(max_chars=80).dumps(alignment)
+    assert r"very {\k25}It {\k25}rained. hard. So it {\k25}We" in ass
+
+
+def test_a_sentence_that_was_not_said_is_in_a_cue_of_its_neighbours():
+    words = [Segment(w, i / 4, (i + 1) / 4) for i, w in enumerate(["No.", "Yes."])]
+    tier = Tier("words", (words[0], replace(words[1], start=9.0, end=9.5)))
+    run = unsaid(
+        *["This", "is", "a", "whole", "sentence", "that", "nobody", "has", "said", "at", "all."], after=1
+    )
+    found = make_cues(Alignment("u", 60.0, (tier,), absent=run), "words", Layout(reading_speed=0))
+    assert [" ".join(cue.text.split()) for cue in found] == [
+        "No. This is a whole sentence that nobody has said at all.",
+        "Yes.",
+    ]
+    narrow = Layout(max_chars=14, max_lines=4)
+    found = make_cues(Alignment("u", 60.0, (tier,), absent=run), "words", narrow)
+    assert " ".join(" ".join(cue.text for cue in found).split()).count("nobody") == 1
+    assert all(cue.words for cue in found), "no cue has unsaid words alone"
+
+
+def test_paragraphs_that_nobody_reads_are_not_shown_and_that_is_said():
+    run = unsaid(*(f"w{i}" for i in range(100)), after=1)
+    alignment = Alignment("u", 60.0, spoken("So it is.").tiers, absent=run)
+    assert SRTFormat().dumps(alignment).count("w") == 0
+    assert list(SRTFormat().notes(alignment)) == [
+        "not in the subtitles, for it was not said and fits into no cue: 'w0 ... w99'"
+    ]
+
+
+def test_speech_that_is_not_in_the_text_is_not_shown_unless_that_is_asked_for():
+    alignment = spoken("So * it is.")
+    assert SRTFormat().dumps(alignment).splitlines()[2] == "So it is."
+    assert SRTFormat(star="[...]").dumps(alignment).splitlines()[2] == "So [...] it is."
+    assert VTTFormat(level="word").dumps(alignment).count("-->") == 3
+
+
+@pytest.mark.parametrize("kind", [SRTFormat, VTTFormat, ASSFormat, TTMLFormat])
+def test_an_unknown_option_is_named_with_those_there_are(kind):
+    with pytest.raises(
+        OptionError, match=r"no option 'levle'\. Did you mean 'level'.*It takes: .*tier, cues, level"
+    ):
+        kind(levle="word")
+    with pytest.raises(ValueError, match="max_chars of subtitles is a number; got 'many'"):
+        kind(max_chars="many")
+    with pytest.raises(ValueError, match="unsaid, true or false"):
+        kind(unsaid="no")

@@ -306,6 +306,20 @@ def test_a_recording_and_its_transcript(
     assert files(tmp_path / "o") == ["c.ctm"]
 
 
+def test_a_transcript_is_never_replaced(without_torch: Run, built: Path, tmp_path: Path) -> None:
+    save_noise(tmp_path / "a.wav", 2.0)
+    text = "1\n00:00:00,500 --> 00:00:01,500\n<i>the dog</i>\n"
+    (tmp_path / "a.srt").write_text(text)
+    for more in ((), ("--overwrite",)):
+        done = command(
+            without_torch, built, tmp_path / "a.wav", "-o", tmp_path, "--format", "srt", *more, code=2
+        )
+        assert "a.srt is an input, and would be replaced: choose another --out" in done.stderr
+    assert (tmp_path / "a.srt").read_text() == text
+    command(without_torch, built, tmp_path / "a.wav", "-o", tmp_path / "out", "--format", "srt")
+    assert "<i>the dog</i>" in (tmp_path / "out" / "a.srt").read_text()
+
+
 def test_the_outcome_for_scripts(without_torch: Run, built: Path, speech: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     found = json.loads(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,10 +14,13 @@ import numpy as np
 import pytest
 
 from isotone import format as files
-from isotone.alignment import Alignment, Segment, Tier
+from isotone.alignment import Alignment, Origin, Segment, Tier
 from isotone.format import FormatError
 from isotone.quick import Aligned
 from isotone.quick.figure import PIECE_S, PIECES
+from isotone.registries import formats
+from isotone.registry import OptionError
+from isotone.transcripts import numbered, subtitles
 
 EVIL = '<script>alert("x")</script> & {0} $\\frac{x'
 
@@ -52,6 +56,43 @@ def test_a_format_can_be_named(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"\.docx.*format="):
         aligned().save(tmp_path / "a.docx")
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_an_ending_that_no_format_has_is_an_error_with_all_that_some_have(tmp_path: Path) -> None:
+    with pytest.raises(FormatError) as error:
+        aligned().save(tmp_path / "a.foo")
+    known = {formats.build(name).suffix.lower() for name in formats.names()} | {".phn", ".wrd"}
+    assert {".ass", ".ttml", ".rttm", ".srt", ".eaf"} <= known
+    assert set(re.findall(r"\.[\w.]*\w(?=[,.] )", str(error.value).split("these have one: ")[1])) == known
+    assert aligned().save(tmp_path / "a.supervisions.jsonl").is_file()
+    with pytest.raises(FormatError, match=r"expected a suffix of .*\.csv") as error:
+        files.read(tmp_path / "a.foo")
+    assert ".srt" not in str(error.value), "it can be written alone"
+
+
+def test_options_of_a_format(tmp_path: Path) -> None:
+    for name, arguments in {
+        "a": {"level": "word"},
+        "b": {"format": {"name": "srt", "level": "word"}},
+        "c": {"format": "srt", "level": "word"},
+    }.items():
+        text = aligned().save(tmp_path / f"{name}.srt", **arguments).read_text()  # type: ignore[arg-type]
+        assert text.count("-->") == 3
+    with pytest.raises(OptionError, match=r"'srt' has no option 'levle'\. Did you mean 'level'"):
+        aligned().save(tmp_path / "d.srt", levle="word")
+    with pytest.raises(OptionError, match="'textgrid' has no option 'level'"):
+        aligned().save(tmp_path / "d.TextGrid", level="word")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.srt", "b.srt", "c.srt"]
+
+
+def test_subtitles_that_were_given_keep_their_cues(tmp_path: Path) -> None:
+    srt = "1\n00:00:00,000 --> 00:00:01,000\n<i>so</i>\n\n2\n00:00:01,100 --> 00:00:02,000\n♪\n"
+    given = numbered(subtitles.srt(srt))
+    word = Segment("so", 0.5, 0.9, origin=Origin("so", 3, 5, "so", 0))
+    one = replace(aligned(), alignment=Alignment("talk", 3.0, (Tier("words", (word,)),), passages=given))
+    with pytest.warns(UserWarning, match="1 of 2 cues has no word with a time .*: cue 2"):
+        path = one.save(tmp_path / "a.srt", reading_speed=0)
+    assert path.read_text().startswith("1\n00:00:00,500 --> 00:00:00,900\n<i>so</i>\n\n2\n00:00:01,600 -->")
 
 
 def test_nothing_is_replaced_unless_asked_for(tmp_path: Path) -> None:

@@ -118,7 +118,9 @@ def test_subtitles_in_the_wild() -> None:
     )
     found = list(subtitles.srt(text))
     assert [p.text for p in found] == ["one\n\nafter a blank line", "<i>two</i>", "1984"]
-    assert [(p.start, p.end) for p in found] == [(1.0, 2.0), (3.5, 4.0), (5.0, 5.0)]
+    assert [(p.start, p.end) for p in found] == [(1.0, 2.0), (3.5, 4.0), (5.0, None)]
+    assert [p.note for p in found[:2]] == ["", ""]
+    assert "ends at 4 s, before its start at 5 s" in found[2].note
     voices = list(
         subtitles.vtt("WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann &amp; Bob>so &lt;3\n<v.loud Eve>it\n")
     )

@@ -19,6 +19,9 @@ TEXT_SUFFIXES = (".txt", ".lab", ".TXT", ".LAB")
 # TIMIT's prompts begin with the numbers of the first and the last sample
 _PROMPT = re.compile(r"\s*0\s+(\d+)\s+(?=\S)")
 
+# Passages with a wrong time that are named.
+_NAMED = 5
+
 
 @dataclass(frozen=True)
 class Recording:
@@ -218,7 +221,7 @@ def read_passages(
         seconds: Duration of the audio, which such a prompt must match.
         recording: The audio, which a transcript of several recordings must name.
         only: See :meth:`isotone.transcripts.Source.of`.
-        note: Is told of an encoding that was guessed.
+        note: Is told of an encoding that was guessed, and of times that cannot be right.
 
     Raises:
         TranscriptError: the transcript cannot be read, is empty, or is not of this recording.
@@ -235,6 +238,9 @@ def read_passages(
         raise TranscriptError(f"{path} is empty: expected the transcript.")
     if source.warning:
         note(source.warning)
+    if wrong := [passage for passage in found if passage.note]:
+        more = f", and {len(wrong) - _NAMED} more such" if len(wrong) > _NAMED else ""
+        note("; ".join(f"{path.name}, {p.where}: {p.note}" for p in wrong[:_NAMED]) + more)
     return found
 
 

@@ -174,7 +174,7 @@ class Target:
 
     Attributes:
         out: The folder.
-        formats: Names of the file formats.
+        formats: Names of the file formats, or mappings of their names and options.
         overwrite: Replace files that isotone did not write, or that were changed since.
         redo: Redo recordings whose files are up to date.
         prune: Remove the files of recordings that are no longer in the given folders.
@@ -184,7 +184,7 @@ class Target:
     """
 
     out: Path
-    formats: tuple[str, ...] = ("textgrid",)
+    formats: tuple[Part, ...] = ("textgrid",)
     overwrite: bool = False
     redo: bool = False
     prune: bool = False
@@ -203,9 +203,10 @@ class Target:
         Raises:
             OSError: ``out`` is no folder and cannot become one, or is not writable.
             LookupError: there is no such format.
+            OptionError: a format has no such option.
         """
-        for name in self.formats:
-            formats.build(name)
+        for spec in self.formats:
+            formats.create(spec)
         check_folder(self.out)
 
 

@@ -29,7 +29,7 @@ from isotone.pipeline.passages import Passages
 from isotone.pipeline.plausible import silence
 from isotone.pipeline.result import Result
 from isotone.text.tokenizer import Transcript
-from isotone.transcripts import Passage, source_in
+from isotone.transcripts import Passage, numbered, source_in
 
 log = logging.getLogger(__name__)
 
@@ -69,8 +69,10 @@ class _Speech(Work):
 
     def _done(self, job: Job, result: Result | Passages, warnings: Sequence[str]) -> Done:
         alignment = replace(result.alignment, audio=job.path)
-        contents = {n: self.writers[n].encoded(alignment) for n in job.formats if n != PAGE}
-        notes = (*warnings, *result.warnings)
+        writers = {name: self.writers[name] for name in job.formats if name != PAGE}
+        contents = {name: writer.encoded(alignment) for name, writer in writers.items()}
+        shown = dict.fromkeys(note for writer in writers.values() for note in writer.notes(alignment))
+        notes = (*warnings, *result.warnings, *shown)
         return Done(contents, notes, result.score, result.agreement, result.text, verdict=alignment.verdict)
 
 
@@ -169,6 +171,7 @@ class Aligning(_Speech):
         result, transcript = align_text(
             self.pipeline, job.id, samples, passages, self.slack_s, job.path, self.channels
         )
+        result = replace(result, alignment=replace(result.alignment, passages=numbered(passages)))
         return result, transcript, _notes(job, noted, result, transcript)
 
     def _passages(self, job: Job, samples: Samples, noted: list[str]) -> Sequence[Passage]:

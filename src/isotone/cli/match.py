@@ -10,6 +10,7 @@ import typer
 from isotone.cli import options as opt
 from isotone.cli.console import AsJson, OutOption, explained, path_argument
 from isotone.cli.outcomes import finish, interrupted
+from isotone.cli.parts import plugin
 
 _Reference = Annotated[
     Path, typer.Argument(help="Audio file that the others are matched with.", parser=path_argument)
@@ -111,6 +112,6 @@ def match(
 
     with explained(), interrupted(out_dir):
         target = Target(out_dir, tuple(format), overwrite, redo, prune)
-        method = Matcher(open_features(features, model, device), opt.plugin(warper), part, refine)  # type: ignore[arg-type]
+        method = Matcher(open_features(features, model, device), plugin(warper), part, refine)  # type: ignore[arg-type]
         outcome = match_files(reference, others, method, target, labels=labels, maps=maps, only=only)
     finish(outcome, out_dir, as_json=as_json)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from isotone.cli.console import explained, say
+from isotone.cli.parts import formats
 from isotone.model.fetch import check_source
 from isotone.model.packs import pack_for
 
@@ -52,7 +53,13 @@ Model = Annotated[
 ]
 Format = Annotated[
     list[str],
-    typer.Option("--format", "-f", help="File format; repeat for several. `isotone plugins` lists them."),
+    typer.Option(
+        "--format",
+        "-f",
+        help="File format; repeat for several; with options as YAML: '{name: srt, level: word}'. `isotone plugins "
+        "--kind format` lists them.",
+        callback=formats,
+    ),
 ]
 Aligner = Annotated[
     str | None,
@@ -279,22 +286,3 @@ def texts(
     from isotone.text.options import TextOptions
 
     return TextOptions(language, tuple(dictionary or ()), keep_markup, tuple(rules or ()))
-
-
-def plugin(text: str | None) -> str | dict[str, Any] | None:
-    """Parse a plugin option: its name, or a mapping of its name and options in YAML.
-
-    Raises:
-        ValueError: a mapping that is no YAML, or has no name.
-    """
-    if text is None or not text.lstrip().startswith("{"):
-        return text
-    import yaml  # type: ignore[import-untyped]
-
-    try:
-        part = dict(yaml.safe_load(text))
-    except (yaml.YAMLError, ValueError, TypeError):
-        part = {}
-    if "name" not in part:
-        raise ValueError(f"{text!r} is no YAML mapping such as {{name: ctc-beam, beam: 16}}.")
-    return part

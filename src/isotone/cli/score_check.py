@@ -9,6 +9,7 @@ from rich.table import Table
 
 from isotone.cli import options as opt
 from isotone.cli.console import AudioArgument, JsonFile, explained, fail, is_standard, out
+from isotone.cli.parts import plugin
 
 if TYPE_CHECKING:
     from isotone.batch.score_check import ScoreCheck
@@ -43,7 +44,7 @@ def score_check(
 
     with explained():
         options = Options(
-            model, aligner=opt.plugin(aligner), times=times, device=device, window_s=window,
+            model, aligner=plugin(aligner), times=times, device=device, window_s=window,
             guided=guide, text=opt.texts(language),
         )  # fmt: skip
         file = None if is_standard(json_file) else json_file

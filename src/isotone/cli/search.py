@@ -21,10 +21,11 @@ from isotone.cli.console import (
     print_json,
     say,
 )
-from isotone.cli.options import plugin
+from isotone.cli.parts import formats, plugin
 from isotone.progress import bars
 
 if TYPE_CHECKING:
+    from isotone.batch.options import Part
     from isotone.search import Built, Match, Searcher, SearchIndex
 
 search_app = typer.Typer(
@@ -136,7 +137,10 @@ _OutDir = Annotated[
 _Format = Annotated[
     list[str],
     typer.Option(
-        "--format", "-f", help="Format of the matches' times, such as textgrid or audacity; with --out."
+        "--format",
+        "-f",
+        help="Format of the matches' times, such as textgrid or audacity; with --out.",
+        callback=formats,
     ),
 ]
 _Threshold = Annotated[
@@ -215,15 +219,15 @@ class _Clip:
         clip: Path,
         start: float,
         end: float | None,
-        format: Sequence[str],
+        format: Sequence[Part],
         model: Path | None,
     ) -> None:
         from isotone import audio
-        from isotone.registries import formats
+        from isotone.batch.writers import writer_for
         from isotone.search import SearchIndex, query_vectors
 
-        for name in format:
-            formats.get(name)
+        for spec in format:
+            writer_for(spec, ["matches"])
         self.index = SearchIndex.open(index_dir)
         self.searcher = _searcher_of(self.index, model)
         samples = audio.load(clip, self.searcher.sample_rate, start, end)

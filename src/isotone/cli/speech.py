@@ -11,6 +11,7 @@ from isotone import batch
 from isotone.cli import options as opt
 from isotone.cli.console import AsJson, AudioArgument, OutOption, SpeechArgument, explained, say
 from isotone.cli.outcomes import finish, interrupted
+from isotone.cli.parts import plugin
 
 _Channels = Annotated[
     str,
@@ -93,7 +94,7 @@ def align(
     """
     with explained(), interrupted(out_dir):
         texts = opt.texts(language, dictionary, keep_markup, rules)
-        options = batch.Options(opt.chosen(model, language), opt.plugin(aligner), None, times, device, engine, window,
+        options = batch.Options(opt.chosen(model, language), plugin(aligner), None, times, device, engine, window,
             guide, edges, extra_speech, star_cost, texts, closures, presence, slack, channels, margins)  # fmt: skip
         target = batch.Target(out_dir, (*format,), overwrite, redo, prune, analysis, speaker_characters, page)
         options = _adapted(audio, options, out_dir, text, text_dir, book) if adapt else options
@@ -151,7 +152,7 @@ def transcribe(
 
     with explained(), interrupted(out_dir):
         options = batch.Options(
-            model, aligner=opt.plugin(aligner), decoder=opt.plugin(decoder), times=times, device=device,
+            model, aligner=plugin(aligner), decoder=plugin(decoder), times=times, device=device,
             window_s=window, guided=guide, text=opt.texts(language),
         )  # fmt: skip
         target = batch.Target(out_dir, tuple(format), overwrite, redo, prune)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from isotone.alignment import Alignment
+from collections.abc import Sequence
+
 from isotone.format.cues import Cue
 from isotone.format.subtitles import Subtitles
 
@@ -26,6 +27,9 @@ Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
 _PLAIN = str.maketrans("{}\\\0", "[]/\ufffd")
 
 
+_TAGS = {f"<{off}{name}>": f"{{\\{name}{int(not off)}}}" for name in "biu" for off in ("", "/")}
+
+
 class ASSFormat(Subtitles):
     """ASS subtitles in which every word has its time, as karaoke (``\\k``). Write-only; options as of the base.
 
@@ -34,26 +38,32 @@ class ASSFormat(Subtitles):
 
     suffix = ".ass"
 
-    def dumps(self, alignment: Alignment) -> str:
-        """Return the text of the file.
+    def written(self, cues: Sequence[Cue]) -> str:
+        """Return the text of a file with these cues."""
+        return _HEAD + "".join(_dialogue(cue) for cue in cues)
 
-        Raises:
-            KeyError: the alignment does not have the tier.
-        """
-        return _HEAD + "".join(_dialogue(cue) for cue in self.cues(alignment))
+    def clock(self, milliseconds: int) -> str:
+        """Write a time as ``1:02:03.45``."""
+        return _clock(milliseconds)
 
 
 def _dialogue(cue: Cue) -> str:
     now = round(cue.start / 10)
     parts = []
-    for i, (start, end, word) in enumerate(cue.words):
-        first, last = max(now, round(start / 10)), max(now, round(end / 10))
-        pause = f"{{\\k{first - now}}}" if first > now else ""
-        space = cue.space(i).replace("\n", "\\N")
-        parts.append(f"{space}{pause}{{\\k{last - first}}}{_plain(word)}")
-        now = last
+    for part in cue.parts:
+        if part.start is not None and part.end is not None:
+            first, last = max(now, round(part.start / 10)), max(now, round(part.end / 10))
+            parts += [f"{{\\k{first - now}}}"] if first > now else []
+            parts.append(f"{{\\k{last - first}}}")
+            now = last
+        parts.append(_tag(part.text) if part.tag else _plain(part.text).replace("\n", "\\N"))
     name = _plain(cue.speaker).replace(",", " ")
     return f"Dialogue: 0,{_clock(cue.start)},{_clock(cue.end)},Default,{name},0,0,0,,{''.join(parts)}\n"
+
+
+def _tag(text: str) -> str:
+    """Return markup of SubRip in ASS; other markup than it knows is left out."""
+    return text if text.startswith("{") else _TAGS.get(text.lower(), "")
 
 
 def _plain(text: str) -> str:

@@ -7,27 +7,29 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from isotone.alignment import Alignment
+from isotone.alignment import STAR, Alignment, Segment, Tier
 from isotone.format.ticks import describe_empty, last_tick, to_ticks
-from isotone.format.tier_names import voices
+from isotone.format.tier_names import parse_name, voices
+from isotone.format.unsaid import SENTENCE, Word, with_unsaid
 
 logger = logging.getLogger(__name__)
 
 Level = Literal["line", "word"]
 
-_SENTENCE = re.compile(r"[.!?\u2026\u3002\uff01\uff1f][\"'\u2019\u201d)\]]*$")
 _CLAUSE = re.compile(r"[,;:\u2013\u2014\u3001\uff0c][\"'\u2019\u201d)\]]*$")
 
 # Costs of a cue: that it is there; that it is short; every sentence that ends within it, where it ends with a sentence
 # as well and where it does not; an end within a sentence, and within a clause.
 _CUE, _SHORT, _WITHIN, _MIXED, _BREAK, _NO_CLAUSE = 1.0, 1.0, 0.3, 2.0, 0.5, 0.3
+# That none of its words was said, so that it has no times: only where it fits into none of its neighbours.
+_UNSAID = 1000.0
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The form of subtitles.
+    """The form of subtitles that are made anew.
 
     Attributes:
         level: ``"word"`` for one cue per word, or ``"line"``.
@@ -36,7 +38,10 @@ class Layout:
         max_gap_s: A silence longer than this, in seconds, starts a new cue.
         max_s: Most seconds of speech in a cue, unless it is one word.
         reading_speed: Characters per second that people read: shorter cues stay until they are read, or the next one
-            begins. 0: cues end with their last word.
+            begins. 0: cues end with their last word. It counts for given cues, too.
+        unsaid: Show words of the text that were not said, where a run of them fits into a cue; without times, they are
+            in the cue of their neighbours. With a cue per word they are not shown.
+        star: Text to show for speech that is not in the text, such as ``[...]``; empty: nothing is shown.
 
     Raises:
         ValueError: an option out of range.
@@ -48,15 +53,45 @@ class Layout:
     max_gap_s: float = 0.8
     max_s: float = 7.0
     reading_speed: float = 17.0
+    unsaid: bool = True
+    star: str = ""
 
     def __post_init__(self) -> None:
         if self.level not in ("line", "word"):
             raise ValueError(f"The level of subtitles is 'line' or 'word'; got {self.level!r}.")
+        for name in ("max_chars", "max_lines", "max_gap_s", "max_s", "reading_speed"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise ValueError(f"The option {name} of subtitles is a number; got {value!r}.")
         if min(self.max_chars, self.max_lines) < 1 or min(self.max_gap_s, self.max_s, self.reading_speed) < 0:
             raise ValueError(
                 f"Expected max_chars and max_lines >= 1, and seconds and speeds >= 0; got {self.max_chars}, "
                 f"{self.max_lines}, {self.max_gap_s}, {self.max_s} and {self.reading_speed}."
             )
+        if not isinstance(self.unsaid, bool) or not isinstance(self.star, str):
+            raise ValueError(
+                f"Expected unsaid, true or false, and star, a text; got {self.unsaid!r} and {self.star!r}."
+            )
+
+    @property
+    def room(self) -> int:
+        """Characters of a full cue."""
+        return self.max_chars * self.max_lines
+
+
+class Part(NamedTuple):
+    """A part of a cue's text.
+
+    Attributes:
+        text: The text.
+        start, end: Milliseconds in which it is spoken; None for a space, a line break, and a word without times.
+        tag: True for markup, in the form of SubRip.
+    """
+
+    text: str
+    start: int | None = None
+    end: int | None = None
+    tag: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,30 +99,25 @@ class Cue:
     """Words that are shown together.
 
     Attributes:
-        words: Each ``(start_ms, end_ms, text)``.
-        end: Milliseconds until which it is shown.
-        breaks: Numbers of the words that begin a new line.
+        parts: The parts of its text, in order.
+        start, end: Milliseconds in which it is shown.
         speaker: Who says them; empty if unknown.
     """
 
-    words: tuple[tuple[int, int, str], ...]
+    parts: tuple[Part, ...]
+    start: int
     end: int
-    breaks: tuple[int, ...] = ()
     speaker: str = ""
 
     @property
-    def start(self) -> int:
-        """Milliseconds from which it is shown."""
-        return self.words[0][0]
-
-    def space(self, number: int) -> str:
-        """Return what stands before a word: nothing, a space or a line break."""
-        return "" if number == 0 else "\n" if number in self.breaks else " "
+    def text(self) -> str:
+        """The text, in lines, with its markup."""
+        return "".join(part.text for part in self.parts)
 
     @property
-    def text(self) -> str:
-        """The words, in lines."""
-        return "".join(self.space(i) + word for i, (_, _, word) in enumerate(self.words))
+    def words(self) -> list[tuple[int, int, str]]:
+        """The words with times, each ``(start_ms, end_ms, text)``."""
+        return [(p.start, p.end, p.text) for p in self.parts if p.start is not None and p.end is not None]
 
 
 def make_cues(alignment: Alignment, tier: str, layout: Layout) -> list[Cue]:
@@ -105,40 +135,80 @@ def make_cues(alignment: Alignment, tier: str, layout: Layout) -> list[Cue]:
         KeyError: the alignment does not have the tier.
     """
     cues: list[Cue] = []
+    limit = last_tick(alignment.duration, 1000)
     for speaker, voice in voices(alignment, tier).items():
-        segments = [s for s in voice if s.label.split()]
+        numbers, segments = _shown(voice, layout)
         if empty := describe_empty(segments):
             logger.warning("Subtitles of %r, tier %r: segments get 1 ms: %s.", alignment.id, tier, empty)
         ticks = to_ticks(segments, alignment.duration, 1000, least=1)
-        words = [(start, end, " ".join(s.label.split())) for s, (start, end) in zip(segments, ticks)]
-        groups = [[word] for word in words] if layout.level == "word" else _groups(words, layout)
-        own = [Cue(tuple(g), g[-1][1], _breaks([w for *_, w in g], layout), speaker) for g in groups]
-        cues += _read(own, layout, last_tick(alignment.duration, 1000))
+        words = [Word(start, end, " ".join(s.label.split())) for s, (start, end) in zip(segments, ticks)]
+        if layout.level == "word":
+            cues += [Cue((Part(w.text, w.start, w.end),), w.start, w.end, speaker) for w in words]
+            continue
+        if layout.unsaid and parse_name(voice.name).kind == "words" and not speaker:
+            words = with_unsaid(words, numbers, alignment, layout.room)
+        own = [_cue(group, speaker, layout) for group in _groups(words, layout)]
+        cues += until_read(own, layout.reading_speed, limit)
     return sorted(cues, key=lambda cue: (cue.start, cue.end))
 
 
-def _read(cues: Sequence[Cue], layout: Layout, limit: int) -> list[Cue]:
-    """Show cues until they can have been read, the next one begins, or the audio ends."""
-    if layout.level == "word" or not layout.reading_speed:
+def _shown(tier: Tier, layout: Layout) -> tuple[list[int], list[Segment]]:
+    """Return the segments that are shown, with their numbers: those with a label, and stars as the layout says."""
+    named = ((i, replace(s, label=layout.star) if s.label == STAR else s) for i, s in enumerate(tier))
+    shown = [(i, s) for i, s in named if s.label.split()]
+    return [i for i, _ in shown], [s for _, s in shown]
+
+
+def _cue(words: Sequence[Word], speaker: str, layout: Layout) -> Cue:
+    """Make a cue of words: a part for each, and one for what is between."""
+    breaks = _breaks([word.text for word in words], layout)
+    parts: list[Part] = []
+    for i, word in enumerate(words):
+        parts += [Part("\n" if i in breaks else " ")] if i else []
+        parts.append(Part(word.text, word.start, word.end) if word.said else Part(word.text))
+    return Cue(tuple(parts), words[0].start, words[-1].end, speaker)
+
+
+def until_read(cues: Sequence[Cue], speed: float, limit: int) -> list[Cue]:
+    """Show cues until they can have been read, the next one begins, or the audio ends.
+
+    Args:
+        cues: The cues, in order.
+        speed: Characters per second that people read; 0: cues stay as they are.
+        limit: Milliseconds of the audio.
+    """
+    if not speed:
         return list(cues)
     out = []
     for cue, following in zip(cues, [*(c.start for c in cues[1:]), limit]):
-        wanted = cue.start + round(1000 * len(cue.text) / layout.reading_speed)
+        plain = sum(len(part.text) for part in cue.parts if not part.tag)
+        wanted = cue.start + round(1000 * plain / speed)
         out.append(replace(cue, end=max(cue.end, min(wanted, following))))
     return out
 
 
-def _groups(words: Sequence[tuple[int, int, str]], layout: Layout) -> list[Sequence[tuple[int, int, str]]]:
+def _groups(words: Sequence[Word], layout: Layout) -> list[Sequence[Word]]:
     """Divide words into the cues of least cost, between the silences."""
-    stops = [i for i, (a, b) in enumerate(pairwise(words), 1) if b[0] - a[1] > layout.max_gap_s * 1000]
+    stops = [i for i, (a, b) in enumerate(pairwise(words), 1) if b.start - a.end > layout.max_gap_s * 1000]
     edges = [0, *stops, len(words)]
-    groups: list[Sequence[tuple[int, int, str]]] = []
+    groups: list[Sequence[Word]] = []
     for first, last in pairwise(edges):
-        groups += _cheapest(words[first:last], layout)
+        groups += _joined(_cheapest(words[first:last], layout))
     return groups
 
 
-def _cheapest(words: Sequence[tuple[int, int, str]], layout: Layout) -> list[Sequence[tuple[int, int, str]]]:
+def _joined(groups: Sequence[Sequence[Word]]) -> list[Sequence[Word]]:
+    """Join groups of which nothing was said to a neighbour, though it does not fit: they have no times of their own."""
+    out: list[Sequence[Word]] = []
+    for group in groups:
+        if out and not (_said(group) and _said(out[-1])):
+            out[-1] = [*out[-1], *group]
+        else:
+            out.append(group)
+    return out
+
+
+def _cheapest(words: Sequence[Word], layout: Layout) -> list[Sequence[Word]]:
     best: list[tuple[float, int]] = [(0.0, 0)]
     for last in range(1, len(words) + 1):
         choices = []
@@ -155,22 +225,26 @@ def _cheapest(words: Sequence[tuple[int, int, str]], layout: Layout) -> list[Seq
     return groups[::-1]
 
 
-def _fits(part: Sequence[tuple[int, int, str]], layout: Layout) -> bool:
-    texts = [word for _, _, word in part]
-    if part[-1][1] - part[0][0] > layout.max_s * 1000 or len(texts) > layout.max_chars * layout.max_lines:
+def _fits(part: Sequence[Word], layout: Layout) -> bool:
+    texts = [word.text for word in part]
+    if part[-1].end - part[0].start > layout.max_s * 1000 or len(texts) > layout.room:
         return False
     return len(_wrapped(texts, layout.max_chars)) < layout.max_lines
 
 
-def _cost(part: Sequence[tuple[int, int, str]], ends: bool, layout: Layout) -> float:
-    filled = min(1.0, sum(len(word) + 1 for *_, word in part) / (layout.max_chars * layout.max_lines))
-    cost = _CUE + _SHORT * (1 - filled) ** 2
-    last = part[-1][2]
-    whole = ends or bool(_SENTENCE.search(last))
-    cost += (_WITHIN if whole else _MIXED) * sum(bool(_SENTENCE.search(word)) for *_, word in part[:-1])
+def _cost(part: Sequence[Word], ends: bool, layout: Layout) -> float:
+    filled = min(1.0, sum(len(word.text) + 1 for word in part) / layout.room)
+    cost = _CUE + _SHORT * (1 - filled) ** 2 + (0.0 if _said(part) else _UNSAID)
+    last = part[-1].text
+    whole = ends or bool(SENTENCE.search(last))
+    cost += (_WITHIN if whole else _MIXED) * sum(bool(SENTENCE.search(word.text)) for word in part[:-1])
     if not whole:
         cost += _BREAK + (0.0 if _CLAUSE.search(last) else _NO_CLAUSE)
     return cost
+
+
+def _said(part: Sequence[Word]) -> bool:
+    return any(word.said for word in part)
 
 
 def _wrapped(texts: Sequence[str], width: int) -> tuple[int, ...]:
@@ -194,7 +268,7 @@ def _breaks(texts: Sequence[str], layout: Layout) -> tuple[int, ...]:
 
     def uneven(i: int) -> float:
         first, second = lengths[i], whole - lengths[i] - 1
-        clause = _SENTENCE.search(texts[i - 1]) or _CLAUSE.search(texts[i - 1])
+        clause = SENTENCE.search(texts[i - 1]) or _CLAUSE.search(texts[i - 1])
         return max(first, second) - (layout.max_chars / 4 if clause else 0)
 
     fitting = [i for i in range(1, len(texts)) if max(lengths[i], whole - lengths[i] - 1) <= layout.max_chars]

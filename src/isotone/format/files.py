@@ -7,8 +7,9 @@ names, and names the file in every error.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from isotone.alignment import Alignment
 from isotone.files import atomic_write, safe_name
@@ -89,19 +90,39 @@ def _built(format: str | Format) -> Format:
     return formats.build(format) if isinstance(format, str) else format
 
 
-def for_suffix(suffix: str) -> Format | None:
-    """Return the format of a suffix, or None; plugins of other distributions are imported only if necessary."""
+def for_suffix(suffix: str, **options: Any) -> Format | None:
+    """Return the format of a suffix, or None; plugins of other distributions are imported only if necessary.
+
+    Raises:
+        OptionError: the format has no such option.
+    """
     spec = _BY_SUFFIX.get(suffix.lower())
-    if spec is not None:
-        return formats.create(spec)
+    if spec is None:
+        spec = next((name for name, _, own in _installed() if own == suffix.lower()), None)
+    return None if spec is None else formats.create(spec, **options)
+
+
+def suffixes(*, read: bool) -> list[str]:
+    """Return the suffixes of all formats that are installed, of those that can be read or of all that are written."""
+    readable = {
+        name for name, target, _ in _installed() if getattr(target, "loads", None) is not Format.loads
+    }
+    own = {suffix: name for name, _, suffix in _installed()}
+    for suffix, spec in _BY_SUFFIX.items():
+        own[suffix] = spec if isinstance(spec, str) else spec["name"]
+    return sorted(suffix for suffix, name in own.items() if name in readable or not read)
+
+
+def _installed() -> Iterator[tuple[str, Any, str]]:
+    """Iterate over the formats that can be used: name, class and suffix in lower case."""
     for name in formats.names():
         try:
             target = formats.get(name)
         except (BrokenPlugin, DuplicatePlugin):
             continue
-        if suffix and str(getattr(target, "suffix", "")).lower() == suffix.lower():
-            return formats.build(name)
-    return None
+        suffix = getattr(target, "suffix", "")
+        if suffix and isinstance(suffix, str):
+            yield name, target, suffix.lower()
 
 
 def reader(path: Path) -> Format:
@@ -113,7 +134,7 @@ def reader(path: Path) -> Format:
     found = for_suffix(path.suffix)
     if found is None:
         raise FormatError(
-            f"{path}: expected a suffix of {', '.join(sorted(_BY_SUFFIX))}; got {path.suffix!r}: convert it, or name "
+            f"{path}: expected a suffix of {', '.join(suffixes(read=True))}; got {path.suffix!r}: convert it, or name "
             f"its format in Python."
         )
     return found

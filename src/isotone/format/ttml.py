@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-from isotone.alignment import Alignment
 from isotone.format.cues import Cue
 from isotone.format.elan import xml_text
 from isotone.format.subtitles import Subtitles, clock
@@ -34,13 +33,8 @@ class TTMLFormat(Subtitles):
         self.spans = spans
         self.language = language
 
-    def dumps(self, alignment: Alignment) -> str:
-        """Return the text of the file.
-
-        Raises:
-            KeyError: the alignment does not have the tier.
-        """
-        cues = self.cues(alignment)
+    def written(self, cues: Sequence[Cue]) -> str:
+        """Return the text of a file with these cues."""
         speakers = dict.fromkeys(cue.speaker for cue in cues if cue.speaker)
         agents = {speaker: f"speaker{number}" for number, speaker in enumerate(speakers, 1)}
         space = f' xmlns:ttm="{METADATA}"' if agents else ""
@@ -52,15 +46,20 @@ class TTMLFormat(Subtitles):
             + "</div>\n</body>\n</tt>\n"
         )
 
+    def clock(self, milliseconds: int) -> str:
+        """Write a time as ``01:02:03.450``."""
+        return clock(milliseconds, ".")
+
     def _paragraph(self, cue: Cue, agent: str) -> str:
         parts = []
-        for i, (start, end, word) in enumerate(cue.words):
-            text = escape(xml_text(word))
-            if self.spans:
-                times = (clock(t - cue.start, ".") for t in (start, end))
+        for part in cue.parts:
+            # markup of SubRip need not be in order with spans
+            text = "" if part.tag else escape(xml_text(part.text)).replace("\n", "<br/>")
+            if self.spans and part.start is not None and part.end is not None:
+                times = (self.clock(max(0, t - cue.start)) for t in (part.start, part.end))
                 text = '<span begin="{}" end="{}">{}</span>'.format(*times, text)
-            parts.append(cue.space(i).replace("\n", "<br/>") + text)
-        shown = f'begin="{clock(cue.start, ".")}" end="{clock(cue.end, ".")}"'
+            parts.append(text)
+        shown = f'begin="{self.clock(cue.start)}" end="{self.clock(cue.end)}"'
         said_by = f' ttm:agent="{agent}"' if agent else ""
         return f"<p {shown}{said_by}>{''.join(parts)}</p>\n"
 

@@ -15,7 +15,9 @@ from isotone.format.tier_names import voices
 from isotone.interfaces import Format
 
 #: A segment is a sentence, or what lies between silences; of long sentences a part.
-_SEGMENTS = Layout(max_chars=400, max_lines=1, max_gap_s=1.0, max_s=30.0, reading_speed=0)
+_SEGMENTS = Layout(
+    max_chars=400, max_lines=1, max_gap_s=1.0, max_s=30.0, reading_speed=0, unsaid=False, star="*"
+)
 
 
 class WhisperXFormat(Format):

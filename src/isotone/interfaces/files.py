@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from isotone.alignment import Alignment
@@ -40,6 +41,10 @@ class Format(ABC):
     def encoded(self, alignment: Alignment) -> bytes:
         """The file's text in UTF-8."""
         return self.dumps(alignment).encode()
+
+    def notes(self, alignment: Alignment) -> Sequence[str]:
+        """Sentences for people on what the file does not show as it was given; most formats have none."""
+        return ()
 
     def loads(self, text: str, id: str) -> Alignment:
         """Read a file's text.

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone.alignment import SILENCE, Alignment, Segment, Tier
-from isotone.batch.writers import writers_for
+from isotone.batch.writers import Spec, writer_for
 from isotone.files import put
-from isotone.format.files import FormatError, reader
+from isotone.format.files import FormatError, for_suffix, suffixes
 from isotone.interfaces import Format
 
 
@@ -53,13 +55,17 @@ class Aligned:
         """The tier of phones; KeyError where the model has other labels (``alignment.tiers`` has them)."""
         return self.alignment.tier("phones")
 
-    def save(self, path: Path | str, format: str | None = None, *, overwrite: bool = False) -> Path:
+    def save(
+        self, path: Path | str, format: Spec | None = None, *, overwrite: bool = False, **options: Any
+    ) -> Path:
         """Write the alignment to a file.
 
         Args:
             path: The file.
-            format: Name of its format (``isotone.formats.names()``). Default: by the suffix of ``path``.
+            format: Name of its format (``isotone.formats.names()``), or a mapping of its name and options. Default: by
+                the suffix of ``path``.
             overwrite: Replace an existing file.
+            options: Options of the format, such as ``level="word"`` of subtitles.
 
         Returns:
             The path.
@@ -68,24 +74,33 @@ class Aligned:
             FileExistsError: the file exists, and ``overwrite`` is False.
             FormatError: no format has the suffix.
             LookupError: there is no such format, or the alignment lacks its tier.
+            OptionError: the format has no such option.
             OSError: the file cannot be written.
         """
         path = Path(path)
-        content = self._writer(path, format).dumps(self.alignment).encode()
+        writer = self._writer(path, format, options)
+        content = writer.dumps(self.alignment).encode()
         if os.path.lexists(path) and not overwrite:
             raise FileExistsError(
                 f"{path} exists: choose another name, or save(..., overwrite=True) to replace it."
             )
         put(path, content, replace=overwrite)
+        for note in writer.notes(self.alignment):
+            warnings.warn(f"{path}: {note}", stacklevel=2)
         return path
 
-    def _writer(self, path: Path, format: str | None) -> Format:
+    def _writer(self, path: Path, format: Spec | None, options: Mapping[str, Any]) -> Format:
         if format is not None:
-            return writers_for([format], [tier.name for tier in self.alignment.tiers])[format]
-        try:
-            return reader(path)
-        except FormatError as error:
-            raise FormatError(f"{error} save(..., format='textgrid') takes any name.") from None
+            spec = {**({"name": format} if isinstance(format, str) else format), **options}
+            return writer_for(spec, [t.name for t in self.alignment.tiers])
+        # some formats have endings of two parts
+        found = for_suffix("".join(path.suffixes[-2:]), **options) or for_suffix(path.suffix, **options)
+        if found is None:
+            raise FormatError(
+                f"{path}: no format has the suffix {path.suffix!r}; these have one: "
+                f"{', '.join(suffixes(read=False))}. save(..., format='textgrid') takes any name."
+            )
+        return found
 
     def __str__(self) -> str:
         score = "" if self.alignment.score is None else f", score {self.alignment.score:.2f}"

@@ -14,6 +14,7 @@ from isotone.pipeline.plausible import silence
 from isotone.pipeline.result import Result
 from isotone.quick import given
 from isotone.quick.aligned import Aligned
+from isotone.transcripts import numbered
 
 
 def align_one(
@@ -42,7 +43,7 @@ def align_one(
     notes = transcript.notes if isinstance(result, Result) else ()
     doubt = doubtful(result.agreement, usable(pipeline.model.check))
     said = [*silence(recording.samples), *noted, *notes, *result.warnings, *((doubt,) if doubt else ())]
+    alignment = replace(result.alignment, audio=recording.path, passages=numbered(passages))
     return Aligned(
-        replace(result.alignment, audio=recording.path), result.text, model, tuple(said), result.agreement,
-        recording.samples, sample_rate,
-    )  # fmt: skip
+        alignment, result.text, model, tuple(said), result.agreement, recording.samples, sample_rate
+    )

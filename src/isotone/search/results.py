@@ -12,18 +12,19 @@ from isotone import format as files
 from isotone.alignment import Alignment, Segment, Tier
 from isotone.batch.inputs import absolute, readable
 from isotone.batch.ledger import Entry, Ledger, State
+from isotone.batch.writers import Spec, writer_for
 from isotone.files import check_folder
-from isotone.registries import formats as format_registry
 from isotone.search.query import Match
 
 #: File of all matches.
 RESULTS = "results.json"
 # Owner of a search's files in the ledger: no recording has such a name.
 _ID, _COMMAND = "//search", "search query"
+_TIER = "matches"
 
 
 def write_matches(
-    matches: Sequence[Match], clip: Path, out: Path, format_names: Sequence[str],
+    matches: Sequence[Match], clip: Path, out: Path, formats: Sequence[Spec],
     *, threshold: float | None = None, overwrite: bool = False,
 ) -> list[Path]:  # fmt: skip
     """Write ``results.json``, and for every recording with a match a file per format, with a tier ``matches``.
@@ -35,7 +36,7 @@ def write_matches(
         matches: Matches of the clip.
         clip: The file that was searched for.
         out: Folder of the files.
-        format_names: Names of formats.
+        formats: Names of formats, or mappings of their names and options.
         threshold: The least score of the matches, if there was one.
         overwrite: Replace files that no search wrote, or that were changed since.
 
@@ -45,7 +46,7 @@ def write_matches(
     """
     about = about_matches(matches, clip, threshold)
     contents = {RESULTS: json.dumps(about, indent=1, ensure_ascii=False).encode()}
-    contents |= _contents(matches, readable(clip.stem), format_names)
+    contents |= _contents(matches, readable(clip.stem), formats)
     check_folder(out)
     with Ledger(out) as ledger:
         taken = [name for name in contents if not _replaceable(ledger, name)]
@@ -73,18 +74,16 @@ def _replaceable(ledger: Ledger, name: str) -> bool:
     return state is State.ABSENT or ours
 
 
-def _contents(matches: Sequence[Match], clip: str, format_names: Sequence[str]) -> dict[str, bytes]:
+def _contents(matches: Sequence[Match], clip: str, specs: Sequence[Spec]) -> dict[str, bytes]:
     """Return the contents of the files, by name."""
     contents: dict[str, bytes] = {}
+    writers = [writer_for(spec, [_TIER]) for spec in specs]
     for path in dict.fromkeys(match.file for match in matches):
         own = sorted((m for m in matches if m.file == path), key=lambda m: m.start_s)
         segments = (Segment(f"{clip} #{m.rank} {m.score:.3f}", m.start_s, m.end_s) for m in own)
-        tier = Tier("matches", tuple(segments))
+        tier = Tier(_TIER, tuple(segments))
         alignment = Alignment(own[0].id, own[0].duration, (tier,))
-        for name in dict.fromkeys(format_names):
-            writer = format_registry.build(name)
-            if isinstance(getattr(writer, "tier", None), str):  # formats with a single tier write this one
-                writer = format_registry.build(name, tier=tier.name)
+        for writer in writers:
             file = files.file_name(alignment.id, writer.suffix)
             if file in (RESULTS, *contents):
                 raise ValueError(f"Two files would be named {file}: choose other formats.")

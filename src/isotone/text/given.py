@@ -7,15 +7,14 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from isotone.alignment import STAR
 from isotone.text.base import Tokenizer
 from isotone.text.markup import Cleaned, bracketed, clean, unclear
 from isotone.text.normalize import TextError, Word
 from isotone.text.transcript import STAR_NUMBER, Spelling, Transcript, known_graphs
 from isotone.text.word_graph import WordGraph
 
-#: The star in tiers of words, and in texts, where ``<star>`` is one too.
-STAR = "*"
-
+# as words of a text; the label is the first of them
 _STAR = re.compile(r"(?<!\S)(?:\*|<star>)(?!\S)")
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from isotone.format.json import JSONFormat
 from isotone.format.mfa import MFAJSONFormat
 from isotone.format.reading import FormatError
-from isotone.transcripts.passages import Passage, of_alignment, passage
+from isotone.passage import Passage
+from isotone.transcripts.passages import of_alignment, passage
 from isotone.transcripts.subtitles import clock
 
 _KNOWN = (

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from isotone.format.reading import FormatError, numbered_lines
+from isotone.passage import Passage
 from isotone.text.encodings import decode_text
-from isotone.transcripts.passages import Passage, passage
+from isotone.transcripts.passages import passage
 
 #: The files that are read; all but the first may be missing.
 FILES = ("text", "segments", "utt2spk", "wav.scp")

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from isotone.alignment import SILENCE
 from isotone.format.reading import FormatError, numbered_lines
-from isotone.transcripts.passages import Passage, passage, seconds
+from isotone.passage import Passage
+from isotone.transcripts.passages import passage, seconds
 
 _LABEL = re.compile(r"<[^<>\s]*(?:,[^<>\s]*)+>\s*|<>\s*")
 # of the alternatives { um / uh / @ } the first counts; @ is no word

@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 
 from isotone.format.elan import ELANFormat
 from isotone.format.reading import FormatError, parse_xml
-from isotone.transcripts.passages import Passage, of_alignment, passage
+from isotone.passage import Cued, Passage, Sheet
+from isotone.transcripts.passages import of_alignment, passage
 from isotone.transcripts.subtitles import clock
 
 _OFFSET = re.compile(r"(\d+(?:\.\d+)?)(h|m|s|ms|f|t)")
@@ -33,7 +34,7 @@ def ttml(text: str) -> Iterator[Passage]:
     root = parse_xml(text)
     if _name(root) != "tt":
         raise FormatError(f"expected TTML; got XML with <{_name(root)}>.")
-    rates, names = _rates(root), _agents(root)
+    rates, names, sheet = _rates(root), _agents(root), Sheet(".ttml", text)
     for number, (p, agent) in enumerate(_paragraphs(root), 1):
         where = f"paragraph {number}"
         start, end = _times(p, rates, where)
@@ -50,8 +51,9 @@ def ttml(text: str) -> Iterator[Passage]:
                 first = start if first is None else (start or 0.0) + first
                 last = end if last is None else (start or 0.0) + last
             speaker = ", ".join(names.get(id, id) for id in (said_by or "").split())
-            text = re.sub(r"[ \t\r\n]*\n[ \t\r\n]*", "\n", "".join(part.text for part in parts))
-            yield passage(text.strip(), first, last, where, speaker or None)
+            said = re.sub(r"[ \t\r\n]*\n[ \t\r\n]*", "\n", "".join(part.text for part in parts))
+            cue = Cued(sheet, number - 1)
+            yield passage(said.strip(), first, last, where, speaker or None, cue=cue)
 
 
 class _Part(NamedTuple):

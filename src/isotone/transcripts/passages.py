@@ -4,49 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from isotone.alignment import SILENCE, Alignment
 from isotone.format.reading import FormatError
 from isotone.format.tier_names import parse_name, speaker_of
+from isotone.passage import Cued, Passage
 
 #: Kinds of tiers that hold utterances, as :func:`isotone.format.tier_names.parse_name` gives them.
 _UTTERANCES = frozenset({"utterance", "sentence", "segment", "text", "transcript", "transcription"})
 
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A part of a transcript.
-
-    Attributes:
-        text: The text as written.
-        start, end: Rough times in seconds; None where the source has none.
-        speaker: Who says it; None where the source does not say.
-        where: Its place in the source, for people: ``cue 12``, ``line 3``.
-        recordings: Names that the source has for the recording; empty where it has none.
-        number: Number among the passages of the recording, from 0 on; None before they are put in order of time.
-        place: Its first character in a longer text, from 0, which the positions of words are then in; None where the
-            passages are the text.
-    """
-
-    text: str
-    start: float | None = None
-    end: float | None = None
-    speaker: str | None = None
-    where: str = ""
-    recordings: tuple[str, ...] = ()
-    number: int | None = None
-    place: int | None = None
+# By how much an end before its start is a rounding error, in seconds.
+_ROUNDED_S = 0.001
 
 
 def passage(
-    text: Any, start: Any, end: Any, where: str, speaker: Any = None, recordings: Iterable[Any] = ()
+    text: Any,
+    start: Any,
+    end: Any,
+    where: str,
+    speaker: Any = None,
+    recordings: Iterable[Any] = (),
+    cue: Cued | None = None,
 ) -> Passage:
     """Make a passage of values as they are in a file.
 
     A text that is no string, and times that are no numbers of 0 or more, are errors. A start below 0 becomes 0, an end
-    before the start becomes the start, and a missing time stays unknown.
+    before the start is unknown, with a note, and a missing time stays unknown.
 
     Raises:
         FormatError: such a value; the message names the place.
@@ -54,10 +39,20 @@ def passage(
     if not isinstance(text, str):
         raise FormatError(f"{where}: expected a text; got {text!r:.60}.")
     first, last = seconds(start, where), seconds(end, where)
-    if first is not None and last is not None:
+    note = ""
+    if first is not None and last is not None and last < first - _ROUNDED_S:
+        note = f"it ends at {last:g} s, before its start at {first:g} s; it is taken to end where the next one starts"
+        last = None
+    elif first is not None and last is not None:
         last = max(first, last)
     named = " ".join(_whole(str(speaker)).split()) if speaker is not None else ""
-    return Passage(_whole(text), first, last, named or None, where, tuple(str(r) for r in recordings if r))
+    names = tuple(str(r) for r in recordings if r)
+    return Passage(_whole(text), first, last, named or None, where, names, note=note, cue=cue)
+
+
+def numbered(passages: Iterable[Passage]) -> tuple[Passage, ...]:
+    """Return the passages of a recording with their numbers."""
+    return tuple(p if p.number is not None else replace(p, number=i) for i, p in enumerate(passages))
 
 
 def _whole(text: str) -> str:

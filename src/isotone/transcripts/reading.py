@@ -16,10 +16,11 @@ from isotone.format.csv import CSVFormat
 from isotone.format.mfa import MFACSVFormat
 from isotone.format.reading import ForeignFileError
 from isotone.format.textgrid import TextGridFormat
+from isotone.passage import Passage
 from isotone.text.encodings import EncodingError, decode_text
 from isotone.transcripts import documents, kaldi, lines, markup, subtitles
 from isotone.transcripts.kinds import KINDS, LABELS, kind_of_bytes, kind_of_name, kind_of_text
-from isotone.transcripts.passages import Passage, of_alignment
+from isotone.transcripts.passages import of_alignment
 
 # Most bytes of a compressed file's content.
 _MOST = 2**31

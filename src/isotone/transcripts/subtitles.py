@@ -5,9 +5,11 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from isotone.format.reading import FormatError
-from isotone.transcripts.passages import Passage, passage
+from isotone.passage import Cued, Passage, Sheet
+from isotone.transcripts.passages import passage
 
 _CLOCK = r"(?:\d+:)?\d{1,2}:\d{1,2}(?:[.,]\d{1,9})?"
 _ARROW = re.compile(rf"\s*({_CLOCK})\s*-->\s*({_CLOCK})(?:\s.*)?")
@@ -19,50 +21,67 @@ _ROLLING = re.compile(r"<\d+:\d\d:\d\d\.\d+><c>")
 _OVERRIDE = re.compile(r"\{[^{}]*\}")
 
 
+class _Cue(NamedTuple):
+    """A cue: its times in seconds, its lines up to the next times, and its place in the file."""
+
+    start: float
+    end: float
+    lines: list[str]
+    cued: Cued
+
+    def passage(self, text: str, speaker: str | None = None, cued: bool = True) -> Passage:
+        """Return the passage of the cue, or of a part of it."""
+        where = f"cue {self.cued.number + 1}"
+        return passage(text, self.start, self.end, where, speaker, cue=self.cued if cued else None)
+
+
 def srt(text: str) -> Iterator[Passage]:
     """Read SubRip; a cue may hold blank lines, and its number may be missing."""
-    cues = list(_cues(text, _ARROW))
-    for number, (start, end, lines) in enumerate(cues, 1):
+    cues = list(_cues(text, _ARROW, ".srt"))
+    for number, cue in enumerate(cues, 1):
+        lines = cue.lines
         # before the times of the next cue stands its number
         last = lines[-1].strip() if lines and number < len(cues) else ""
         if last.isdecimal() and (last == str(number + 1) or not "".join(lines[-2:-1]).strip()):
             lines.pop()
-        yield passage("\n".join(lines).strip(), start, end, f"cue {number}")
+        yield cue.passage("\n".join(lines).strip())
 
 
 def vtt(text: str) -> Iterator[Passage]:
     """Read WebVTT; a voice is the speaker, and lines that rolling captions repeat are read once."""
     rolling, last = bool(_ROLLING.search(text)), ""
-    for number, (start, end, lines) in enumerate(_cues(text, _ARROW), 1):
-        own = _before_blank(lines)
+    for cue in _cues(text, _ARROW, ".vtt"):
+        own = _before_blank(cue.lines)
         if rolling:
             fresh = [line for line in own if _TAG.sub("", line).strip() not in ("", last)]
             last = _TAG.sub("", fresh[-1]).strip() if fresh else last
             own = fresh
         parts = _VOICE.split("\n".join(own).strip())
-        for speaker, part in zip([None, *parts[1::2]], parts[0::2]):
-            if part.strip() or len(parts) == 1:
-                voice = None if speaker is None else html.unescape(speaker)
-                plain = html.unescape(part).strip()
-                yield passage(plain, start, end, f"cue {number}", voice)
+        turns = list(zip([None, *parts[1::2]], parts[0::2]))
+        # a cue without words is kept: it has a time
+        for speaker, part in [turn for turn in turns if turn[1].strip()] or turns[-1:]:
+            voice = None if speaker is None else html.unescape(speaker)
+            # rolling captions are no cues that anybody has cut
+            yield cue.passage(html.unescape(part).strip(), voice, cued=not rolling)
 
 
 def sbv(text: str) -> Iterator[Passage]:
     """Read SBV, as YouTube exports it."""
-    for number, (start, end, lines) in enumerate(_cues(text, _COMMA), 1):
-        yield passage("\n".join(_before_blank(lines)), start, end, f"cue {number}")
+    for cue in _cues(text, _COMMA, ".sbv"):
+        yield cue.passage("\n".join(_before_blank(cue.lines)))
 
 
 def ass(text: str) -> Iterator[Passage]:
     """Read the dialogue of ASS and SSA; a name is the speaker."""
-    columns: list[str] = []
-    for number, line in _lines(text):
+    sheet, columns, count = Sheet(".ass", text), list[str](), 0
+    for number, place, line in _lines(text):
         key, _, value = line.partition(":")
         if key.strip() == "Format":
             columns = [name.strip().lower() for name in value.split(",")]
         if key.strip() != "Dialogue":
             continue
-        row = dict(zip(columns, value.split(",", max(0, len(columns) - 1))))
+        fields = value.split(",", max(0, len(columns) - 1))
+        row = dict(zip(columns, fields))
         if not {"start", "end", "text"} <= row.keys():
             raise FormatError(
                 f"line {number}: expected Start, End and Text as its Format says; got {line[:80]!r}."
@@ -70,12 +89,25 @@ def ass(text: str) -> Iterator[Passage]:
         said = _OVERRIDE.sub("", row["text"]).replace(r"\N", "\n").replace(r"\n", "\n").replace(r"\h", " ")
         where = f"line {number}"
         start, end = clock(row["start"], where), clock(row["end"], where)
-        yield passage(said.strip(), start, end, where, row.get("name") or row.get("actor"))
+        places = _places(fields, place + len(line) - len(value))
+        cued = Cued(sheet, count, (places[columns.index("start")], places[columns.index("end")]))
+        count += 1
+        yield passage(said.strip(), start, end, where, row.get("name") or row.get("actor"), cue=cued)
+
+
+def _places(fields: list[str], place: int) -> list[tuple[int, int]]:
+    """Return the places of fields that commas separate, without white space; the first begins at this place."""
+    out = []
+    for value in fields:
+        first = place + len(value) - len(value.lstrip())
+        out.append((first, first + len(value.strip())))
+        place += len(value) + 1
+    return out
 
 
 def tsv(text: str) -> Iterator[Passage]:
     """Read Whisper's TSV: start and end in milliseconds, and text."""
-    for number, line in _lines(text):
+    for number, _, line in _lines(text):
         fields = line.split("\t", 2)
         if number == 1:
             if fields != ["start", "end", "text"]:
@@ -90,9 +122,12 @@ def tsv(text: str) -> Iterator[Passage]:
         yield passage(fields[2].strip(), int(fields[0]) / 1000, int(fields[1]) / 1000, f"line {number}")
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Iterate over all lines, with their numbers; Unicode's line separators end none."""
-    return enumerate(text.removesuffix("\n").split("\n"), 1)
+def _lines(text: str) -> Iterator[tuple[int, int, str]]:
+    """Iterate over all lines, with their numbers and first characters; Unicode's line separators end none."""
+    place = 0
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+        yield number, place, line
+        place += len(line) + 1
 
 
 def clock(text: str, where: str) -> float:
@@ -109,24 +144,26 @@ def clock(text: str, where: str) -> float:
     return seconds
 
 
-def _cues(text: str, times: re.Pattern[str]) -> Iterator[tuple[float, float, list[str]]]:
-    """Iterate over the cues: start, end, and the lines up to the next times."""
-    start = end = 0.0
-    lines: list[str] | None = None
-    for number, line in _lines(text):
+def _cues(text: str, times: re.Pattern[str], suffix: str) -> Iterator[_Cue]:
+    """Iterate over the cues of a file of this kind."""
+    sheet = Sheet(suffix, text)
+    cue: _Cue | None = None
+    for number, place, line in _lines(text):
         if match := times.fullmatch(line):
-            if lines is not None:
-                yield start, end, lines
+            if cue is not None:
+                yield cue
             start, end = (clock(part, f"line {number}") for part in match.groups())
-            lines = []
-        elif "-->" in line and times is _ARROW and lines is None:
+            spans = [(place + first, place + last) for first, last in (match.span(1), match.span(2))]
+            count = 0 if cue is None else cue.cued.number + 1
+            cue = _Cue(start, end, [], Cued(sheet, count, (spans[0], spans[1])))
+        elif "-->" in line and times is _ARROW and cue is None:
             raise FormatError(
                 f"line {number}: expected times such as 00:00:01,000 --> 00:00:02,500; got {line[:80]!r}."
             )
-        elif lines is not None:
-            lines.append(line)
-    if lines is not None:
-        yield start, end, lines
+        elif cue is not None:
+            cue.lines.append(line)
+    if cue is not None:
+        yield cue
 
 
 def _before_blank(lines: list[str]) -> list[str]:
