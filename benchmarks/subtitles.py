@@ -1,0 +1,156 @@
+"""Subtitles whose times are off: how far their cues are from their words when they have been aligned.
+
+``python -m benchmarks.subtitles LIBRISPEECH [--limit 6]``
+
+The recordings are those of :mod:`benchmarks.sections`. Cues of up to seven words are written where the same model puts
+the words in the single sentences. Then their times are made worse, and the subtitles are aligned. If ffsubsync is
+installed (``pip install ffsubsync``, which asks for ffmpeg) it is asked as well. It moves all cues alike, without
+listening to their text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import numpy as np
+import soundfile
+
+from benchmarks.sections import RATE, Sentence, chapters, sentence
+from isotone.evaluation import markdown_table
+from isotone.model import Model
+from isotone.pipeline import Pipeline
+from isotone.pipeline.given import align_text
+from isotone.transcripts import Passage
+from isotone.transcripts.subtitles import srt
+
+#: Words of a cue, at most.
+WORDS = 7
+
+#: Seconds of a cue before its first word and after its last one.
+BEFORE_S, AFTER_S = 0.1, 0.3
+
+COLUMNS = ("times of the cues", "tool", "cues", "median s", "within .1 s %", ".5 s %", "1 s %", "lost %")
+
+
+class Cue(NamedTuple):
+    """A cue with its time in seconds."""
+
+    start: float
+    end: float
+    text: str
+
+
+#: How the times are made worse: what a time becomes in a recording of some seconds.
+CASES: dict[str, Callable[[float, float], float]] = {
+    "right": lambda t, seconds: t,
+    "2 s late": lambda t, seconds: t + 2,
+    "4 s late": lambda t, seconds: t + 4,
+    "30 s late": lambda t, seconds: t + 30,
+    "4 s early": lambda t, seconds: t - 4,
+    "25 frames per second for 23.976": lambda t, seconds: t * 25 / 23.976,
+    "15 s more in the middle": lambda t, seconds: t if t < seconds / 2 else t + 15,
+}
+
+
+def cues_of(sentences: Sequence[Sentence]) -> Iterator[Cue]:
+    """Write the subtitles of sentences that are read one after the other."""
+    begin = 0.0
+    for one in sentences:
+        words = one.text.split()
+        if len(words) == len(one.times):  # no word is said as several
+            for i in range(0, len(words), WORDS):
+                times = one.times[i : i + WORDS]
+                start, end = times[0][0] - BEFORE_S, times[-1][1] + AFTER_S
+                yield Cue(begin + max(0.0, start), begin + end, " ".join(words[i : i + WORDS]))
+        begin += one.seconds
+
+
+def aligned(pipeline: Pipeline, samples: np.ndarray, cues: Sequence[Cue]) -> list[float | None]:
+    """Return the start of every cue's first word by isotone, less what a cue begins before it."""
+    passages = [Passage(cue.text, cue.start, cue.end, where=f"cue {i}") for i, cue in enumerate(cues, 1)]
+    found = align_text(pipeline, "", samples, passages, 1.0)[0].alignment.tier("words")
+    starts: dict[int, float] = {}
+    for word in found:
+        if word.origin is not None and word.origin.passage is not None:
+            starts.setdefault(word.origin.passage, word.start - BEFORE_S)
+    return [starts.get(i) for i in range(len(cues))]
+
+
+def synced(recording: Path, cues: Sequence[Cue], folder: Path) -> list[float | None]:
+    """Return the start of every cue by ffsubsync."""
+    given, out = folder / "given.srt", folder / "synced.srt"
+    rows = [f"{i}\n{_clock(c.start)} --> {_clock(c.end)}\n{c.text}\n" for i, c in enumerate(cues, 1)]
+    given.write_text("\n".join(rows), encoding="utf-8")
+    subprocess.run(
+        ["ffsubsync", str(recording), "-i", str(given), "-o", str(out)], check=True, capture_output=True
+    )
+    found = [(p.text, p.start) for p in srt(out.read_text(encoding="utf-8"))]
+    starts: list[float | None] = []
+    for cue in cues:  # it leaves cues out, and keeps their order
+        place = next((i for i, (text, _) in enumerate(found) if text == cue.text), None)
+        starts.append(None if place is None else found[place][1])
+        found = found if place is None else found[place + 1 :]
+    return starts
+
+
+def _clock(seconds: float) -> str:
+    whole, thousandths = divmod(round(1000 * max(0.0, seconds)), 1000)
+    return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02},{thousandths:03}"
+
+
+def row(case: str, tool: str, errors: Sequence[float | None]) -> list[str]:
+    """Make a row of the table of the errors of cues in seconds; None for cues without a time."""
+    found = np.array([error for error in errors if error is not None])
+    shares = [100 * (found <= limit).sum() / len(errors) for limit in (0.1, 0.5, 1.0)]
+    lost = 100 * (1 - len(found) / len(errors))
+    numbers = [f"{share:.1f}" for share in (*shares, lost)]
+    return [case, tool, str(len(errors)), f"{np.median(found):.2f}" if len(found) else "", *numbers]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.subtitles",
+        description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter,
+    )
+    parser.add_argument("folder", type=Path, help="a part of LibriSpeech in its own layout")
+    parser.add_argument("--sentences", type=int, default=20, help="most sentences of a recording")
+    parser.add_argument("--limit", type=int, default=6, help="recordings")
+    parser.add_argument("--model", default="english", help="model of isotone")
+    given = parser.parse_args()
+    pipeline = Pipeline(Model.load(given.model))
+    tools = ["isotone", *(["ffsubsync"] if shutil.which("ffsubsync") else [])]
+    errors: dict[tuple[str, str], list[float | None]] = {(c, tool): [] for c in CASES for tool in tools}
+    for rows in chapters(given.folder)[: given.limit]:
+        sentences = [sentence(pipeline, one) for one in rows[: given.sentences]]
+        samples = np.concatenate([one.samples for one in sentences])
+        right = list(cues_of(sentences))
+        with TemporaryDirectory() as folder:
+            recording = Path(folder) / "recording.wav"
+            soundfile.write(recording, samples, RATE)
+            for case, worse in CASES.items():
+                seconds = len(samples) / RATE
+                cues = [Cue(worse(c.start, seconds), worse(c.end, seconds), c.text) for c in right]
+                cues = [Cue(max(0.0, c.start), max(0.0, c.end), c.text) for c in cues]
+                for tool in tools:
+                    found = (
+                        aligned(pipeline, samples, cues)
+                        if tool == "isotone"
+                        else synced(recording, cues, Path(folder))
+                    )
+                    errors[case, tool] += [
+                        None if start is None else abs(start - cue.start) for start, cue in zip(found, right)
+                    ]
+    table = [row(case, tool, own) for (case, tool), own in errors.items()]
+    print(markdown_table(COLUMNS, table), end="")
+
+
+if __name__ == "__main__":
+    main()
