@@ -60,10 +60,7 @@ def align(
     margins: _Margins = False,
     strict: opt.Strict = False,
     adapt: opt.Adapt = False,
-    overwrite: Overwrite = False,
-    keep_edited: KeepEdited = False,
-    redo: Redo = False,
-    prune: Prune = False,
+    overwrite: Overwrite = False, keep_edited: KeepEdited = False, redo: Redo = False, prune: Prune = False,
     analysis: opt.Analysis = False,
     speaker_characters: opt.SpeakerCharacters = 0,
     page: opt.Page = False,
@@ -71,7 +68,7 @@ def align(
     jobs: opt.Jobs = 0,
     cluster: opt.Cluster = "",
     as_json: AsJson = False,
-) -> None:
+) -> None:  # fmt: skip
     """Align a given text: find the time of each word and phone.
 
     A word * (or <star>) of a transcript stands for any unwritten speech. So does a word that the model cannot spell or
