@@ -25,7 +25,6 @@ MODULES = {
     "late",
     "progress",
     "registries",
-    "registry",
 }
 PLUGINS = sorted(path for path in (ROOT / "plugins").iterdir() if (path / "__init__.py").is_file())
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from isotone.batch.crew import Begin, Crew, Here, key_of
-from isotone.batch.inputs import Recording, find_recordings
+from isotone.batch.inputs import Recording, find_recordings, is_written
 from isotone.batch.ledger import Entry, Ledger, State
 from isotone.batch.open_tasks import OpenTasks
 from isotone.batch.options import Target, Workers
@@ -49,6 +49,8 @@ def run(
     recordings = [found for found in find(audio) if keep(found.path)]
     if not recordings:
         raise FileNotFoundError(f"None of the recordings in {', '.join(map(str, audio))} is one to do.")
+    if texts := [path for path in audio if is_written(path)]:
+        log.warning("Texts are no recordings, and are left out: %d, the first is %s.", len(texts), texts[0])
     compiling.announce()
     work = begin()
     with Ledger(target.out) as ledger:
