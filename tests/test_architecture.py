@@ -26,7 +26,6 @@ MODULES = {
     "passage",
     "progress",
     "registries",
-    "registry",
 }
 PLUGINS = sorted(path for path in (ROOT / "plugins").iterdir() if (path / "__init__.py").is_file())
 

@@ -2,7 +2,9 @@ import importlib
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from isotone.registry import (
@@ -144,6 +146,54 @@ def test_options_are_checked_before_the_call(install, losses):
         losses.build("strict")
     assert losses.build("strict", 5).size == 5
     assert losses.build("any", anything=1) == {"anything": 1}
+
+
+@pytest.mark.parametrize(
+    ("option", "good", "bad", "expected"),
+    [
+        ("count", [1, None], ["two", 2.0, True, [1]], "a whole number or null"),
+        ("share", [1, 0.5, np.float32(1)], ["1e-3", None, False], "a number"),
+        ("on", [True, False], ["no", 1], "true or false"),
+        ("path", ["a", Path("a")], [3], "a text"),
+        ("other", ["a", [1], None], [], ""),
+    ],
+)
+def test_an_option_of_a_wrong_type_is_named(losses, option, good, bad, expected):
+    @losses.register("typed")
+    class Typed:
+        def __init__(
+            self,
+            count: int | None = 1,
+            share: float = 1.0,
+            on: bool = True,
+            path: str = "",
+            other: object = 0,
+        ) -> None: ...
+
+    for value in good:
+        losses.create({"name": "typed", option: value})
+    for value in bad:
+        with pytest.raises(OptionError) as error:
+            losses.create({"name": "typed", option: value})
+        takes = "It takes: count, share, on, path, other."
+        assert (
+            str(error.value) == f"The loss 'typed' expects {option} to be {expected}; got {value!r}. {takes}"
+        )
+    with pytest.raises(OptionError, match="named by a text; got 3"):
+        losses.create({"name": 3})
+
+
+def test_an_option_that_a_constructor_cannot_take_is_named(losses):
+    @losses.register("sums")
+    class Sums:
+        def __init__(self, weights=()):
+            sum(weights)
+
+    with pytest.raises(
+        OptionError,
+        match=r"'sums' cannot be made with {'weights': \['a'\]}: unsupported .* It takes: weights\.",
+    ):
+        losses.build("sums", weights=["a"])
 
 
 def test_an_error_inside_a_constructor_is_not_taken_for_a_bad_option(losses):

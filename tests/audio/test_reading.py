@@ -144,8 +144,8 @@ def test_truncated(tmp_path: Path, name: str, keep: float) -> None:
 def test_truncated_sphere(tmp_path: Path) -> None:
     data = sphere(tone(16000), 16000)
     for size, reason in (
-        (10000, "cut short, 4488 of 8000"),
-        (1024, "cut short, 0 of 8000"),
+        (10000, "cut short or damaged: 4488 of 8000"),
+        (1024, "cut short or damaged: 0 of 8000"),
         (300, "not audio"),
     ):
         (tmp_path / "SA1.WAV").write_bytes(data[:size])

@@ -12,6 +12,7 @@ import soundfile
 
 from isotone import audio
 from isotone import format as files
+from tests.batch.parts import echo, say
 from tests.tiny_models import error_of, isotone, lines_of, names_in, save_noise
 
 
@@ -149,3 +150,46 @@ def test_a_file_that_is_not_there(model: Path, tmp_path: Path) -> None:
 def test_a_folder_without_audio(model: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()
     assert "No audio (" in error_of("transcribe", tmp_path, "-m", model, "-o", tmp_path / "out")
+
+
+@pytest.mark.parametrize("command", ["align", "transcribe"])
+def test_texts_among_the_recordings_are_none(model: Path, tmp_path: Path, command: str) -> None:
+    """A folder leaves them out, and so does a pattern, with a note."""
+    good = save_noise(tmp_path / "in/good.wav", text="so")
+    (tmp_path / "in/README.md").write_text("about these recordings")
+    folder = isotone(command, tmp_path / "in", "-m", model, "-o", tmp_path / "folder")
+    assert "README" not in folder.stderr
+    done = isotone(command, *sorted((tmp_path / "in").iterdir()), "-m", model, "-o", tmp_path / "files")
+    assert "1 of 1 files written" in done.stdout
+    assert not (tmp_path / "files/errors.jsonl").exists()
+    # one that is not there is told
+    gone = isotone(command, tmp_path / "gone.md", good, "-m", model, "-o", tmp_path / "gone", code=1)
+    assert "does not exist" in gone.stderr
+
+
+def test_texts_that_are_left_out_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    say(tmp_path / "a.wav", "a")
+    echo(sorted(tmp_path.iterdir()), tmp_path / "out")
+    assert f"are left out: 1, the first is {tmp_path / 'a.txt'}" in caplog.text
+
+
+def test_damaged_mp3s_are_explained_and_the_others_are_done(model: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    noise = np.random.default_rng(0).normal(0, 0.1, 4 * 16_000)
+    for name in ("cut", "damaged", "good", "text"):
+        soundfile.write(folder / f"{name}.mp3", noise, 16_000)
+        (folder / f"{name}.txt").write_text("so")
+    whole = (folder / "good.mp3").read_bytes()
+    half, junk = len(whole) // 2, np.random.default_rng(1).bytes(4000)
+    (folder / "cut.mp3").write_bytes(whole[:half])
+    (folder / "damaged.mp3").write_bytes(whole[:half] + junk + whole[half + 4000 :])
+    (folder / "text.mp3").write_text("just some words\n" * 40)
+    isotone("align", folder, "-m", model, "-o", tmp_path / "out", code=1)
+    errors = {Path(row["file"]).stem: row["error"] for row in lines_of(tmp_path / "out/errors.jsonl")}
+    assert all("\n" not in error for error in errors.values())
+    assert "cut short or damaged" in errors.pop("cut")
+    assert "does not exist" not in errors["text"]
+    assert "Format not recognised" in errors.pop("text")
+    assert set(errors) <= {"damaged"}  # decoders may find their way
+    assert (tmp_path / "out/good.TextGrid").is_file()

@@ -16,7 +16,8 @@ def test_a_text_that_does_not_fit_the_audio(model: Path, tmp_path: Path) -> None
     isotone("align", speech, "-m", model, "-o", tmp_path / "out", code=1)
     message = only_error(tmp_path / "out")
     assert message.startswith("u: ")
-    assert "frames" in message
+    assert "it has 10 words and the recording 0.5 s, more than anyone speaks" in message
+    assert "--book" in message
     assert "Row" not in message, "the file is named, not its place in a batch of one"
     assert "too long for the audio" in message
 

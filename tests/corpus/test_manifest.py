@@ -313,7 +313,8 @@ loaded = time.perf_counter()
 from torch.utils.data import DataLoader
 from isotone.model.encoder import SpeechEncoder
 from isotone.text.tokenizer import CharacterTokenizer
-from isotone.training.data import LengthBatches, Utterances
+from isotone.training.batches import LengthBatches
+from isotone.training.data import Utterances
 tokenizer = CharacterTokenizer(["<pad>", "<unk>", "|", *"ABCDEFGHIJKLMNOPQRSTUVWXYZ'"])
 data = Utterances(found.rows, tokenizer, 16000, 15.0, SpeechEncoder("wav2vec2-bert-tiny").frames)
 sampler = LengthBatches(data.seconds, 16, 160.0)

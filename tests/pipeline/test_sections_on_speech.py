@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from isotone import audio
+from isotone.alignment import AlignmentError
 from isotone.model import Model
 from isotone.pipeline import Pipeline
-from isotone.pipeline.given import align_text
+from isotone.pipeline.given import DIVIDED_S, align_text
 from isotone.pipeline.result import Result
 from isotone.transcripts import Passage
 from tests.paths import DATA
@@ -76,3 +77,34 @@ def test_of_a_long_text_the_part_that_is_said_has_times(pipeline: Pipeline, sent
     before = [word for word in found.alignment.absent if word.after == 0]
     assert len(before) == len(" ".join([texts[0], *more]).split())
     assert {word.after for word in found.alignment.absent} == {0, len(found.alignment.tier("words"))}
+
+
+def long_text(own: str = "") -> str:
+    """The texts of all recordings, with one in their midst."""
+    lines = (LJSPEECH / "metadata.csv").read_text("utf-8").splitlines()
+    texts = [text for text in (line.split("|")[1] for line in lines) if text != own]
+    return " ".join([*texts[:20], own, *texts[20:]])
+
+
+def test_of_a_text_that_nobody_could_say_in_time_a_short_recording_has_its_part(
+    pipeline: Pipeline, sentences: list
+) -> None:
+    """As of an utterance that comes with the text of its whole chapter."""
+    samples, own = sentences[0]
+    assert len(samples) < DIVIDED_S * 16_000
+    found = aligned(pipeline, [samples], [long_text(own)])
+    labels = found.alignment.tier("words").labels
+    assert " ".join(own.split()) in " ".join(labels)
+    assert len(labels) <= len(own.split()) + 2
+
+
+def test_of_a_text_that_nobody_could_say_in_time_and_did_not_the_reason_is_told(
+    pipeline: Pipeline, sentences: list
+) -> None:
+    samples = sentences[0][0]
+    with pytest.raises(
+        AlignmentError, match=r"^a: the text is too long .* words and the recording 0\.5 s.*--book"
+    ):
+        aligned(pipeline, [samples[:8000]], [long_text()])
+    with pytest.raises(AlignmentError, match="too short for a single frame"):
+        aligned(pipeline, [samples[:100]], [long_text()])

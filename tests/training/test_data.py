@@ -17,7 +17,8 @@ from isotone.corpus.timit import TimitCorpus
 from isotone.model.encoder import SpeechEncoder
 from isotone.text.tokenizer import CharacterTokenizer, TextError, Tokenizer, Transcript, build_tokenizer
 from isotone.training.augment import Chain
-from isotone.training.data import Augmented, LengthBatches, Utterances
+from isotone.training.batches import LengthBatches
+from isotone.training.data import Augmented, Utterances
 from isotone.types import length_mask
 
 
@@ -61,6 +62,32 @@ def test_every_utterance_once_an_epoch(
         sampler.start = len(batches) // 2
         assert list(sampler) == batches[sampler.start :]
         assert len(sampler) == len(batches) - sampler.start
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.integers(1, 160), min_size=1, max_size=80), st.integers(1, 6), st.integers(8, 400), st.integers(0, 5),
+    st.integers(1, 4), st.integers(1, 5),
+)  # fmt: skip
+def test_no_process_has_more_seconds_than_the_limit(
+    eighths: list[int], size: int, limit: int, seed: int, pool: int, world: int
+) -> None:
+    """But for utterances that are longer by themselves, and for a rest that no way of sharing out could fit in."""
+    seconds = [n / 8 for n in eighths]
+    sampler = LengthBatches(seconds, size * world, limit / 8 * world, seed, pool, min_size=world)
+    batches = sampler.batches()
+    rest = len(seconds) % world
+    # one share has two utterances, at best of the shortest
+    possible = not rest or 2 * sorted(seconds)[min(len(seconds), world + rest) - 1] <= limit / 8
+    exceed = 0
+    for batch in batches:
+        shares = [batch[rank::world] for rank in range(world)]
+        assert all(shares), "every process has something to do in every step"
+        several = [share for share in shares if len(share) > 1]
+        exceed += any(len(share) * max(seconds[i] for i in share) > limit / 8 for share in several)
+        assert len(batch) % world == 0 or len(batch) >= world + rest
+    assert exceed <= (not possible)
+    assert sum(len(batch) % world > 0 for batch in batches) <= 1
 
 
 def test_order_depends_on_seed_and_epoch_alone() -> None:

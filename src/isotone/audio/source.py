@@ -146,6 +146,8 @@ def open_source(path: Path) -> AbstractContextManager[Source]:
         file = soundfile.SoundFile(path)
     except (soundfile.LibsndfileError, RuntimeError, TypeError) as error:
         reason = str(getattr(error, "error_string", None) or error).rstrip(".")
+        if reason.startswith("File does not exist"):  # so it says of what is named .mp3 and is none
+            reason = "Format not recognised"
         if head.startswith(b"NIST_1A"):  # ffmpeg would accept half a header
             raise AudioError(f"{path}: not audio that libsndfile reads ({reason}). Get it again.") from None
         return closing(_Decoded(_probe(path, reason)))
@@ -215,5 +217,5 @@ def _declared_samples(head: bytes, file: soundfile.SoundFile) -> int | None:
 def cut_short(path: Path, found: int, declared: int) -> AudioError:
     """Return the error for a file with fewer samples than declared."""
     return AudioError(
-        f"{path}: the file is cut short, {found} of {declared} samples are there. Get it again."
+        f"{path}: the file is cut short or damaged: {found} of {declared} samples can be read. Get it again."
     )

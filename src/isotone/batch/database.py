@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
@@ -18,12 +18,16 @@ from isotone.files import digest_of
 NAME = ".isotone.sqlite"
 
 # Version of the schema (SQLite's user_version).
-_VERSION = 2
+_VERSION = 3
 _SCHEMA = """
 CREATE TABLE entries(id TEXT, command TEXT, entry TEXT, PRIMARY KEY(id, command));
 CREATE TABLE outputs(name TEXT PRIMARY KEY, id TEXT, digest TEXT, previous TEXT, command TEXT);
 CREATE TABLE digests(path TEXT PRIMARY KEY, stat TEXT, digest TEXT);
 CREATE TABLE claims(id TEXT PRIMARY KEY, host TEXT, pid INTEGER, born REAL);
+"""
+# Version 2 did not know what other processes are about to write.
+_FROM_2 = """
+CREATE TABLE plans(name TEXT, what TEXT, host TEXT, pid INTEGER, born REAL, PRIMARY KEY(name, host, pid));
 """
 # Version 1 had one entry per recording: the file of another command counted as the last one's.
 _FROM_1 = """
@@ -35,6 +39,8 @@ CREATE TABLE entries(id TEXT, command TEXT, entry TEXT, PRIMARY KEY(id, command)
 INSERT INTO entries SELECT id, json_extract(entry, '$.command'), entry FROM entries_1;
 DROP TABLE entries_1;
 """
+# Statements that bring a ledger of a version to this one; 0: a new one.
+_STEPS = {0: _SCHEMA + _FROM_2, 1: _FROM_1 + _FROM_2, 2: _FROM_2}
 # Seconds to wait for another process's transaction; each takes milliseconds.
 _PATIENCE_S = 600.0
 
@@ -43,8 +49,14 @@ class LedgerError(OSError):
     """A ledger cannot be used; the message names it and gives advice."""
 
 
+class OutputBusy(OSError):
+    """Another process is writing the same files, of other options or inputs; the message names it."""
+
+
 class Database:
     """The database of a folder, shared by processes; a context manager.
+
+    A folder without one gets it with the first row that has to stay: until then it is in memory.
 
     Args:
         folder: Folder of the outputs; created if needed.
@@ -55,22 +67,45 @@ class Database:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
         self._me = (socket.gethostname(), os.getpid(), psutil.Process().create_time())
-        self._db = sqlite3.connect(folder / NAME, timeout=_PATIENCE_S, isolation_level=None)
-        with self._writing():
-            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        self._stored = self._is_there()
+        self._connection = self._connected(str(folder / NAME) if self._stored else ":memory:")
+
+    def _is_there(self) -> bool:
+        return os.path.lexists(self.folder / NAME)
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        # another process may have made the file meanwhile
+        if not self._stored and self._is_there():
+            self._store()
+        return self._connection
+
+    def _store(self) -> None:
+        """Make the file, unless it is there, and take over the digests."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        draft, self._connection = self._connection, self._connected(str(self.folder / NAME))
+        self._stored = True
+        self._keep_digests(draft.execute("SELECT path, stat, digest FROM digests").fetchall())
+        draft.close()
+
+    def _connected(self, path: str) -> sqlite3.Connection:
+        """Connect to a database, of any version until now."""
+        db = sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None)
+        with self._transaction(db):
+            (version,) = db.execute("PRAGMA user_version").fetchone()
             if version > _VERSION:
                 raise LedgerError(
-                    f"{folder / NAME} was written by another version of isotone (ledger {version}; this one reads "
-                    f"up to {_VERSION}). Use that version, or another folder."
+                    f"{self.folder / NAME} was written by another version of isotone (ledger {version}; this one "
+                    f"reads up to {_VERSION}). Use that version, or another folder."
                 )
             if version < _VERSION:
-                for statement in (_FROM_1 if version else _SCHEMA).split(";"):
-                    self._db.execute(statement)
-                self._db.execute(f"PRAGMA user_version = {_VERSION}")
+                for statement in _STEPS[version].split(";"):
+                    db.execute(statement)
+                db.execute(f"PRAGMA user_version = {_VERSION}")
         # a process that is killed loses nothing; a machine that loses power may lose the last rows
-        self._db.execute("PRAGMA synchronous = NORMAL")
+        db.execute("PRAGMA synchronous = NORMAL")
+        return db
 
     def __enter__(self) -> Self:
         return self
@@ -80,22 +115,30 @@ class Database:
 
     def close(self) -> None:
         """Release all claims of this process, and close the file."""
-        with self._writing():
-            self._db.execute("DELETE FROM claims WHERE host = ? AND pid = ?", self._me[:2])
-        self._db.close()
+        if self._stored:
+            with self._writing():
+                self._db.execute("DELETE FROM claims WHERE host = ? AND pid = ?", self._me[:2])
+        self._connection.close()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Open a transaction; other processes wait for its end."""
+        """Open a transaction for rows that have to stay; other processes wait for its end."""
+        if not self._stored:
+            self._store()
+        with self._transaction(self._db):
+            yield
+
+    @contextmanager
+    def _transaction(self, db: sqlite3.Connection) -> Iterator[None]:
         try:
-            self._db.execute("BEGIN IMMEDIATE")
+            db.execute("BEGIN IMMEDIATE")
             try:
                 yield
             except BaseException:
-                if self._db.in_transaction:  # a full disk has ended it
-                    self._db.execute("ROLLBACK")
+                if db.in_transaction:  # a full disk has ended it
+                    db.execute("ROLLBACK")
                 raise
-            self._db.execute("COMMIT")
+            db.execute("COMMIT")
         except sqlite3.Error as error:
             full = getattr(error, "sqlite_errorcode", None) in (
                 sqlite3.SQLITE_FULL,
@@ -131,8 +174,46 @@ class Database:
                 if row is None:
                     found.append((key, seen, digest))
             yield path, digest
+        self._keep_digests(found)
+
+    def _keep_digests(self, rows: list[tuple[str, str, str]]) -> None:
+        with self._transaction(self._db):
+            self._db.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?, ?)", rows)
+
+    @contextmanager
+    def planned(self, files: Mapping[str, str]) -> Iterator[None]:
+        """Note the files of this process until the block ends: meanwhile no other writes them of anything else.
+
+        Args:
+            files: The files, by their paths below the folder, and of what they are made, as any text.
+
+        Raises:
+            OutputBusy: another process of this machine has one of them, of something else; nothing was noted.
+        """
+        mine = [(name, what, *self._me) for name, what in files.items()]
         with self._writing():
-            self._db.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?, ?)", found)
+            for host, pid, born in self._db.execute("SELECT DISTINCT host, pid, born FROM plans").fetchall():
+                if not self._lives(host, pid, born):
+                    self._db.execute("DELETE FROM plans WHERE host = ? AND pid = ?", (host, pid))
+            self._db.executemany("INSERT OR REPLACE INTO plans VALUES (?, ?, ?, ?, ?)", mine)
+            self._check_planned()
+        try:
+            yield
+        finally:
+            with self._writing():
+                self._db.execute("DELETE FROM plans WHERE host = ? AND pid = ?", self._me[:2])
+
+    def _check_planned(self) -> None:
+        query = (
+            "SELECT other.name, other.pid FROM plans AS other JOIN plans AS mine USING (name) WHERE mine.host = ? "
+            "AND mine.pid = ? AND other.what != mine.what ORDER BY other.name"
+        )
+        if busy := self._db.execute(query, self._me[:2]).fetchall():
+            (name, pid), more = busy[0], f" and {len(busy) - 1} more" if busy[1:] else ""
+            raise OutputBusy(
+                f"Another run (process {pid}) is writing {self.folder / name}{more}, with other options, recordings or "
+                "texts; this one has done nothing. Wait for its end, or choose another --out."
+            )
 
     def claim(self, *ids: str, ended: Iterable[str] = ()) -> list[str]:
         """Claim recordings for this process; return those that no other process of this machine has.

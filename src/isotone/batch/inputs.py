@@ -16,6 +16,9 @@ from isotone.transcripts.reading import TIMED
 
 TEXT_SUFFIXES = (".txt", ".lab", ".TXT", ".LAB")
 
+# Endings of texts that are neither recordings nor transcripts.
+_NOTES = (".md", ".rst")
+
 # TIMIT's prompts begin with the numbers of the first and the last sample
 _PROMPT = re.compile(r"\s*0\s+(\d+)\s+(?=\S)")
 
@@ -41,7 +44,8 @@ def find_recordings(paths: Sequence[Path]) -> list[Recording]:
     """Find the recordings among paths, each once; folders are searched with their subfolders and links.
 
     A recording's name depends only on its own path. A video beside plain audio of the same name is left out. Of nested
-    folders the outermost counts. A missing file is kept, and becomes an error of that file.
+    folders the outermost counts. A missing file is kept, and becomes an error of that file. Texts, which a pattern such
+    as ``speech/*`` names as well, are left out.
 
     Raises:
         FileNotFoundError: none of the paths exists, or there is no audio in them.
@@ -57,7 +61,7 @@ def find_recordings(paths: Sequence[Path]) -> list[Recording]:
     ]
     known = {absolute(recording.path) for recording in found}
     for path in paths:
-        if not path.is_dir() and absolute(path) not in known:
+        if not (path.is_dir() or is_written(path)) and absolute(path) not in known:
             found.append(Recording(path, readable(path.stem)))
             known.add(absolute(path))
     if not found:
@@ -65,6 +69,12 @@ def find_recordings(paths: Sequence[Path]) -> list[Recording]:
             f"No audio ({', '.join(sorted(AUDIO_SUFFIXES | DECODED_SUFFIXES))}) in {', '.join(map(str, paths))}."
         )
     return found
+
+
+def is_written(path: Path) -> bool:
+    """Tell by its name if a file that is there is a text, and no recording."""
+    known = path.suffix.lower() in (*KINDS, *TEXT_SUFFIXES, *_NOTES)
+    return known and not is_audio(path) and path.is_file()
 
 
 def find_audio(paths: Sequence[Path]) -> list[Path]:

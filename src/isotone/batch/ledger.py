@@ -15,10 +15,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from isotone.batch.database import NAME, Database, LedgerError
+from isotone.batch.database import NAME, Database, LedgerError, OutputBusy
 from isotone.files import digest_of, put, tidy
 
-__all__ = ["NAME", "Entry", "Ledger", "LedgerError", "State"]
+__all__ = ["NAME", "Entry", "Ledger", "LedgerError", "OutputBusy", "State"]
 
 
 # In place of the digest of a file that is yet to be written.
@@ -85,6 +85,8 @@ class Ledger(Database):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
+        if not self._stored:
+            return
         with self._writing():
             for id in self._abandoned():
                 for (name,) in self._db.execute("SELECT name FROM outputs WHERE id = ?", (id,)).fetchall():
@@ -132,6 +134,12 @@ class Ledger(Database):
             return State.WRITTEN
         return State.OLD if digest == row["previous"] else State.CHANGED
 
+    def is_current(self, name: str) -> bool:
+        """Tell if a file is of the last inputs of its recording, as isotone wrote it or changed since."""
+        row = self._row(name)
+        current = row is not None and row["digest"] != _NONE
+        return current and self.state(name) in (State.WRITTEN, State.CHANGED)
+
     def owner(self, name: str) -> tuple[str, str] | None:
         """Return the recording that a file was written for, and the command; None if isotone did not write it."""
         row = self._row(name)
@@ -175,12 +183,12 @@ class Ledger(Database):
     def _outdate(self, names: Iterable[str]) -> None:
         """Record that files are of earlier inputs, such as a recording's files in formats that are not written now."""
         for name in names:
-            state = self.state(name)
-            if state in (State.WRITTEN, State.OLD):
-                now = "digest" if state is State.WRITTEN else "previous"  # of the file as it is
-                self._db.execute(
-                    f"UPDATE outputs SET previous = {now}, digest = ? WHERE name = ?", (_NONE, name)
-                )
+            # of the file as it is, or as it was before somebody changed or removed it
+            last = "previous" if self.state(name) is State.OLD else "digest"
+            self._db.execute(
+                f"UPDATE outputs SET previous = {last}, digest = ? WHERE name = ? AND digest != ?",
+                (_NONE, name, _NONE),
+            )
 
     def write_report(self, name: str, content: bytes, *, overwrite: bool = False) -> None:
         """Write a file that belongs to no recording, or remove it if ``content`` is empty.

@@ -87,7 +87,7 @@ class OpenTasks:
     def _begin(self, task: Task) -> Job | None:
         """Make the job of a claimed task; None if another process has done it meanwhile."""
         before = self._planner.ledger.entry(task.entry.id, task.entry.command)
-        names = self._planner.missing(task)
+        names = self._planner.missing(task, before)
         if before is not None and not names:
             self._entries.append(before)
             self._close(task.entry.id)

@@ -181,6 +181,10 @@ class Target:
         analysis: Write the tables of :mod:`isotone.batch.analysis`.
         speaker_characters: See :func:`isotone.batch.analysis.tables`; with more than 0 they are written.
         page: Write a page to look at and to listen to for every recording, and their index.
+        keep_edited: Keep files that were changed since isotone wrote them, and do all others.
+
+    Raises:
+        ValueError: edited files are to be both kept and replaced.
     """
 
     out: Path
@@ -191,6 +195,13 @@ class Target:
     analysis: bool = False
     speaker_characters: int = 0
     page: bool = False
+    keep_edited: bool = False
+
+    def __post_init__(self) -> None:
+        if self.overwrite and self.keep_edited:
+            raise ValueError(
+                "--keep-edited keeps what was changed, and --overwrite replaces it: say one of them."
+            )
 
     @property
     def tables(self) -> bool:

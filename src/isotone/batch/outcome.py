@@ -33,6 +33,8 @@ class Outcome:
         partly: Files whose text is partly wrong: with words that were not said, or with other speech.
         texts: The recognised texts by file.
         kept: Files that were changed since isotone wrote them, and are not replaced.
+        edited: Those of them that this command would have replaced: they are of other options or inputs.
+        left: Number of recordings of which nothing else was to be written; they are not done.
         stale: Recordings of the output folder that are no longer in the input folders.
         pruned: Number of these that were removed.
         files: The files of every recording, below the output folder.
@@ -49,6 +51,8 @@ class Outcome:
     partly: list[str] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     kept: list[str] = field(default_factory=list)
+    edited: list[str] = field(default_factory=list)
+    left: int = 0
     stale: int = 0
     pruned: int = 0
     files: dict[str, list[str]] = field(default_factory=dict)
@@ -69,6 +73,8 @@ def outcome_of(entries: Sequence[Entry], plan: Plan, gone: int, pruned: int, led
         [e.file for e in done if e.verdict == PARTLY and not _wrong(e)],
         {e.file: e.text for e in done},
         plan.kept,
+        plan.edited,
+        len(plan.left),
         gone - pruned,
         pruned,
         {e.file: ledger.names(e) for e in done},

@@ -42,15 +42,21 @@ class Plan:
         tasks: Recordings to do.
         there: Recordings that earlier runs have done.
         failed: Recordings that cannot be done, with the reason.
+        left: Recordings of which nothing is written: all that would be is among ``edited``.
         kept: Files that were changed since isotone wrote them, and are not replaced.
+        edited: Those of them that this command would have replaced: they are of other options or inputs.
         conflicts: Files that must not be overwritten, with the reason.
+        files: The files of all recordings, but for those that are kept, and of what they are made.
     """
 
     tasks: list[Task] = field(default_factory=list)
     there: list[Entry] = field(default_factory=list)
     failed: list[Entry] = field(default_factory=list)
+    left: list[Entry] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
+    edited: list[str] = field(default_factory=list)
     conflicts: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
 
 
 class OutputConflict(FileExistsError):
@@ -105,34 +111,44 @@ class Planner:
         stem = stem_of(id)
         return {format: stem + suffix for format, suffix in self.work.suffixes.items()}
 
-    def missing(self, task: Task) -> dict[str, str]:
-        """Return the files of a task that are missing, out of date or of another format; none changed by hand."""
-        own = task.entry.id, self.work.command
-        entry = self.ledger.entry(*own)
-        if entry is None or entry.error or entry.key != task.entry.key or self.target.redo:
+    def missing(self, task: Task, before: Entry | None) -> dict[str, str]:
+        """Return the files of a task that are missing, or of another format, other options or earlier inputs.
+
+        Args:
+            task: The task.
+            before: The recording's entry in the ledger.
+        """
+        if before is None or before.error or before.key != task.entry.key or self.target.redo:
             return dict(task.names)
-        done = (State.WRITTEN, State.CHANGED)
-        ledger = self.ledger
+        own, ledger = (before.id, before.command), self.ledger
         return {
             f: n
             for f, n in task.names.items()
-            if ledger.state(n) not in done or ledger.owner(n) != own or entry.formats.get(n, f) != f
+            if not ledger.is_current(n) or ledger.owner(n) != own or before.formats.get(n, f) != f
         }
 
     def _add(self, plan: Plan, task: Task, inputs: set[Path]) -> None:
-        missing = self.missing(task)
-        for name in task.names.values():
-            state = self.ledger.state(name)
-            if name in missing.values():
-                if reason := self._conflict(task, name, state, inputs):
-                    plan.conflicts[name] = reason
-            elif state is State.CHANGED:
-                plan.kept.append(name)
         before = self.ledger.entry(task.entry.id, self.work.command)
-        if missing:
+        missing = self.missing(task, before)
+        edited: set[str] = set()
+        for format, name in task.names.items():
+            state = self.ledger.state(name)
+            if state is State.CHANGED and (self.target.keep_edited or name not in missing.values()):
+                plan.kept.append(name)
+                edited |= {name} & set(missing.values())
+                continue
+            plan.files[name] = f"{self.work.command} {task.entry.key} {format}"
+            if name in missing.values() and (reason := self._conflict(task, name, state, inputs)):
+                plan.conflicts[name] = reason
+        plan.edited += sorted(edited)
+        names = {format: name for format, name in missing.items() if name not in edited}
+        if names:
             there = before.formats if before and before.key == task.entry.key else {}
-            formats = {**there, **{name: format for format, name in task.names.items()}}
-            plan.tasks.append(replace(task, names=missing, entry=replace(task.entry, formats=formats)))
+            made = {name: format for format, name in task.names.items() if name not in edited}
+            entry = replace(task.entry, formats={**there, **made})
+            plan.tasks.append(replace(task, names=names, entry=entry))
+        elif edited:
+            plan.left.append(task.entry)
         else:
             assert before is not None
             plan.there.append(replace(before, file=task.entry.file, source=task.entry.source))
@@ -143,7 +159,7 @@ class Planner:
         if state is State.ABSENT:
             return ""
         if absolute(path) in inputs:
-            return _INPUT
+            return f"{_INPUT}, and {state.value}" if state is State.CHANGED else _INPUT
         if self.target.overwrite:
             return ""
         if state in (State.FOREIGN, State.CHANGED):
@@ -206,18 +222,19 @@ def check_conflicts(plan: Plan, folder: Path) -> None:
     count = len(plan.conflicts)
     lines = [f"{folder / name}: {reason}" for name, reason in sorted(plan.conflicts.items())]
     what = "1 file would be overwritten" if count == 1 else f"{count} files would be overwritten"
-    advice = (
-        "Choose another --out."
-        if _INPUT in plan.conflicts.values()
-        else "Choose another --out, or say --overwrite."
-    )
-    raise OutputConflict("\n  ".join([f"{what}; nothing was done. {advice}", *lines]))
+    reasons = plan.conflicts.values()
+    ways = ["Choose another --out"]
+    if any(reason.endswith(State.CHANGED.value) for reason in reasons):
+        ways.append("say --keep-edited to keep what was changed and do the rest")
+    if not any(reason.startswith(_INPUT) for reason in reasons):
+        ways.append("say --overwrite")
+    raise OutputConflict("\n  ".join([f"{what}; nothing was done. {', or '.join(ways)}.", *lines]))
 
 
 def stale(ledger: Ledger, folders: Iterable[Path], plan: Plan, command: str) -> list[Entry]:
     """Find a command's entries of recordings that were in these folders and no longer are, or have another name now."""
     roots = [folder.resolve() for folder in folders if folder.is_dir()]
-    now = {e.id for e in (*plan.there, *plan.failed)} | {task.entry.id for task in plan.tasks}
+    now = {e.id for e in (*plan.there, *plan.failed, *plan.left)} | {task.entry.id for task in plan.tasks}
     return [
         entry
         for entry in ledger.entries()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from isotone.batch.crew import Begin, Crew, Here, key_of
-from isotone.batch.inputs import Recording, find_recordings
+from isotone.batch.inputs import Recording, find_recordings, is_written
 from isotone.batch.ledger import Entry, Ledger, State
 from isotone.batch.open_tasks import OpenTasks
 from isotone.batch.options import Target, Workers
@@ -43,11 +43,14 @@ def run(
 
     Raises:
         OutputConflict: files that isotone did not write would be overwritten.
+        OutputBusy: another process is writing the same files, of other options or inputs.
         OSError, ValueError, LookupError: the whole command is impossible; nothing was written.
     """
     recordings = [found for found in find(audio) if keep(found.path)]
     if not recordings:
         raise FileNotFoundError(f"None of the recordings in {', '.join(map(str, audio))} is one to do.")
+    if texts := [path for path in audio if is_written(path)]:
+        log.warning("Texts are no recordings, and are left out: %d, the first is %s.", len(texts), texts[0])
     compiling.announce()
     work = begin()
     with Ledger(target.out) as ledger:
@@ -61,23 +64,24 @@ def run(
                 plan.kept.append(name)
         check_conflicts(plan, target.out)
         gone = stale(ledger, audio, plan, work.command)
-        try:
-            there = [replace(e, doubt=work.doubt(e.score, e.agreement)) for e in plan.there]
-            entries = [*there, *plan.failed]
-            ledger.note(*entries)
-            with (
-                _crew(workers, begin, work, len(plan.tasks)) as (crew, size),
-                progress(len(recordings), crew.watch, len(plan.there) + len(plan.failed)) as step,
-                OpenTasks(plan.tasks, planner, step, entries) as open_tasks,
-            ):
-                for job, done in Schedule(crew, size, key_of(work)).run(open_tasks.jobs()):
-                    open_tasks.end(job, done)
-            places = {task.entry.id: place for place, task in enumerate(plan.tasks)}
-            entries.sort(key=lambda entry: places.get(entry.id, -1))  # workers end in any order
-        finally:
-            pruned = _prune(ledger, gone) if target.prune else 0
-            _forget_mended(ledger, entries, work.command)
-            report = write_lists(ledger, target, work)
+        with ledger.planned(plan.files):
+            try:
+                there = [replace(e, doubt=work.doubt(e.score, e.agreement)) for e in plan.there]
+                entries = [*there, *plan.failed]
+                ledger.note(*entries)
+                with (
+                    _crew(workers, begin, work, len(plan.tasks)) as (crew, size),
+                    progress(len(recordings), crew.watch, len(recordings) - len(plan.tasks)) as step,
+                    OpenTasks(plan.tasks, planner, step, entries) as open_tasks,
+                ):
+                    for job, done in Schedule(crew, size, key_of(work)).run(open_tasks.jobs()):
+                        open_tasks.end(job, done)
+                places = {task.entry.id: place for place, task in enumerate(plan.tasks)}
+                entries.sort(key=lambda entry: places.get(entry.id, -1))  # workers end in any order
+            finally:
+                pruned = _prune(ledger, gone) if target.prune else 0
+                _forget_mended(ledger, entries, work.command)
+                report = write_lists(ledger, target, work)
         return replace(
             outcome_of(entries, plan, len(gone), pruned, ledger), report=report, engine=work.engine
         )

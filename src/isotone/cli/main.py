@@ -20,8 +20,8 @@ from isotone.cli.evaluate import evaluate
 from isotone.cli.export import export
 from isotone.cli.lm import lm
 from isotone.cli.match import match
-from isotone.cli.options import Overwrite
 from isotone.cli.page import page
+from isotone.cli.replacing import Overwrite
 from isotone.cli.score_check import score_check
 from isotone.cli.search import search_app
 from isotone.cli.speech import align, transcribe

@@ -11,6 +11,7 @@ from isotone.cli import options as opt
 from isotone.cli.console import AsJson, OutOption, explained, path_argument
 from isotone.cli.outcomes import finish, interrupted
 from isotone.cli.parts import plugin
+from isotone.cli.replacing import KeepEdited, Overwrite, Prune, Redo
 
 _Reference = Annotated[
     Path, typer.Argument(help="Audio file that the others are matched with.", parser=path_argument)
@@ -89,9 +90,10 @@ def match(
     format: opt.Format = ["textgrid"],  # noqa: B006
     out_dir: OutOption = Path("matches"),
     device: opt.Device = "cpu",
-    overwrite: opt.Overwrite = False,
-    redo: opt.Redo = False,
-    prune: opt.Prune = False,
+    overwrite: Overwrite = False,
+    keep_edited: KeepEdited = False,
+    redo: Redo = False,
+    prune: Prune = False,
     as_json: AsJson = False,
 ) -> None:
     """Match recordings with a reference: the same text by another voice, the same piece, or a clip.
@@ -111,7 +113,7 @@ def match(
     from isotone.warping import Matcher, open_features
 
     with explained(), interrupted(out_dir):
-        target = Target(out_dir, tuple(format), overwrite, redo, prune)
+        target = Target(out_dir, tuple(format), overwrite, redo, prune, keep_edited=keep_edited)
         method = Matcher(open_features(features, model, device), plugin(warper), part, refine)  # type: ignore[arg-type]
         outcome = match_files(reference, others, method, target, labels=labels, maps=maps, only=only)
     finish(outcome, out_dir, as_json=as_json)

@@ -147,20 +147,6 @@ Cluster = Annotated[
         show_default=False,
     ),
 ]
-Overwrite = Annotated[
-    bool,
-    typer.Option(
-        "--overwrite", help="Replace files in OUT that isotone did not write, or that were changed since."
-    ),
-]
-Redo = Annotated[bool, typer.Option("--redo", help="Repeat recordings whose files are up to date.")]
-Prune = Annotated[
-    bool,
-    typer.Option(
-        "--prune",
-        help="Remove the files of recordings that are no longer in the input folders. Changed ones stay.",
-    ),
-]
 TextDir = Annotated[
     Path | None,
     typer.Option(

@@ -38,7 +38,8 @@ def finish(
         print_json({"out": str(out_dir), **asdict(outcome)})
     else:
         before = f" ({outcome.there} of them there before)" if outcome.there else ""
-        say(f"{outcome.done} of {outcome.done + len(outcome.errors)} files written to {out_dir}{before}")
+        count = outcome.done + len(outcome.errors) + outcome.left
+        say(f"{outcome.done} of {count} files written to {out_dir}{before}")
         for line in outcome.report:
             say(line)
         if pages:
@@ -63,11 +64,13 @@ def _say_pages(out_dir: Path) -> None:
 
 def _notes(outcome: Outcome, out_dir: Path) -> Iterator[str]:
     """Lines on files that were kept, removed, or left over."""
-    if outcome.kept:
-        some = ", ".join(outcome.kept[:3]) + (" ..." if outcome.kept[3:] else "")
+    if current := [name for name in outcome.kept if name not in outcome.edited]:
+        some = ", ".join(current[:3]) + (" ..." if current[3:] else "")
+        yield f"{len(current)} changed since isotone wrote them, and kept (those that you remove are made anew): {some}"
+    if outcome.edited:
         yield (
-            f"{len(outcome.kept)} changed since isotone wrote them, and kept (those that you remove are made anew): "
-            f"{some}"
+            "kept as they were edited, and not of these options, recordings and texts (those that you remove are made "
+            f"anew): {_named(outcome.edited)}"
         )
     if outcome.pruned:
         yield f"{outcome.pruned} recordings that are gone were removed from {out_dir}"

@@ -10,6 +10,7 @@ import typer
 from isotone.cli import options as opt
 from isotone.cli.console import AsJson, OutOption, explained, path_argument
 from isotone.cli.outcomes import finish, interrupted
+from isotone.cli.replacing import KeepEdited, Overwrite, Prune, Redo
 
 _Paths = Annotated[
     list[Path],
@@ -25,9 +26,10 @@ def page(
     paths: _Paths,
     beside: opt.Beside = [],  # noqa: B006
     out_dir: OutOption = Path("pages"),
-    overwrite: opt.Overwrite = False,
-    redo: opt.Redo = False,
-    prune: opt.Prune = False,
+    overwrite: Overwrite = False,
+    keep_edited: KeepEdited = False,
+    redo: Redo = False,
+    prune: Prune = False,
     jobs: opt.Jobs = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -44,6 +46,6 @@ def page(
     from isotone.batch import Target, Workers, page_files
 
     with explained(), interrupted(out_dir):
-        target = Target(out_dir, (), overwrite, redo, prune, page=True)
+        target = Target(out_dir, (), overwrite, redo, prune, page=True, keep_edited=keep_edited)
         outcome = page_files(paths, target, beside=beside, workers=Workers(jobs))
     finish(outcome, out_dir, pages=True, as_json=as_json)

@@ -12,6 +12,7 @@ from isotone.cli import options as opt
 from isotone.cli.console import AsJson, AudioArgument, OutOption, SpeechArgument, explained, say
 from isotone.cli.outcomes import finish, interrupted
 from isotone.cli.parts import plugin
+from isotone.cli.replacing import KeepEdited, Overwrite, Prune, Redo
 
 _Channels = Annotated[
     str,
@@ -60,9 +61,7 @@ def align(
     margins: _Margins = False,
     strict: opt.Strict = False,
     adapt: opt.Adapt = False,
-    overwrite: opt.Overwrite = False,
-    redo: opt.Redo = False,
-    prune: opt.Prune = False,
+    overwrite: Overwrite = False, keep_edited: KeepEdited = False, redo: Redo = False, prune: Prune = False,
     analysis: opt.Analysis = False,
     speaker_characters: opt.SpeakerCharacters = 0,
     page: opt.Page = False,
@@ -70,7 +69,7 @@ def align(
     jobs: opt.Jobs = 0,
     cluster: opt.Cluster = "",
     as_json: AsJson = False,
-) -> None:
+) -> None:  # fmt: skip
     """Align a given text: find the time of each word and phone.
 
     A word * (or <star>) of a transcript stands for any unwritten speech. So does a word that the model cannot spell or
@@ -96,7 +95,8 @@ def align(
         texts = opt.texts(language, dictionary, keep_markup, rules)
         options = batch.Options(opt.chosen(model, language), plugin(aligner), None, times, device, engine, window,
             guide, edges, extra_speech, star_cost, texts, closures, presence, slack, channels, margins)  # fmt: skip
-        target = batch.Target(out_dir, (*format,), overwrite, redo, prune, analysis, speaker_characters, page)
+        target = batch.Target(out_dir, (*format,), overwrite, redo, prune, analysis, speaker_characters, page,
+            keep_edited)  # fmt: skip
         options = _adapted(audio, options, out_dir, text, text_dir, book) if adapt else options
         done = batch.align_files(audio, options, target, beside=beside, book=book, text=text, text_dir=text_dir,
             min_score=min_score, check=check, workers=batch.Workers(jobs, cluster))  # fmt: skip
@@ -135,9 +135,10 @@ def transcribe(
     device: opt.Device = "cpu",
     window: opt.Window = 15.0,
     guide: opt.Guide = True,
-    overwrite: opt.Overwrite = False,
-    redo: opt.Redo = False,
-    prune: opt.Prune = False,
+    overwrite: Overwrite = False,
+    keep_edited: KeepEdited = False,
+    redo: Redo = False,
+    prune: Prune = False,
     jobs: opt.Jobs = 0,
     cluster: opt.Cluster = "",
     as_json: AsJson = False,
@@ -155,7 +156,7 @@ def transcribe(
             model, aligner=plugin(aligner), decoder=plugin(decoder), times=times, device=device,
             window_s=window, guided=guide, text=opt.texts(language),
         )  # fmt: skip
-        target = batch.Target(out_dir, tuple(format), overwrite, redo, prune)
+        target = batch.Target(out_dir, tuple(format), overwrite, redo, prune, keep_edited=keep_edited)
         outcome = batch.transcribe_files(audio, options, target, batch.Workers(jobs, cluster))
     for file, text in outcome.texts.items() if not as_json else ():
         typer.echo(f"{file}: {text}")

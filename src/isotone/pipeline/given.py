@@ -26,6 +26,9 @@ from isotone.transcripts import Passage
 #: Seconds of a recording from which on a suspicious text is looked for part by part.
 DIVIDED_S = 10.0
 
+#: Words per second that nobody speaks.
+TOO_FAST = 8.0
+
 
 def align_text(
     pipeline: ForcedPipeline,
@@ -143,10 +146,11 @@ def _whole(pipeline: ForcedPipeline, id: str, samples: np.ndarray, transcript: T
         return found or pipeline.align(id, samples, transcript)
     try:
         first = pipeline.align(id, samples, transcript)
-    except AlignmentError:  # of a long text perhaps a part is said
-        found = align_sections(pipeline, id, samples, transcript) if divides else None
+    except AlignmentError as error:  # of a long text perhaps a part is said
+        judges = _judges(pipeline, transcript)
+        found = align_sections(pipeline, id, samples, transcript) if judges else None
         if found is None:
-            raise
+            raise _explained(error, id, transcript, pipeline.emitter.seconds(samples)) from error
         return found
     return _checked(pipeline, id, samples, transcript, first)
 
@@ -162,8 +166,24 @@ def _checked(
 
 def _divides(pipeline: ForcedPipeline, samples: np.ndarray, transcript: Transcript) -> bool:
     """Tell if a recording is long enough for sections, and its words can be judged."""
-    judges = pipeline.presence is not None and bool(transcript.words and transcript.source)
-    return judges and pipeline.emitter.seconds(samples) >= DIVIDED_S
+    return _judges(pipeline, transcript) and pipeline.emitter.seconds(samples) >= DIVIDED_S
+
+
+def _judges(pipeline: ForcedPipeline, transcript: Transcript) -> bool:
+    return pipeline.presence is not None and bool(transcript.words and transcript.source)
+
+
+def _explained(error: AlignmentError, id: str, transcript: Transcript, seconds: float) -> AlignmentError:
+    """Say of a text that does not fit its recording that nobody speaks so fast, where that is the reason."""
+    words = len(transcript.words)
+    if error.row is None or words <= TOO_FAST * seconds:
+        return error
+    return AlignmentError(
+        f"the text is too long for the audio: it has {words} words and the recording {seconds:.1f} s, more than anyone "
+        "speaks. If the recording is an excerpt of a longer text, use isotone align --book TEXT; else give the text of "
+        "this recording alone.",
+        id=id,
+    )
 
 
 def _by_channel(

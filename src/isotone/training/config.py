@@ -80,8 +80,8 @@ class Training:
         steps: Optimiser steps; takes precedence over ``epochs`` above 0.
         batch_size: Utterances per step and process, before ``accumulate``. A loss of several views (``consistency``)
             repeats the batch once per view, and multiplies work and memory accordingly.
-        batch_seconds: Most audio in a batch, padding counted; longer batches are split, down to one utterance per
-            process. 0: no limit.
+        batch_seconds: Most audio of a process in a step, padding counted; longer batches are split, down to one
+            utterance per process. 0: no limit.
         max_seconds: Longer utterances are left out of training, and counted. 0: no limit.
         accumulate: Batches whose gradients are summed before a step.
         augment: Changes of the recordings, drawn anew every epoch: names of :mod:`isotone.training.augment` and

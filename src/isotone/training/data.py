@@ -1,9 +1,8 @@
-"""Turn corpus rows into batches of similar length: tokenised targets, and audio loaded on demand."""
+"""Turn corpus rows into examples and batches: tokenised targets, and audio loaded on demand."""
 
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
-from torch.utils.data import Dataset, Sampler
+from torch.utils.data import Dataset
 
 from isotone import audio
 from isotone.text.tokenizer import TextError, Tokenizer, Transcript
@@ -221,77 +220,6 @@ def token_durations(row: Any, transcript: Transcript, tokenizer: Tokenizer) -> l
     if not tier or len(tier["label"]) != len(transcript.tokens):
         return None
     return [end - start for start, end in zip(tier["start"], tier["end"])]
-
-
-class LengthBatches(Sampler[list[int]]):
-    """Batches of utterances of similar length, in an order that depends only on the seed and the epoch.
-
-    Utterances are shuffled, cut into pools of ``pool`` batches, sorted by length inside each pool and batched; the
-    batches are shuffled again. Every utterance is in one batch, unless there are fewer than ``min_size``.
-
-    Args:
-        seconds: Duration of every utterance.
-        batch_size: Most utterances per batch.
-        batch_seconds: Most seconds per batch, with padding; 0: no limit.
-        seed: Determines the order.
-        pool: Batches in a pool.
-        min_size: Fewest utterances per batch, whatever the limits: the number of processes, which share every batch.
-
-    Attributes:
-        epoch: Number of finished passes over the data.
-        start: Number of finished batches of this epoch; iteration skips them.
-    """
-
-    def __init__(
-        self,
-        seconds: Sequence[float] | np.ndarray,
-        batch_size: int,
-        batch_seconds: float = 0.0,
-        seed: int = 0,
-        pool: int = 16,
-        min_size: int = 1,
-    ) -> None:
-        self.seconds: list[float] = np.asarray(seconds, float).tolist()  # read often, one at a time
-        self.batch_size = batch_size
-        self.batch_seconds = batch_seconds
-        self.seed = seed
-        self.pool = pool
-        self.min_size = min_size
-        self.epoch = 0
-        self.start = 0
-
-    def batches(self) -> list[list[int]]:
-        """Return all batches of the current epoch."""
-        shuffle = random.Random(f"{self.seed}/{self.epoch}")
-        order = list(range(len(self.seconds)))
-        shuffle.shuffle(order)
-        size = self.pool * self.batch_size
-        # the last pool takes a rest that is too small for a batch
-        ends = [*range(size, len(order) - self.min_size + 1, size), len(order)]
-        pools = (sorted(order[i:k], key=lambda j: self.seconds[j]) for i, k in zip([0, *ends], ends))
-        out = [batch for pool in pools for batch in self._cut(pool)]
-        shuffle.shuffle(out)
-        return out
-
-    def _cut(self, pool: list[int]) -> list[list[int]]:
-        starts = [0]
-        for i, j in enumerate(pool):  # ascending by length: every utterance is padded to the length of j
-            size = i - starts[-1]
-            too_long = self.batch_seconds and (size + 1) * self.seconds[j] > self.batch_seconds
-            if size >= self.min_size and (size >= self.batch_size or too_long):
-                starts.append(i)
-        ends = [len(pool)]
-        # a small last batch takes from the one before: joined, a process could get two of the longest utterances
-        for start in reversed(starts):
-            ends.append(min(start, ends[-1] - self.min_size))
-        ends = [end for end in reversed(ends) if end >= self.min_size]  # a small first batch joins the next
-        return [pool[start:end] for start, end in zip([0, *ends], ends)]
-
-    def __iter__(self) -> Iterator[list[int]]:
-        return iter(self.batches()[self.start :])
-
-    def __len__(self) -> int:
-        return len(self.batches()) - self.start
 
 
 def evenly(size: int, most: int) -> list[int]:

@@ -23,7 +23,8 @@ from isotone.model import Model
 from isotone.progress import bars
 from isotone.training import checkpoint
 from isotone.training.augment import Chain
-from isotone.training.data import Augmented, Batch, LengthBatches, Utterances
+from isotone.training.batches import LengthBatches
+from isotone.training.data import Augmented, Batch, Utterances
 from isotone.training.objective import Objective
 from isotone.training.optim import Average, Frozen, clip_groups, make_optimizer, make_schedule
 from isotone.training.sharding import Gathered, gather

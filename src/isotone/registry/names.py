@@ -7,7 +7,6 @@ first built, so a broken plugin affects only those who use it.
 from __future__ import annotations
 
 import ast
-import difflib
 import importlib
 import importlib.util
 import inspect
@@ -18,6 +17,7 @@ from importlib.metadata import EntryPoint
 from typing import Any, Generic, TypeVar
 
 from isotone.installed import installed
+from isotone.registry.options import OptionError, check_options, nearest
 
 T = TypeVar("T")
 
@@ -32,10 +32,6 @@ class BrokenPlugin(ImportError):
 
 class DuplicatePlugin(LookupError):
     """Two distributions, or code and a distribution, claim one name."""
-
-
-class OptionError(TypeError):
-    """A plugin got an unknown option, or lacks a required one."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +55,6 @@ class PluginInfo:
     summary: str
     error: str | None
     facts: dict[str, Any] = field(default_factory=dict)
-
-
-def nearest(name: str, known: list[str]) -> str:
-    """Return a sentence that suggests the nearest known name, or an empty string."""
-    match = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f" Did you mean {match[0]!r}?" if match else ""
 
 
 class Registry(Generic[T]):
@@ -164,35 +154,19 @@ class Registry(Generic[T]):
         """Build an instance of the class of that name; raises as :meth:`get`, too.
 
         Raises:
-            OptionError: an unknown or a missing option; the message lists the options of the constructor.
+            OptionError: an unknown or a missing option, or one of a wrong type; the message lists the options of the
+                constructor.
             BrokenPlugin: its class is no subclass of the interface.
         """
         target = self.get(name)
-        try:
-            signature = inspect.signature(target)
-            signature.bind(*args, **options)
-        except ValueError:  # a builtin without a signature
-            pass
-        except TypeError as error:
-            parameters = signature.parameters
-            known = [
-                p.name for p in parameters.values() if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)
-            ]
-            unknown = [o for o in options if o not in known]
-            if unknown:
-                raise OptionError(
-                    f"The {self.kind} {name!r} has no option {unknown[0]!r}.{nearest(unknown[0], known)} "
-                    f"It takes: {', '.join(known) or 'none'}."
-                ) from None
-            raise OptionError(
-                f"The {self.kind} {name!r}: {error}. It takes: {', '.join(known) or 'none'}."
-            ) from None
+        takes = check_options(f"The {self.kind} {name!r}", target, args, options)
         try:
             return self._checked(target(*args, **options), name)
         except TypeError as error:
-            # the cause may be an option of a wrong type, such as a text for a number
+            # the cause may be an option of a wrong type, such as a text in a list of numbers
             if options and not isinstance(error, OptionError):
-                error.add_note(f"This came of making the {self.kind} {name!r} with {options}.")
+                what = f"cannot be made with {options}: {error}."
+                raise OptionError(f"The {self.kind} {name!r} {what} {takes}") from error
             raise
 
     def _checked(self, plugin: T, name: str) -> T:
@@ -220,6 +194,8 @@ class Registry(Generic[T]):
         settings = {str(k): v for k, v in spec.items()}
         if "name" not in settings:
             raise OptionError(f"A {self.kind} in a configuration needs a 'name'; got {settings}.")
+        if not isinstance(settings["name"], str):
+            raise OptionError(f"A {self.kind} is named by a text; got {settings['name']!r}.")
         if twice := [o for o in options if o in settings]:
             raise OptionError(
                 f"The {self.kind} option {twice[0]!r} is set by the program: leave it out of {settings}."
