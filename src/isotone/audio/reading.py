@@ -96,7 +96,7 @@ def load(
         sample_rate: Hz to resample to (soxr, high quality).
         start: Seconds; earlier audio is decoded only if the decoder has to start at the beginning.
         end: Seconds; None, or a time past the end, reads to the end.
-        channel: Number of the one channel to read, from 0 on. Default: the mean of all, see :mod:`isotone.audio.mixing`.
+        channel: Number of the one channel to read, from 0 on. Default: their mix (:mod:`isotone.audio.mixing`).
 
     Returns:
         ``(N,)`` float32; full scale is [-1, 1].
