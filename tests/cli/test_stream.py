@@ -68,6 +68,51 @@ def test_texts_of_other_encodings_are_read(tmp_path: Path, model: Path) -> None:
     assert "note: " in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        (
+            "talk.srt",
+            "1\n00:00:00,000 --> 00:00:02,500\nwell then,\n\n2\n00:00:02,500 --> 00:00:04,000\ngo on\n",
+        ),
+        ("talk.txt", "WEBVTT\n\n00:00.000 --> 00:02.500\nwell then,\n\n00:02.500 --> 00:04.000\ngo on\n"),
+        ("talk.ctm", "a B 3.0 0.5 go\na B 3.5 0.5 on\na A 0.0 0.5 well\na A 0.5 0.5 then,\n"),
+        ("talk.json", json.dumps([{"text": "well then,"}, {"text": "go on"}])),
+    ],
+)
+def test_transcripts_of_any_kind_are_texts(tmp_path: Path, model: Path, name: str, content: str) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    done = stream(path, b"", "-m", model)
+    assert done.exit_code == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["word"] for row in rows] == TEXT.split()
+    assert [(row["start_char"], row["end_char"]) for row in rows] == [(0, 4), (5, 10), (11, 13), (14, 16)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "talk.ctm",
+            "a A 0.0 0.5 well\nb A 0.5 0.5 then\n",
+            "has the transcripts of 2 recordings: expected the text of",
+        ),
+        ("talk.docx", "PK\3\4", "expected a transcript in plain text or with times"),
+        ("talk.txt", " \n", "is empty: expected a text"),
+    ],
+)
+def test_what_is_no_text_is_refused(
+    tmp_path: Path, model: Path, name: str, content: str, message: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    done = stream(path, b"", "-m", model)
+    assert done.exit_code == 2
+    assert str(path) in done.stderr
+    assert message in done.stderr
+
+
 def test_words_that_were_not_heard_are_said(text: Path, model: Path) -> None:
     done = stream(text, b"", "-m", model)
     assert done.exit_code == 0
@@ -94,7 +139,7 @@ def running(text: Path, model: Path) -> subprocess.Popen[bytes]:
     pipe = subprocess.PIPE
     # a shell's background jobs ignore SIGINT, and so would their children
     return subprocess.Popen(
-        command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL,
+        command, stdin=pipe, stdout=pipe, stderr=pipe,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
 
@@ -123,3 +168,18 @@ def test_a_word_is_printed_before_the_stream_is_over(text: Path, model: Path) ->
         rest = process.stdout.read().decode().splitlines()
     assert process.returncode == 0
     assert json.loads(rest[-1])["number"] <= 3
+
+
+def test_a_reader_that_goes_away_ends_it_without_an_error(text: Path, model: Path) -> None:
+    with running(text, model) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(pcm(noise(6)))
+        process.stdin.flush()
+        process.stdout.readline()
+        process.stdout.close()
+        process.stdin.close()
+        said = process.stderr.read().decode()
+    assert "error" not in said.lower(), said
+    assert process.returncode == 1

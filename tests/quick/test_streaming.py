@@ -53,6 +53,11 @@ def test_whole_numbers_and_channels_are_the_same_samples(model: Path) -> None:
     assert [*rest, *tiny.finish()] == expected
 
 
+def test_channels_of_opposite_signs_are_heard(model: Path) -> None:
+    samples = np.concatenate([np.zeros(1000, np.float32), noise(3)])
+    assert given(model, np.stack([samples, -samples], 1)) == given(model, samples)
+
+
 def test_other_rates_are_resampled(model: Path) -> None:
     import soxr
 

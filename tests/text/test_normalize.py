@@ -131,7 +131,7 @@ def test_words(text: str, words: list[tuple[str, str]]) -> None:
         ("R&D & more", "r and d and more"),
         ("10:30 9:05 8:00", "ten thirty nine oh five eight o'clock"),
         ("mp3 B2B", "mp three b two b"),
-        ("5½ ¾ 2⅓", "five and one half three quarters two and one third"),
+        ("5½ ¾ 2⅓", "five and a half three quarters two and a third"),
         ("v1.2.3", "v one point two point three"),
         ("0", "zero"),
         ("paid in $ or €", "paid in dollars or euros"),

@@ -127,12 +127,12 @@ def test_accents_are_folded_where_the_vocabulary_has_none(
 
 
 def test_unknown_in_pieces(pieces: PieceTokenizer) -> None:
-    transcript = pieces.encode("the жéfox Ω")
-    assert set(transcript.unknown) == {"ж", "ω"}
+    transcript = pieces.encode("the жéfox ю")
+    assert set(transcript.unknown) == {"ж", "ю"}
     assert pieces.decode(transcript.tokens).replace(" ", "") == "theefox"
     assert 0 in transcript.token_words
     with pytest.raises(TextError, match="nothing to align"):
-        pieces.encode("Ω")
+        pieces.encode("ю")
 
 
 def test_building() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import soxr
 from numpy.typing import ArrayLike, NDArray
 
+from isotone.audio.mixing import Mixer
 from isotone.audio.source import AudioError
 
 
@@ -21,7 +22,7 @@ def from_array(audio: ArrayLike, rate: float, sample_rate: float = 16_000) -> ND
         sample_rate: Hz to resample to (soxr, high quality).
 
     Returns:
-        ``(M,)`` float32; channels are averaged.
+        ``(M,)`` float32; channels are averaged, see :mod:`isotone.audio.mixing`.
 
     Raises:
         AudioError: another shape or kind of number, no samples, samples that are not finite, or a rate that is not
@@ -58,10 +59,11 @@ def _scaled(audio: NDArray[Any]) -> NDArray[np.floating]:
 
 
 def _mono(audio: NDArray[np.floating]) -> NDArray[np.floating]:
-    if audio.ndim == 1:
-        return audio
+    if audio.ndim == 1 or (audio.ndim == 2 and not audio.size):
+        return audio.ravel()
     if audio.ndim != 2 or (audio.shape[0] == audio.shape[1] > 1):
         raise AudioError(
             f"Audio has the shape (N,), (N, C) or (C, N), with fewer channels than samples; got {audio.shape}."
         )
-    return audio.mean(axis=int(np.argmin(audio.shape)), dtype=np.float64)
+    block = audio if audio.shape[1] < audio.shape[0] else audio.T
+    return Mixer("The audio")(block.astype(np.float64))

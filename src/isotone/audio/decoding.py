@@ -17,6 +17,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.audio.mixing import Mixer
+
 log = logging.getLogger(__name__)
 
 #: Advice for machines without a decoder.
@@ -81,15 +83,8 @@ def probe(path: Path) -> Stream:
     return _probe_ffmpeg(path) if decoder() == "ffmpeg" else _probe_torchcodec(path)
 
 
-def one_channel(block: NDArray[np.float32], channel: int | None) -> NDArray[np.float32]:
-    """Return a channel ``(n,)`` of samples ``(n, C)``, or (None) the mean of all."""
-    if channel is None and block.shape[1] > 1:
-        return block.mean(axis=1, dtype=np.float32)
-    return np.ascontiguousarray(block[:, channel or 0])
-
-
 def blocks(stream: Stream, channel: int | None = None) -> Generator[NDArray[np.float32]]:
-    """Decode a channel of a stream (None: their mean) from its beginning, in blocks of ``(n,)`` samples.
+    """Decode a channel of a stream (None: their mix) from its beginning, in blocks of ``(n,)`` samples.
 
     Positions in a compressed stream are not exact, so decoding always starts at the beginning. Closing the iterator
     stops the decoder.
@@ -151,14 +146,14 @@ def _blocks_ffmpeg(stream: Stream, channel: int | None) -> Generator[NDArray[np.
     ]
     command += ["-map", "0:a:0", "-af", _FILTER, "-c:a", "pcm_f32le", "-f", "f32le"]
     command += ["-ar", str(stream.sample_rate), "-ac", str(stream.channels), "pipe:1"]
-    size = 4 * stream.channels
+    size, mix = 4 * stream.channels, Mixer(stream.path, channel)
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
         assert process.stdout is not None
         try:
             while data := _read(process, process.stdout, _BLOCK * size):
                 samples = np.frombuffer(data, "<f4", len(data) // size * stream.channels)
-                yield one_channel(samples.reshape(-1, stream.channels), channel)
+                yield mix(samples.reshape(-1, stream.channels))
             code = process.wait(PATIENCE_S)
         finally:
             process.kill()
@@ -198,7 +193,7 @@ def _probe_torchcodec(path: Path) -> Stream:
 
 
 def _blocks_torchcodec(stream: Stream, channel: int | None) -> Generator[NDArray[np.float32]]:
-    opened, second = _open_torchcodec(stream.path), 0
+    opened, second, mix = _open_torchcodec(stream.path), 0, Mixer(stream.path, channel)
     step = max(1, _BLOCK // stream.sample_rate)  # whole seconds, so that no sample is in two parts
     start = max(0.0, opened.metadata.begin_stream_seconds_from_header or 0.0)
     if start >= 0.1:
@@ -206,7 +201,7 @@ def _blocks_torchcodec(stream: Stream, channel: int | None) -> Generator[NDArray
     try:
         while True:
             part = opened.get_samples_played_in_range(start + second, start + second + step).data
-            yield one_channel(part.numpy().T, channel)
+            yield mix(part.numpy().T)
             second += step
     except RuntimeError as error:
         if "No audio frames" not in str(error):  # this message means the end of the stream

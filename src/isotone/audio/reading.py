@@ -62,7 +62,7 @@ def info(path: Path | str) -> AudioInfo:
         rate = source.sample_rate
         samples = source.samples
         if samples is None:
-            samples = sum(map(len, source.blocks(0, None)))
+            samples = sum(map(len, source.blocks(0, None, 0)))
     if not samples:
         raise AudioError(f"{path}: its audio stream has no samples. Record or convert it again.")
     return AudioInfo(rate, samples, samples / rate)
@@ -96,7 +96,7 @@ def load(
         sample_rate: Hz to resample to (soxr, high quality).
         start: Seconds; earlier audio is decoded only if the decoder has to start at the beginning.
         end: Seconds; None, or a time past the end, reads to the end.
-        channel: Number of the one channel to read, from 0 on. Default: the mean of all.
+        channel: Number of the one channel to read, from 0 on. Default: their mix (:mod:`isotone.audio.mixing`).
 
     Returns:
         ``(N,)`` float32; full scale is [-1, 1].

@@ -13,6 +13,7 @@ import soundfile
 from numpy.typing import NDArray
 
 from isotone.audio import decoding
+from isotone.audio.mixing import Mixer
 
 #: Seconds by which a header may overstate the length of a file: writers are often wrong by a block.
 SLACK_S = 0.1
@@ -41,7 +42,7 @@ class Source(Protocol):
     def blocks(
         self, first: int, last: int | None, channel: int | None = None
     ) -> Iterator[NDArray[np.float32]]:
-        """Read samples ``first`` to ``last`` (None: the end) of a channel (None: their mean) in blocks ``(n,)``.
+        """Read samples ``first`` to ``last`` (None: the end) of a channel (None: their mix) in blocks ``(n,)``.
 
         There are fewer if the file ends early.
 
@@ -69,7 +70,7 @@ class _SoundFile:
     def blocks(
         self, first: int, last: int | None, channel: int | None = None
     ) -> Iterator[NDArray[np.float32]]:
-        last = self._file.frames if last is None else last
+        last, mix = self._file.frames if last is None else last, Mixer(self._path, channel)
         try:
             self._file.seek(first)
             while first < last:
@@ -77,7 +78,7 @@ class _SoundFile:
                 if not len(block):
                     return
                 first += len(block)
-                yield decoding.one_channel(block, channel)
+                yield mix(block)
         except (soundfile.LibsndfileError, RuntimeError) as error:
             raise AudioError(
                 f"{self._path}: decoding stopped with {error}. The file is damaged: get it again."

@@ -81,8 +81,16 @@ def say(text: str, *, err: bool = False) -> None:
 
 def print_json(value: Any) -> None:
     """Print a result for scripts, as JSON on standard output; numbers that are not finite are null."""
-    sys.stdout.write(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
-    sys.stdout.flush()
+    write(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write(text: str) -> None:
+    """Print a part of a result at once. If nobody reads it any more, as after ``| head``, the command ends quietly."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise typer.Exit(1) from None
 
 
 def _finite(value: Any) -> Any:

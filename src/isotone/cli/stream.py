@@ -11,12 +11,15 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from isotone.cli import options as opt
-from isotone.cli.console import explained, path_argument
+from isotone.cli.console import explained, path_argument, write
 
 if TYPE_CHECKING:
     from isotone.quick.streaming import Spoken, StreamingAligner
 
-_TextFile = Annotated[Path, typer.Argument(help="The text that is read aloud.", parser=path_argument)]
+_TextFile = Annotated[
+    Path,
+    typer.Argument(help="The text that is read aloud, of any kind that align takes.", parser=path_argument),
+]
 _Rate = Annotated[float, typer.Option(help="Samples per second.")]
 _Channels = Annotated[int, typer.Option(help="Channels; they are averaged.")]
 _Sample = Annotated[
@@ -53,7 +56,7 @@ def stream(
     """
     model = opt.chosen(model, language)
     from isotone.quick.streaming import StreamingAligner
-    from isotone.text.encodings import decode_text
+    from isotone.transcripts import open_source
 
     with explained():
         if sample not in _KINDS or channels < 1 or not rate > 0:
@@ -61,12 +64,12 @@ def stream(
                 f"--sample is one of {', '.join(_KINDS)}, --channels 1 or more, --rate above 0; "
                 f"got {sample}, {channels} and {rate:g}."
             )
-        written, warning = decode_text(text.read_bytes(), str(text))
+        source = open_source(text)
         aligner = StreamingAligner(
-            written, model, rate=rate, language=language,
+            source.text(), model, rate=rate, language=language,
             dictionaries=tuple(dictionary or ()), rules=tuple(rules or ()), keep_markup=keep_markup, device=device,
         )  # fmt: skip
-        for note in (*filter(None, [warning]), *aligner.notes):
+        for note in (*filter(None, [source.warning]), *aligner.notes):
             typer.echo(f"note: {note}", err=True)
         unheard = _run(aligner, _pieces(sys.stdin.buffer, rate, channels, _KINDS[sample]))
     if unheard:
@@ -80,8 +83,7 @@ def _run(aligner: StreamingAligner, pieces: Iterator[Any]) -> int:
     def show(words: list[Spoken]) -> None:
         for word in words:
             heard[word.number] = word.segment is not None
-            sys.stdout.write(json.dumps(_line(word), ensure_ascii=False) + "\n")
-        sys.stdout.flush()
+            write(json.dumps(_line(word), ensure_ascii=False) + "\n")
 
     try:
         for piece in pieces:

@@ -10,6 +10,7 @@ import soxr
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.audio.arrays import from_array
+from isotone.audio.mixing import Mixer
 from isotone.batch.options import Part
 from isotone.pipeline.live.stream import Spoken, Stream, Timing
 from isotone.quick.calls import kept, options_of
@@ -95,6 +96,7 @@ class StreamingAligner:
         self._resampler = (
             None if rate == own else soxr.ResampleStream(rate, own, 1, dtype="float32", quality="HQ")
         )
+        self._mix = Mixer("The stream")
         self._over = False
 
     @property
@@ -106,7 +108,8 @@ class StreamingAligner:
         """Take the next samples, and return the words that have ended, with corrections of earlier ones.
 
         Args:
-            samples: ``(N,)``, or ``(N, C)`` with channels; floats in [-1, 1], or whole numbers. None at all is allowed.
+            samples: ``(N,)``, or ``(N, C)`` with channels, which are averaged; floats in [-1, 1], or whole numbers.
+                None at all is allowed.
 
         Raises:
             AudioError: another shape or kind of number, or samples that are not finite.
@@ -129,7 +132,7 @@ class StreamingAligner:
         if samples.size:
             # a piece may have fewer samples than channels
             channels = samples.T if samples.ndim == 2 else [samples]
-            mono = np.mean([from_array(one, self._rate, self._rate) for one in channels], 0)
+            mono = self._mix(np.stack([from_array(one, self._rate, self._rate) for one in channels], 1))
         if self._resampler is None:
             return mono
         return self._resampler.resample_chunk(mono, last=last)

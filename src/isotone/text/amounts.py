@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from isotone.text.numbers import LONGEST, cardinal, digits, fraction, ordinal, plural, ranked, whole
-from isotone.text.ways import distinct
+from isotone.text.ways import combined, distinct
 
 #: Names of currencies by their signs: the unit and its hundredth.
 MONEY = {
@@ -19,6 +19,9 @@ LETTERS = {
     "k": "thousand", "m": "million", "mn": "million", "mm": "million", "b": "billion", "bn": "billion", "t": "trillion",
     "tn": "trillion",
 }  # fmt: skip
+
+#: Letters that are more often said as letters, or as the sign of a currency's hundredth, than as a unit.
+LIKELY_LETTERS = frozenset("ABCFGbcptx")
 
 _METRIC = {
     "k": "kilo", "c": "centi", "m": "milli", "d": "deci", "n": "nano", "μ": "micro", "u": "micro", "M": "mega",
@@ -38,7 +41,11 @@ _OTHER = {
     "ha": "hectare", "°": "degree", "°C": "degree celsius", "°F": "degree fahrenheit", "px": "pixel",
     "cal": "calorie", "kcal": "kilocalorie", "ct": "cent", "¢": "cent", "m²": "square meter",
     "km²": "square kilometer", "m2": "square meter", "km2": "square kilometer", "ft2": "square foot",
-    "m³": "cubic meter", "m3": "cubic meter", "rpm": "revolution per minute", "dpi": "dot per inch",
+    "m³": "cubic meter", "m3": "cubic meter", "dB": "decibel", "yr": "year", "yrs": "year",
+    "wk": "week", "wks": "week", "mo": "month", "mos": "month", "mpg": "mile per gallon", "fps": "frame per second",
+    "bpm": "beat per minute", "ppm": "part per million", "psi": "pound per square inch", "kbps": "kilobit per second",
+    "C": "degree celsius", "F": "degree fahrenheit", "c": "cent", "p": "penny", "x": "time", "USD": "dollar",
+    "EUR": "euro", "GBP": "pound", "rpm": "revolution per minute", "dpi": "dot per inch",
 }  # fmt: skip
 
 
@@ -53,6 +60,12 @@ def _units() -> dict[str, str]:
 UNITS = _units()
 
 
+def magnitude(text: str) -> str:
+    """Return the word of :data:`MAGNITUDES` that a word after an amount of money is or stands for; empty for others."""
+    lower = text.lower()
+    return lower if lower in MAGNITUDES else LETTERS.get(lower, "")
+
+
 def unit(text: str, one: bool = False) -> list[str]:
     """List the readings of a unit after a number: its plural and its singular; none for an unknown one.
 
@@ -60,7 +73,8 @@ def unit(text: str, one: bool = False) -> list[str]:
         text: The abbreviation.
         one: The number is 1: the singular comes first.
     """
-    name = UNITS.get(text) or UNITS.get(text.lower())
+    text = text.replace("^", "")
+    name = UNITS.get(text) or (UNITS.get(text.lower()) if len(text) > 1 else None)
     if name is None:
         return []
     head, _, rest = name.partition(" per ")
@@ -71,6 +85,8 @@ def unit(text: str, one: bool = False) -> list[str]:
         several += [head[7:], "degrees"]
     if rest == "hour":
         several.append(f"{plural(head)} an hour")
+    if text == "m":
+        several += ["minutes", "minute"]
     letters = [" ".join(text)] if text.isalpha() and len(text) < 5 else []
     return distinct([name, *several, *letters] if one else [*several, name, *letters])
 
@@ -78,8 +94,8 @@ def unit(text: str, one: bool = False) -> list[str]:
 def decimal(before: str, after: str) -> list[str]:
     """List the readings of a decimal number, ``before.after``; ``before`` may be empty."""
     tails = [digits(after), digits(after, "oh")]
-    if 1 < len(after) < 4 and after[0] != "0":
-        tails.append(cardinal(int(after)))
+    paired = cardinal(int(after)) if 1 < len(after) < 4 and after[0] != "0" else ""
+    tails += [paired] if paired else []
     if not before:
         return distinct([f"point {tail}" for tail in tails])
     heads = whole(before, single=before == "0")[:3]
@@ -89,7 +105,38 @@ def decimal(before: str, after: str) -> list[str]:
         found += [f"nought point {tails[0]}", *({"5": ["half", "a half"]}.get(after) or [])]
     if after == "5" and before != "0":
         found.append(f"{heads[0]} and a half")
+    if paired and len(before) < 3 and before != "0":
+        found.append(f"{heads[0]} {paired}")  # a version, or a time of the day
     return distinct(found)
+
+
+def parts(top: int, bottom: int, counted: bool = False) -> list[str]:
+    """List the names of a fraction: three quarters, three fourths; none for those that have no name.
+
+    Args:
+        top, bottom: The numbers above and below the line.
+        counted: A whole number is before it: "and a half".
+    """
+    if not (1 < bottom <= 100 and top <= 100):
+        return []
+    part = "half" if bottom == 2 else ordinal(bottom)
+    several = "halves" if bottom == 2 else plural(part)
+    named = distinct([fraction(top, bottom), f"{cardinal(top)} {part if top == 1 else several}"])
+    if top == 1:
+        short = [f"a{words.removeprefix('one')}" for words in named]
+        named = (
+            [*short, *named, *["half"][: bottom == 2]]
+            if counted
+            else [*named, *short, *["half"][: bottom == 2]]
+        )
+    return [*(f"and {words}" for words in named), *named] if counted else named
+
+
+def vulgar(*numbers: str) -> list[str]:
+    """List the readings of a fraction that is one character, with the digits of a whole number before it or none."""
+    *count, top, bottom = numbers
+    named = parts(int(top), int(bottom), bool(count)) or ratio(top, bottom, bool(count))
+    return combined([[f"{words} " for words in whole(count[0])[:2]], named]) if count else named
 
 
 def ratio(top: str, bottom: str, counted: bool = False) -> list[str]:
@@ -99,19 +146,9 @@ def ratio(top: str, bottom: str, counted: bool = False) -> list[str]:
         top, bottom: The digits.
         counted: A whole number is before it: "5 1/2".
     """
-    above, below = int(top), int(bottom)
-    first, second = whole(top)[0], whole(bottom)[0]
-    named: list[str] = []
-    if 1 < below <= 100 and above <= 100:
-        part = "half" if below == 2 else ordinal(below)
-        parts = "halves" if below == 2 else plural(part)
-        named = [fraction(above, below), f"{cardinal(above)} {part if above == 1 else parts}"]
-        if above == 1:
-            named += [*(f"a{words.removeprefix('one')}" for words in named), *["half"][: below == 2]]
-        if counted:
-            named = [*(f"and {words}" for words in reversed(named)), *named]
+    first, second, named = whole(top)[0], whole(bottom)[0], parts(int(top), int(bottom), counted)
     plain = [f"{first} {second}", *(f"{first} {link} {second}" for link in ("over", "slash", "out of", "by"))]
-    likely = counted or above < below <= 16
+    likely = counted or int(top) < int(bottom) <= 16
     return distinct([*named, *plain] if likely else [*plain, *named])
 
 

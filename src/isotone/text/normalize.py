@@ -20,7 +20,8 @@ _CHUNK = re.compile(r"\S+")
 _BREAK = re.compile(r"(?<=\w)(?:--+|\.\.\.+|[\u2012-\u2015\u2026])(?=\w)")
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2019\u2018\u02bc\uff07`\u00b4\u2032", "'"))
 # signs that NFKC would turn into letters of the word beside them
-_NAMED = {0x2122: " ", 0x2120: " ", 0x2116: " number "}
+_NAMED = {0x2122: " ", 0x2120: " ", 0x2116: " number ", 0x2033: '"'}
+_RAISED = re.compile("[\u00b9\u00b2\u00b3\u2070\u2074-\u2079\u207b]+")
 
 
 class TextError(ValueError):
@@ -122,8 +123,9 @@ def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 def _spoken(pieces: list[str], language: str, rules: Rules | None) -> list[list[str]]:
     """List the readings of every piece: those of the rules, else those of the language."""
-    plain = [_compatible(p) for p in pieces]
-    if iso_code(language) == "en":
+    english = iso_code(language) == "en"
+    plain = [_compatible(_RAISED.sub(r"^\g<0>", p) if english and not p.isascii() else p) for p in pieces]
+    if english:
         shouted = not any(c.islower() for p in plain for c in p)
         beside = zip(["", *plain[:-1]], [*plain[1:], ""])
         ways = [readings(p, Around(*two, shouted)) for p, two in zip(plain, beside)]
@@ -142,16 +144,23 @@ def _compatible(text: str) -> str:
 
 def _letters(text: str) -> str:
     """Keep letters, marks, digits and apostrophes between them; the rest separates words or is dropped."""
-    if not text.isalpha():
-        text = "".join(c if c == "'" or unicodedata.category(c)[0] in "LMN" else _gap(c) for c in text)
+    if text.isascii():
+        text = text.translate(_ASCII)
+    elif not text.isalpha():
+        text = "".join(map(_spoken_as, text))
     parts = (p.strip("'") for p in text.split())
-    return " ".join(p for p in parts if any(c.isalnum() for c in p))
+    return " ".join(p for p in parts if p.isalnum() or any(c.isalnum() for c in p))
 
 
-def _gap(character: str) -> str:
-    """Return the replacement of an unspoken character: a space, or nothing for invisible ones (soft hyphen)."""
-    invisible = unicodedata.category(character)[0] == "C" and not character.isspace()
-    return "" if invisible else " "
+def _spoken_as(character: str) -> str:
+    """Return a character that is spoken; for others a space, or nothing for invisible ones (soft hyphen)."""
+    kind = unicodedata.category(character)[0]
+    if kind in "LMN" or character == "'":
+        return character
+    return "" if kind == "C" and not character.isspace() else " "
+
+
+_ASCII = {code: _spoken_as(chr(code)) for code in range(128)}
 
 
 def _cased(text: str, case: Case) -> str:

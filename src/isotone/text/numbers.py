@@ -104,8 +104,10 @@ def whole(text: str, single: bool = True) -> list[str]:
     """
     plain = text.replace(",", "")
     if len(plain) > LONGEST or (len(plain) > 1 and plain[0] == "0"):
-        return distinct([digits(plain), digits(plain, "oh"), *_doubled(plain)])
+        return distinct([digits(plain), digits(plain, "oh"), *_doubled(plain), *_hours(plain)])
     number = int(plain)
+    if not number:
+        return ["zero", "oh", "nought", "nil"]
     one_by_one = [digits(plain, "oh"), digits(plain)] if single else []
     if "," in text:
         return distinct([*_cardinals(number), *_hundreds(number)])
@@ -157,6 +159,12 @@ def _hundreds(number: int) -> list[str]:
         return []
     head = f"{cardinal(first)} hundred"
     return [f"{head} {cardinal(last)}", f"{head} and {cardinal(last)}"] if last else [head]
+
+
+def _hours(text: str) -> list[str]:
+    """Read 0900 as ``oh nine hundred``, as soldiers say a time."""
+    is_time = len(text) == 4 and text[0] == "0" != text[1]
+    return [f"{zero} {_pair(int(text))}" for zero in ("oh", "zero")] if is_time else []
 
 
 def _doubled(text: str) -> list[str]:

@@ -135,6 +135,23 @@ class Source:
             f"{recording.stem!r}: rename the recording, or give its own transcript."
         )
 
+    def text(self) -> str:
+        """Return the text of the one recording, a line for every passage, in order of time where all have times.
+
+        Raises:
+            TranscriptError: it is empty, or the source names several recordings.
+        """
+        if len(self._named) > 1:
+            raise TranscriptError(
+                f"{self.path} has the transcripts of {len(self._named)} recordings: expected the text of one."
+            )
+        passages = self.passages
+        if all(passage.start is not None for passage in passages):
+            passages = tuple(sorted(passages, key=lambda passage: passage.start or 0.0))
+        if not any(passage.text.strip() for passage in passages):
+            raise TranscriptError(f"{self.path} is empty: expected a text.")
+        return "\n".join(passage.text for passage in passages)
+
 
 def _keys(name: str) -> set[str]:
     """Return the names of files that a name in a source stands for; lecture.01 is no file of lecture."""
