@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from isotone.alignment import AlignmentError
 from isotone.format.json import JSONFormat
 from isotone.pipeline import Pipeline
-from isotone.pipeline.passages import align_passages, timed
+from isotone.pipeline.passage_times import timed
+from isotone.pipeline.passages import align_passages
 from isotone.text.normalize import TextError
 from isotone.transcripts import Passage
 

@@ -139,6 +139,7 @@ class ForcedPipeline:
         *,
         star_cost: float | None = None,
         judged: bool = True,
+        leaves_out: bool = True,
     ) -> Result:
         """Align a given text.
 
@@ -149,11 +150,13 @@ class ForcedPipeline:
             star_cost: In place of the pipeline's own.
             judged: False: every word gets times, whatever the pipeline's ``presence``. So it is above
                 :data:`isotone.pipeline.verdict.LONGEST_S`, but for :mod:`isotone.pipeline.sections`.
+            leaves_out: False: every word gets times, and the evidence on them is in the result.
 
         Raises:
             AlignmentError: the text needs more frames than the audio has, or the audio is too short for a frame.
         """
-        return self.align_batch([id], [audio], [transcript], star_cost=star_cost, judged=judged)[0]
+        options: dict[str, Any] = {"star_cost": star_cost, "judged": judged, "leaves_out": leaves_out}
+        return self.align_batch([id], [audio], [transcript], **options)[0]
 
     def align_batch(
         self,
@@ -163,11 +166,13 @@ class ForcedPipeline:
         *,
         star_cost: float | None = None,
         judged: bool = True,
+        leaves_out: bool = True,
     ) -> list[Result]:
         """Align several utterances at once; see :meth:`align`."""
         with self.model.tensors():
             if len(ids) > 1 and self.emitter.alone(audio):
-                return self._apart(ids, audio, transcripts, star_cost=star_cost, judged=judged)
+                options: dict[str, Any] = {"star_cost": star_cost, "judged": judged, "leaves_out": leaves_out}
+                return self._apart(ids, audio, transcripts, **options)
             texts = [self._with_pauses(t) for t in transcripts]
             audio = [dried(samples, self.model.encoder.sample_rate) for samples in audio]
             emissions = self.emitter(ids, audio, self.placer.heads, self.on_window)
@@ -182,7 +187,7 @@ class ForcedPipeline:
             for i, found in enumerate(out):
                 own = given.row(i)
                 edged = self._within_edges(own, found) if self.finds_edges else None
-                said = self._judged(own, found, edged) if judged else edged or found
+                said = self._judged(own, found, edged) if judged and leaves_out else edged or found
                 told = in_language(said, transcripts[i], self.model.check)
                 out[i] = with_margins(told, self.margins) if self.margins else told
             return out

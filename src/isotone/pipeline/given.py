@@ -15,7 +15,8 @@ from isotone.pipeline.channels import Channels, channels_of
 from isotone.pipeline.doubt import doubtful
 from isotone.pipeline.forced import ForcedPipeline
 from isotone.pipeline.moved import SUSPICIOUS, moved
-from isotone.pipeline.passages import Passages, align_passages, timed
+from isotone.pipeline.passage_times import timed
+from isotone.pipeline.passages import Passages, align_passages
 from isotone.pipeline.result import Result
 from isotone.pipeline.sections import align_sections
 from isotone.pipeline.verdict import LONGEST_S, PARTLY, WRONG
@@ -211,7 +212,8 @@ def _joined(parts: Sequence[Passages], text: str, notes: Sequence[str]) -> Passa
     weights = [sum(s.label not in SILENCE for t in p.alignment.tiers for s in t) for p in parts]
     score = _mean([(part.score, weight) for part, weight in zip(parts, weights)])
     agreed = [(part.agreement, weight) for part, weight in zip(parts, weights) if part.agreement is not None]
-    whole = replace(parts[0].alignment, tiers=tiers, score=score)
+    verdict = next((p.alignment.verdict for p in parts if p.alignment.verdict), "")
+    whole = replace(parts[0].alignment, tiers=tiers, score=score, verdict=verdict)
     warnings = tuple(dict.fromkeys([*notes, *(note for part in parts for note in part.warnings)]))
     return Passages(whole, text, score, _mean(agreed) if agreed else None, warnings)
 

@@ -15,6 +15,7 @@ from statistics import median
 from typing import NamedTuple
 
 from isotone.alignment import Segment
+from isotone.pipeline.passage_times import end_of, start_of
 from isotone.transcripts import Passage
 
 #: Share of the words outside of the times of their passages from which on passages may have to be moved.
@@ -83,7 +84,7 @@ def _heard(passages: Sequence[Passage], words: Sequence[Segment]) -> _Heard:
 def _off(passage: Passage, word: Segment, place: int) -> float:
     """Return the seconds from where a word would be in a passage that is spoken evenly to where it is heard."""
     share = (place + len(word.label) / 2) / max(1, len(passage.text))
-    expected = _start(passage) + share * (_end(passage) - _start(passage))
+    expected = start_of(passage) + share * (end_of(passage) - start_of(passage))
     return (word.start + word.end) / 2 - expected
 
 
@@ -98,7 +99,7 @@ def _shift(number: int, off: Mapping[int, Sequence[float]]) -> float:
 def _later(passages: Sequence[Passage], shifts: Sequence[float]) -> list[Passage]:
     """Copy passages with later times, by seconds for each of them."""
     return [
-        replace(p, start=max(0.0, _start(p) + shift), end=max(0.0, _end(p) + shift))
+        replace(p, start=max(0.0, start_of(p) + shift), end=max(0.0, end_of(p) + shift))
         for p, shift in zip(passages, shifts)
     ]
 
@@ -106,16 +107,8 @@ def _later(passages: Sequence[Passage], shifts: Sequence[float]) -> list[Passage
 def _within(passages: Sequence[Passage], heard: _Heard, slack_s: float) -> float:
     """Return the share of the words that are within the times of their passages, give or take the slack."""
     flags = [
-        _start(passages[n]) - slack_s <= word.start and word.end <= _end(passages[n]) + slack_s
+        start_of(passages[n]) - slack_s <= word.start and word.end <= end_of(passages[n]) + slack_s
         for n, own in heard.items()
         for word, _ in own
     ]
     return sum(flags) / len(flags)
-
-
-def _start(passage: Passage) -> float:
-    return passage.start or 0.0
-
-
-def _end(passage: Passage) -> float:
-    return passage.end or 0.0

@@ -14,10 +14,11 @@ from isotone.transcripts import Passage
 
 @dataclass
 class Found:
-    """The segments of one passage, by tier."""
+    """The segments of one passage, by tier, and words in a row that were likely not said."""
 
     words: list[Segment] = field(default_factory=list)
     units: list[Segment] = field(default_factory=list)
+    unsaid: list[list[Segment]] = field(default_factory=list)
 
 
 def joined(texts: Sequence[tuple[int, str]], apart: bool) -> tuple[str, list[tuple[int, int | None]]]:

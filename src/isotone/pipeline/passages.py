@@ -12,9 +12,12 @@ from isotone.alignment import Alignment, AlignmentError, Segment, Tier, tier_fro
 from isotone.pipeline.edges import EDGE_COST
 from isotone.pipeline.forced import ForcedPipeline
 from isotone.pipeline.language import ANOTHER_LANGUAGE, Signs, another_language
+from isotone.pipeline.passage_times import end_of, start_of, timed
 from isotone.pipeline.passage_words import Found, in_passages, joined, owners_of, share_out, within
 from isotone.pipeline.plausible import long_words
 from isotone.pipeline.stretches import Span, Stretch, stretches
+from isotone.pipeline.unsaid import runs, told, unlikely, with_presence
+from isotone.pipeline.verdict import PARTLY
 from isotone.text.normalize import TextError
 from isotone.transcripts import Passage
 
@@ -126,7 +129,7 @@ class _Run:
         agreement = _mean(agreed) if agreed else None
         note = another_language(self.signs, agreement, self.pipeline.model.check)
         self.notes += [note] if note else []
-        verdict = ANOTHER_LANGUAGE if note else ""
+        verdict = ANOTHER_LANGUAGE if note else PARTLY if self._unsaid() else ""
         alignment = Alignment(self.id, self.seconds, self._tiers(), score, verdict=verdict)
         off = list(self._off())
         share = len(off) / max(1, sum(len(found.words) for found in self.found.values()))
@@ -135,7 +138,7 @@ class _Run:
     def _sifted(self, passages: Sequence[Passage]) -> list[Passage]:
         """Leave out passages that say nothing or are after the recording's end, and note them."""
         silent = [p for p in passages if not self._speaks(p)]
-        late = [p for p in passages if p not in silent and _start(p) - self.slack_s >= self.seconds]
+        late = [p for p in passages if p not in silent and start_of(p) - self.slack_s >= self.seconds]
         if silent:
             self.notes.append(f"left out, for there is nothing to align in it: {_named(silent)}")
         if late:
@@ -149,14 +152,17 @@ class _Run:
             return False
 
     def _stretches(self) -> Iterator[Stretch]:
-        spans = [Span(_start(p), _end(p), p.speaker) for p in self.passages]
+        spans = [Span(start_of(p), end_of(p), p.speaker) for p in self.passages]
         if self.with_words:
             return stretches(spans, self.seconds, self.slack_s)
         # without words it is not known which passage a token of a joined text belongs to
         return (self._alone(number) for number in range(len(spans)))
 
     def _alone(self, number: int) -> Stretch:
-        start, end = _start(self.passages[number]) - self.slack_s, _end(self.passages[number]) + self.slack_s
+        start, end = (
+            start_of(self.passages[number]) - self.slack_s,
+            end_of(self.passages[number]) + self.slack_s,
+        )
         return Stretch((number,), frozenset({number}), max(0.0, start), min(self.seconds, end))
 
     def _align(self, stretch: Stretch) -> None:
@@ -179,9 +185,11 @@ class _Run:
         rate = self.pipeline.model.encoder.sample_rate
         audio = self.audio[round(stretch.start * rate) : round(stretch.end * rate)]
         # other speakers are no extra speech that was left out by mistake: their stars cost as little as edges
+        cost = EDGE_COST if stretch.apart else None
         result = self.pipeline.align(
-            self.id, audio, transcript, star_cost=EDGE_COST if stretch.apart else None, judged=False
+            self.id, audio, transcript, star_cost=cost, judged=not stretch.apart, leaves_out=False
         )
+        result, absent = with_presence(self.pipeline.presence, result)
         *words, units = ([_later(s, stretch.start) for s in tier] for tier in result.alignment.tiers)
         own = {number: Found() for number in stretch.own}
         if not words:
@@ -189,7 +197,11 @@ class _Run:
         else:
             owners = owners_of(result.words, transcript, bounds)
             texts = {n: self.passages[n] for n in stretch.passages}
-            share_out(own, owners, in_passages(words[0], owners, texts, bounds), units)
+            placed = in_passages(words[0], owners, texts, bounds)
+            share_out(own, owners, placed, units)
+            for owner, some in runs(placed, absent, owners):
+                if owner in own:
+                    own[owner].unsaid.append(some)
         self.found |= own
         self.fits.append((sum(len(f.words or f.units) for f in own.values()), result.score, result.agreement))
 
@@ -212,6 +224,8 @@ class _Run:
             yield f"not aligned: {_named([passage])}: {reason}"
         if len(self.failed) > _NAMED:
             yield f"{len(self.failed) - _NAMED} more passages could not be aligned"
+        if some := self._unsaid():
+            yield told(some)
         if off:
             shown = ", ".join(off[:_NAMED]) + (f" and {len(off) - _NAMED} more" if off[_NAMED:] else "")
             yield f"words outside of the time of their passage by more than {self.slack_s:g} s (--slack): {shown}"
@@ -224,43 +238,23 @@ class _Run:
                     spans.append((word.label, word.duration, sum(units)))
         yield from long_words(spans)
 
+    def _unsaid(self) -> list[tuple[str, list[Segment]]]:
+        """List words that were likely not said, with the places of their passages."""
+        whole = unlikely({number: own.words for number, own in self.found.items()})
+        return [
+            (self.passages[number].where, some)
+            for number, own in sorted(self.found.items())
+            for some in ([own.words] if number in whole else own.unsaid)
+        ]
+
     def _off(self) -> Iterator[str]:
         """Name the words outside of the time of their passage by more than the slack."""
         for number, own in sorted(self.found.items()):
             passage = self.passages[number]
             for s in own.words:
-                off = max(_start(passage) - s.start, s.end - _end(passage))
+                off = max(start_of(passage) - s.start, s.end - end_of(passage))
                 if off > self.slack_s + 1e-6:
                     yield f"{s.label!r} at {s.start:.1f} s by {off:.1f} s ({passage.where})"
-
-
-def timed(passages: Sequence[Passage], seconds: float) -> list[Passage]:
-    """Return passages in order of time, numbered; those without a time get that between their neighbours.
-
-    Args:
-        passages: The passages, in order of the source.
-        seconds: Duration of the recording.
-    """
-    out: list[Passage] = []
-    following = [seconds]  # the next known start after each passage, from the last one on
-    for passage in passages[:0:-1]:
-        following.append(following[-1] if passage.start is None else passage.start)
-    now = 0.0
-    for number, passage in enumerate(passages):
-        start = now if passage.start is None else passage.start
-        end = passage.end if passage.end is not None else max(start, following[-1 - number])
-        own = number if passage.number is None else passage.number
-        out.append(replace(passage, start=start, end=max(start, end), number=own))
-        now = max(now, _start(out[-1]) if passage.end is None else _end(out[-1]))
-    return sorted(out, key=_start)
-
-
-def _start(passage: Passage) -> float:
-    return passage.start or 0.0
-
-
-def _end(passage: Passage) -> float:
-    return passage.end or 0.0
 
 
 def _tier(name: str, segments: Sequence[Segment], seconds: float) -> Tier:
