@@ -5,7 +5,8 @@
 The recordings are those of :mod:`benchmarks.sections`. Cues of up to seven words are written where the same model puts
 the words in the single sentences. Then their times are made worse, and the subtitles are aligned. If ffsubsync is
 installed (``pip install ffsubsync``, which asks for ffmpeg) it is asked as well. It moves all cues alike, without
-listening to their text.
+listening to their text. With ``--foreign`` every seventh cue has the text of another recording's instead, and the table
+counts the cues that are told as not said.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ from typing import NamedTuple
 import numpy as np
 import soundfile
 
+from benchmarks.aligners.worse import made_worse
 from benchmarks.sections import RATE, Sentence, chapters, sentence
+from isotone.alignment import Segment
 from isotone.evaluation import markdown_table
 from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.pipeline.given import align_text
+from isotone.pipeline.unsaid import unlikely
 from isotone.transcripts import Passage
 from isotone.transcripts.subtitles import srt
 
@@ -36,6 +40,8 @@ WORDS = 7
 BEFORE_S, AFTER_S = 0.1, 0.3
 
 COLUMNS = ("times of the cues", "tool", "cues", "median s", "within .1 s %", ".5 s %", "1 s %", "lost %")
+
+FOREIGN = ("condition", "cues of others", "own cues", "others told %", "own told %")
 
 
 class Cue(NamedTuple):
@@ -104,6 +110,37 @@ def _clock(seconds: float) -> str:
     return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02},{thousandths:03}"
 
 
+def told(pipeline: Pipeline, samples: np.ndarray, cues: Sequence[Cue]) -> frozenset[int]:
+    """Return the numbers of the cues that were likely not said."""
+    passages = [Passage(cue.text, cue.start, cue.end) for cue in cues]
+    found = align_text(pipeline, "", samples, passages, 1.0)[0].alignment.tier("words")
+    words: dict[int, list[Segment]] = {}
+    for word in found:
+        if word.origin is not None and word.origin.passage is not None:
+            words.setdefault(word.origin.passage, []).append(word)
+    return unlikely(words)
+
+
+def foreign(pipeline: Pipeline, read: Sequence[Sequence[Sentence]]) -> Iterator[list[str]]:
+    """Make the rows of the table of cues with the text of another recording's."""
+    samples = [np.concatenate([one.samples for one in sentences]) for sentences in read]
+    cues = [[cue for cue in cues_of(sentences) if cue.text.count(" ") > 1] for sentences in read]
+    for condition, heard in made_worse(samples, "all", RATE):
+        counts = np.zeros((2, 2), int)
+        for number, own in enumerate(cues):
+            other = cues[number - 1]
+            given = [
+                cue._replace(text=other[i % len(other)].text) if i % 7 == 3 else cue
+                for i, cue in enumerate(own)
+            ]
+            found = told(pipeline, heard[number], given)
+            for i in range(len(given)):
+                counts[int(i % 7 == 3), int(i in found)] += 1
+        (right, wrongly), (missed, rightly) = counts
+        shares = (100 * rightly / (missed + rightly), 100 * wrongly / (right + wrongly))
+        yield [condition, str(missed + rightly), str(right + wrongly), *(f"{share:.1f}" for share in shares)]
+
+
 def row(case: str, tool: str, errors: Sequence[float | None]) -> list[str]:
     """Make a row of the table of the errors of cues in seconds; None for cues without a time."""
     found = np.array([error for error in errors if error is not None])
@@ -124,12 +161,24 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=20, help="most sentences of a recording")
     parser.add_argument("--limit", type=int, default=6, help="recordings")
     parser.add_argument("--model", default="english", help="model of isotone")
+    parser.add_argument("--foreign", action="store_true", help="cues of other recordings, in all conditions")
     given = parser.parse_args()
     pipeline = Pipeline(Model.load(given.model))
+    read = [
+        [sentence(pipeline, one) for one in rows[: given.sentences]]
+        for rows in chapters(given.folder)[: given.limit]
+    ]
+    if given.foreign:
+        print(markdown_table(FOREIGN, list(foreign(pipeline, read))), end="")
+    else:
+        print(markdown_table(COLUMNS, list(shifted(pipeline, read))), end="")
+
+
+def shifted(pipeline: Pipeline, read: Sequence[Sequence[Sentence]]) -> Iterator[list[str]]:
+    """Make the rows of the table of times that are off."""
     tools = ["isotone", *(["ffsubsync"] if shutil.which("ffsubsync") else [])]
     errors: dict[tuple[str, str], list[float | None]] = {(c, tool): [] for c in CASES for tool in tools}
-    for rows in chapters(given.folder)[: given.limit]:
-        sentences = [sentence(pipeline, one) for one in rows[: given.sentences]]
+    for sentences in read:
         samples = np.concatenate([one.samples for one in sentences])
         right = list(cues_of(sentences))
         with TemporaryDirectory() as folder:
@@ -137,8 +186,10 @@ def main() -> None:
             soundfile.write(recording, samples, RATE)
             for case, worse in CASES.items():
                 seconds = len(samples) / RATE
-                cues = [Cue(worse(c.start, seconds), worse(c.end, seconds), c.text) for c in right]
-                cues = [Cue(max(0.0, c.start), max(0.0, c.end), c.text) for c in cues]
+                cues = [
+                    Cue(max(0.0, worse(c.start, seconds)), max(0.0, worse(c.end, seconds)), c.text)
+                    for c in right
+                ]
                 for tool in tools:
                     found = (
                         aligned(pipeline, samples, cues)
@@ -148,8 +199,7 @@ def main() -> None:
                     errors[case, tool] += [
                         None if start is None else abs(start - cue.start) for start, cue in zip(found, right)
                     ]
-    table = [row(case, tool, own) for (case, tool), own in errors.items()]
-    print(markdown_table(COLUMNS, table), end="")
+    return (row(case, tool, own) for (case, tool), own in errors.items())
 
 
 if __name__ == "__main__":
