@@ -24,8 +24,10 @@ from isotone.text.normalize import TextError
 from isotone.text.tokenizer import Transcript
 from isotone.transcripts import Passage
 
-#: Seconds of a recording from which on a suspicious text is looked for part by part.
-DIVIDED_S = 10.0
+#: Seconds of a recording from which on a suspicious text is looked for part by part. With 4 instead of 10 s, in 26
+#: sentences of LJSpeech with swapped halves 263 of 425 words are within .1 s of their places instead of 88. With half
+#: of another text inserted 22 are elsewhere instead of 47. In sentences of 3 s nothing is gained.
+DIVIDED_S = 4.0
 
 #: Words per second that nobody speaks.
 TOO_FAST = 8.0
