@@ -23,6 +23,8 @@ SHARE = 0.35
 #: Fewest words of a passage, and fewest such passages of a recording, that are compared.
 LEAST_WORDS, LEAST_PASSAGES = 3, 3
 
+_NAMED = 20
+
 # Probabilities closer to 0 or 1 tell no more.
 _LEAST = 1e-6
 
@@ -93,4 +95,4 @@ def told(found: Sequence[tuple[str, Sequence[Segment]]]) -> str:
     named = [
         f"{named_by([w.label for w in words])} at {words[0].start:.1f} s ({where})" for where, words in found
     ]
-    return f"words that were likely not said, and have times all the same: {listed(named)}"
+    return f"words that were likely not said, and have times all the same: {listed(named, _NAMED)}"

@@ -290,7 +290,7 @@ def named_by(labels: Sequence[str]) -> str:
     return repr(" ".join(shown))
 
 
-def listed(named: Sequence[str]) -> str:
+def listed(named: Sequence[str], most: int = _NAMED) -> str:
     """List some of many things."""
-    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-    return ", ".join(named[:_NAMED]) + more
+    more = f" and {len(named) - most} more" if len(named) > most else ""
+    return ", ".join(named[:most]) + more
