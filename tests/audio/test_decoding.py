@@ -249,7 +249,9 @@ def test_a_stream_that_ends_before_it_should_is_cut_short(
 ) -> None:
     path = fake(tmp_path / "bin", monkeypatch, "head -c 40000 /dev/zero", duration="1.0")
     for read in (load, info):
-        with pytest.raises(AudioError, match=r"x\.m4a: the file is cut short or damaged: 10000 of 16000 samples"):
+        with pytest.raises(
+            AudioError, match=r"x\.m4a: the file is cut short or damaged: 10000 of 16000 samples"
+        ):
             read(path)
     assert len(load(path, end=0.5)) == 8000, "what is there can be read"
 
