@@ -21,7 +21,7 @@ _HARNESS = {
     "__main__", "adapting", "aligners", "books", "busy", "corpus", "numbers", "doubt", "edges", "endtoend", "margins",
     "endtoend_peers", "excerpts", "harness", "languages", "light", "long_audio", "match", "memory", "output", "pauses",
     "presence", "processes", "profile", "search_threshold", "sections", "softdtw_blocks", "start", "streaming",
-    "timing",
+    "subtitles", "timing",
 }  # fmt: skip
 
 

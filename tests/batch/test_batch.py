@@ -30,8 +30,10 @@ def test_folders_are_searched_and_files_come_once(tmp_path: Path, monkeypatch: p
     assert find_audio([tmp_path]) == found
     monkeypatch.chdir(tmp_path / "b")
     assert len(find_audio([tmp_path / "a.wav", tmp_path, Path("../a.wav"), Path("c/y.MP3")])) == 4
-    # a file that is named counts whatever its ending, and a missing one is an error of its own
-    assert find_audio([Path("notes.txt"), Path("gone.wav")]) == [Path("notes.txt"), Path("gone.wav")]
+    # a file that is named counts whatever its ending, but for texts, and a missing one is an error of its own
+    (tmp_path / "b/talk.dat").touch()
+    named = [Path("notes.txt"), Path("talk.dat"), Path("gone.wav")]
+    assert find_audio(named) == named[1:]
 
 
 def test_nothing_found_is_said(tmp_path: Path) -> None:
