@@ -68,7 +68,7 @@ def test_what_cannot_be_aligned_is_explained(
     for recording, text, said in ((None, TEXT, "no recording"), (talk, " \n", "no text")):
         with pytest.raises(ValueError, match=said):
             app.aligned(recording, text, tmp_path)
-    with pytest.raises(ValueError, match="9 words and the recording 0.2 s"):
+    with pytest.raises(ValueError, match=r"9 words and the recording 0\.2 s"):
         app.aligned(save_noise(tmp_path / "short.wav", 0.2), TEXT, tmp_path)
     monkeypatch.setattr(app, "LONGEST_S", 1)
     with pytest.raises(ValueError, match="The recording has 2 s, and 1 are the most here"):
