@@ -4,9 +4,9 @@
 
 The recordings are those of :mod:`benchmarks.sections`. Cues of up to seven words are written where the same model puts
 the words in the single sentences. Then their times are made worse, and the subtitles are aligned. If ffsubsync is
-installed (``pip install ffsubsync``, which asks for ffmpeg) it is asked as well. It moves all cues alike, without
-listening to their text. With ``--foreign`` every seventh cue has the text of another recording's instead, and the table
-counts the cues that are told as not said.
+installed (``pip install ffsubsync``, which asks for ffmpeg) it is asked as well. It moves and stretches all cues alike,
+without listening to their text. With ``--foreign`` every seventh cue has the text of another recording's instead, and
+the table counts the cues that are told as not said.
 """
 
 from __future__ import annotations
