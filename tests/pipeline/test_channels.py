@@ -116,6 +116,13 @@ def test_every_speaker_is_aligned_with_the_samples_of_their_channel(
     assert not any("channel" in warning for warning in mixed.warnings)
 
 
+def test_the_text_is_in_the_order_of_the_source(characters: Pipeline, tmp_path: Path) -> None:
+    given = [Passage("is on", 4.0, 5.0), Passage("so it", 1.0, 2.0)]
+    result, _ = align_text(characters, "talk", load(record(tmp_path, {"Ann": 0, "Bob": 1})), given, 0.5)
+    assert result.text == "is on\nso it"
+    assert result.alignment.tier("words").labels == ["so", "it", "is", "on"]
+
+
 def test_a_channel_whose_passages_all_fail_is_a_warning(characters: Pipeline, tmp_path: Path) -> None:
     path = record(tmp_path, {"Ann": 0, "Bob": 1})
     given = [TALK[0], TALK[2], Passage("far too many words for this " * 40, 3.0, 4.5, "Bob", "cue 2")]

@@ -65,13 +65,18 @@ def align_text(
     speakers = list(dict.fromkeys(p.speaker for p in passages))  # in order of the source, not of time
     found = None if path is None else channels_of(path, in_time, speakers, rate, way)
     if found is None:
-        return _in_time(pipeline, id, samples, in_time, slack_s), transcript
+        return _in_time(pipeline, id, samples, passages, in_time, slack_s), transcript
     parts, notes = _by_channel(pipeline, id, in_time, slack_s, found)
     return _joined(parts, "\n".join(p.text for p in passages), notes), transcript
 
 
 def _in_time(
-    pipeline: ForcedPipeline, id: str, samples: np.ndarray, passages: Sequence[Passage], slack_s: float
+    pipeline: ForcedPipeline,
+    id: str,
+    samples: np.ndarray,
+    passages: Sequence[Passage],
+    in_time: Sequence[Passage],
+    slack_s: float,
 ) -> Passages:
     """Align passages by their times, or by other times where these are off (:mod:`isotone.pipeline.moved`)."""
     first = align_passages(pipeline, id, samples, passages, slack_s)
@@ -79,14 +84,14 @@ def _in_time(
     if first.agreement is None or not (doubted or first.outside >= SUSPICIOUS):
         return first
     try:
-        whole = _whole(pipeline, id, samples, pipeline.encode("\n".join(p.text for p in passages)))
-        better = moved(passages, whole.alignment.tiers[0].segments, slack_s) if whole.words else None
+        whole = _whole(pipeline, id, samples, pipeline.encode("\n".join(p.text for p in in_time)))
+        better = moved(in_time, whole.alignment.tiers[0].segments, slack_s) if whole.words else None
         again = align_passages(pipeline, id, samples, better.passages, slack_s) if better else None
     except (AlignmentError, TextError):
         return first
     if better is None or again is None or (again.agreement or 0.0) <= first.agreement:
         return first
-    return replace(again, warnings=(better.note, *again.warnings))
+    return replace(again, text=first.text, warnings=(better.note, *again.warnings))
 
 
 def align_texts(
