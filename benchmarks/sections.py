@@ -89,21 +89,9 @@ class Counts:
 
 def main() -> None:
     """Run the measurement."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.sections",
-        description=__doc__,
-        formatter_class=argparse.RawTextHelpFormatter,
-    )
-    parser.add_argument("folder", type=Path, help="a part of LibriSpeech in its own layout")
-    parser.add_argument("--sentences", type=int, default=40, help="most sentences of a recording")
-    parser.add_argument("--limit", type=int, default=6, help="recordings")
-    parser.add_argument("--model", default="english", help="model of isotone")
-    arguments = parser.parse_args()
+    arguments = parser_of("sections", __doc__, 40).parse_args()
     pipeline = Pipeline(Model.load(arguments.model))
-    read = [
-        [sentence(pipeline, row) for row in rows[: arguments.sentences]]
-        for rows in chapters(arguments.folder)[: arguments.limit]
-    ]
+    read = readings(pipeline, arguments)
     found = {name: Counts([], [], [], [], []) for name in CASES}
     for number, sentences in enumerate(read):
         other = read[number - 1][0]
@@ -112,6 +100,28 @@ def main() -> None:
     minutes = sum(one.seconds for sentences in read for one in sentences) / 60 / len(read)
     print(f"{len(read)} recordings of {minutes:.1f} minutes in the mean\n")
     report(found)
+
+
+def parser_of(name: str, about: str | None, sentences: int) -> argparse.ArgumentParser:
+    """Make the parser of a benchmark on chapters: of its name, its description, and the sentences by default."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m benchmarks.{name}",
+        description=about,
+        formatter_class=argparse.RawTextHelpFormatter,
+    )
+    parser.add_argument("folder", type=Path, help="a part of LibriSpeech in its own layout")
+    parser.add_argument("--sentences", type=int, default=sentences, help="most sentences of a recording")
+    parser.add_argument("--limit", type=int, default=6, help="recordings")
+    parser.add_argument("--model", default="english", help="model of isotone")
+    return parser
+
+
+def readings(pipeline: Pipeline, arguments: argparse.Namespace) -> list[list[Sentence]]:
+    """Align the sentences of the chapters that are asked for, each by itself."""
+    return [
+        [sentence(pipeline, row) for row in rows[: arguments.sentences]]
+        for rows in chapters(arguments.folder)[: arguments.limit]
+    ]
 
 
 def chapters(folder: Path) -> list[list[dict]]:

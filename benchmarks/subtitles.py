@@ -11,7 +11,6 @@ the table counts the cues that are told as not said.
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -23,9 +22,10 @@ import numpy as np
 import soundfile
 
 from benchmarks.aligners.worse import made_worse
-from benchmarks.sections import RATE, Sentence, chapters, sentence
+from benchmarks.sections import RATE, Sentence, parser_of, readings
 from isotone.alignment import Segment
 from isotone.evaluation import markdown_table
+from isotone.format.subtitles import clock
 from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.pipeline.given import align_text
@@ -77,21 +77,27 @@ def cues_of(sentences: Sequence[Sentence]) -> Iterator[Cue]:
         begin += one.seconds
 
 
+def heard_in(pipeline: Pipeline, samples: np.ndarray, cues: Sequence[Cue]) -> dict[int, list[Segment]]:
+    """Align subtitles, and return the words of every cue by its number, from 0 on."""
+    passages = [Passage(cue.text, cue.start, cue.end, where=f"cue {i}") for i, cue in enumerate(cues, 1)]
+    words: dict[int, list[Segment]] = {}
+    for word in align_text(pipeline, "", samples, passages, 1.0)[0].alignment.tier("words"):
+        if word.origin is not None and word.origin.passage is not None:
+            words.setdefault(word.origin.passage, []).append(word)
+    return words
+
+
 def aligned(pipeline: Pipeline, samples: np.ndarray, cues: Sequence[Cue]) -> list[float | None]:
     """Return the start of every cue's first word by isotone, less what a cue begins before it."""
-    passages = [Passage(cue.text, cue.start, cue.end, where=f"cue {i}") for i, cue in enumerate(cues, 1)]
-    found = align_text(pipeline, "", samples, passages, 1.0)[0].alignment.tier("words")
-    starts: dict[int, float] = {}
-    for word in found:
-        if word.origin is not None and word.origin.passage is not None:
-            starts.setdefault(word.origin.passage, word.start - BEFORE_S)
-    return [starts.get(i) for i in range(len(cues))]
+    words = heard_in(pipeline, samples, cues)
+    return [words[i][0].start - BEFORE_S if i in words else None for i in range(len(cues))]
 
 
 def synced(recording: Path, cues: Sequence[Cue], folder: Path) -> list[float | None]:
     """Return the start of every cue by ffsubsync."""
     given, out = folder / "given.srt", folder / "synced.srt"
-    rows = [f"{i}\n{_clock(c.start)} --> {_clock(c.end)}\n{c.text}\n" for i, c in enumerate(cues, 1)]
+    times = [(clock(round(1000 * c.start), ","), clock(round(1000 * c.end), ",")) for c in cues]
+    rows = [f"{i}\n{start} --> {end}\n{c.text}\n" for i, (c, (start, end)) in enumerate(zip(cues, times), 1)]
     given.write_text("\n".join(rows), encoding="utf-8")
     subprocess.run(
         ["ffsubsync", str(recording), "-i", str(given), "-o", str(out)], check=True, capture_output=True
@@ -103,22 +109,6 @@ def synced(recording: Path, cues: Sequence[Cue], folder: Path) -> list[float | N
         starts.append(None if place is None else found[place][1])
         found = found if place is None else found[place + 1 :]
     return starts
-
-
-def _clock(seconds: float) -> str:
-    whole, thousandths = divmod(round(1000 * max(0.0, seconds)), 1000)
-    return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02},{thousandths:03}"
-
-
-def told(pipeline: Pipeline, samples: np.ndarray, cues: Sequence[Cue]) -> frozenset[int]:
-    """Return the numbers of the cues that were likely not said."""
-    passages = [Passage(cue.text, cue.start, cue.end) for cue in cues]
-    found = align_text(pipeline, "", samples, passages, 1.0)[0].alignment.tier("words")
-    words: dict[int, list[Segment]] = {}
-    for word in found:
-        if word.origin is not None and word.origin.passage is not None:
-            words.setdefault(word.origin.passage, []).append(word)
-    return unlikely(words)
 
 
 def foreign(pipeline: Pipeline, read: Sequence[Sequence[Sentence]]) -> Iterator[list[str]]:
@@ -133,7 +123,7 @@ def foreign(pipeline: Pipeline, read: Sequence[Sequence[Sentence]]) -> Iterator[
                 cue._replace(text=other[i % len(other)].text) if i % 7 == 3 else cue
                 for i, cue in enumerate(own)
             ]
-            found = told(pipeline, heard[number], given)
+            found = unlikely(heard_in(pipeline, heard[number], given))
             for i in range(len(given)):
                 counts[int(i % 7 == 3), int(i in found)] += 1
         (right, wrongly), (missed, rightly) = counts
@@ -152,22 +142,11 @@ def row(case: str, tool: str, errors: Sequence[float | None]) -> list[str]:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.subtitles",
-        description=__doc__,
-        formatter_class=argparse.RawTextHelpFormatter,
-    )
-    parser.add_argument("folder", type=Path, help="a part of LibriSpeech in its own layout")
-    parser.add_argument("--sentences", type=int, default=20, help="most sentences of a recording")
-    parser.add_argument("--limit", type=int, default=6, help="recordings")
-    parser.add_argument("--model", default="english", help="model of isotone")
+    parser = parser_of("subtitles", __doc__, 20)
     parser.add_argument("--foreign", action="store_true", help="cues of other recordings, in all conditions")
     given = parser.parse_args()
     pipeline = Pipeline(Model.load(given.model))
-    read = [
-        [sentence(pipeline, one) for one in rows[: given.sentences]]
-        for rows in chapters(given.folder)[: given.limit]
-    ]
+    read = readings(pipeline, given)
     if given.foreign:
         print(markdown_table(FOREIGN, list(foreign(pipeline, read))), end="")
     else:

@@ -33,11 +33,6 @@ LOCAL_GAIN = 300.0
 #: one of two stars moves to that end of the recording, and fits nearly as well.
 END_GAIN = 10.0
 
-#: Gain in nats of stars between words as well, by CTC, from which edges are not believed: speech that is missing in the
-#: middle of a text costs its other part the way to its place. In 12 chapters of four sentences each, it was 68 to 299
-#: where the middle two were missing, and at most 48 in 48 texts that are a part of their chapters without a gap.
-INNER_GAIN = 60.0
-
 #: Share of edges in a recording above which it is encoded a second time, in short windows.
 SECOND_PASS_SHARE = 0.2
 

@@ -129,11 +129,12 @@ class _Run:
         agreement = _mean(agreed) if agreed else None
         note = another_language(self.signs, agreement, self.pipeline.model.check)
         self.notes += [note] if note else []
-        verdict = ANOTHER_LANGUAGE if note else PARTLY if self._unsaid() else ""
+        unsaid = self._unsaid()
+        verdict = ANOTHER_LANGUAGE if note else PARTLY if unsaid else ""
         alignment = Alignment(self.id, self.seconds, self._tiers(), score, verdict=verdict)
         off = list(self._off())
         share = len(off) / max(1, sum(len(found.words) for found in self.found.values()))
-        return Passages(alignment, self.text, score, agreement, tuple(self._warnings(off)), share)
+        return Passages(alignment, self.text, score, agreement, tuple(self._warnings(unsaid, off)), share)
 
     def _sifted(self, passages: Sequence[Passage]) -> list[Passage]:
         """Leave out passages that say nothing or are after the recording's end, and note them."""
@@ -218,14 +219,14 @@ class _Run:
             tiers += [_tier(before + name, segments, self.seconds) for name, segments in rows.items()]
         return tuple(tiers)
 
-    def _warnings(self, off: Sequence[str]) -> Iterator[str]:
+    def _warnings(self, unsaid: Sequence[tuple[str, Sequence[Segment]]], off: Sequence[str]) -> Iterator[str]:
         yield from self.notes
         for passage, reason in self.failed[:_NAMED]:
             yield f"not aligned: {_named([passage])}: {reason}"
         if len(self.failed) > _NAMED:
             yield f"{len(self.failed) - _NAMED} more passages could not be aligned"
-        if some := self._unsaid():
-            yield told(some)
+        if unsaid:
+            yield told(unsaid)
         if off:
             shown = ", ".join(off[:_NAMED]) + (f" and {len(off) - _NAMED} more" if off[_NAMED:] else "")
             yield f"words outside of the time of their passage by more than {self.slack_s:g} s (--slack): {shown}"
