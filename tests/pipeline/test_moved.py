@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import isotone
-from isotone.alignment import Origin, Segment
+from isotone.alignment import AlignmentError, Origin, Segment
+from isotone.audio import load
+from isotone.model import Model
+from isotone.pipeline import Pipeline
+from isotone.pipeline.given import align_text
 from isotone.pipeline.moved import moved
 from isotone.transcripts import Passage
 from tests.paths import ROOT
@@ -74,42 +81,98 @@ def test_times_that_no_words_explain_stay() -> None:
     assert moved(passages(said), [], SLACK_S) is None
 
 
-@pytest.mark.skipif(
+LINES = [
+    "The boat left the harbour at nine in the morning.",
+    "A cold rain fell on the town until the evening.",
+    "My sister has kept bees for more than twenty years.",
+    "Nobody heard the small bell ring at dawn.",
+    "The letters were found under the floor of the old school.",
+]
+
+needs_pack = pytest.mark.skipif(
     not (ROOT / "plugins/isotone_english/model").is_dir(), reason="the pack's weights are not built"
 )
-@pytest.mark.parametrize("late_s", [12.0, -5.0])
-def test_subtitles_of_another_cut(tmp_path: Path, late_s: float) -> None:
+
+
+class Spoken(NamedTuple):
+    """The lines said one after the other, by two voices in turn: on a channel each, with the times of their starts."""
+
+    channels: np.ndarray
+    rate: int
+    starts: list[float]
+
+    @property
+    def expected(self) -> dict[str, Any]:
+        """The first word of every line, with about when it starts."""
+        return {line.split()[0]: pytest.approx(s, abs=0.2) for line, s in zip(LINES, self.starts)}
+
+
+@pytest.fixture(scope="module")
+def spoken() -> Spoken:
     pytest.importorskip("espeakng_loader", reason="espeak-ng is an extra")
     from isotone.text.espeak import SAMPLE_RATE, Engine
 
-    lines = [
-        "The boat left the harbour at nine in the morning.",
-        "A cold rain fell on the town until the evening.",
-        "My sister has kept bees for more than twenty years.",
-        "Nobody heard the small bell ring at dawn.",
-        "The letters were found under the floor of the old school.",
-    ]
     engine = Engine(1)
-    parts = [np.zeros(6 * SAMPLE_RATE, np.int16)]
-    starts = []
-    for line in lines:
-        starts.append(sum(map(len, parts)) / SAMPLE_RATE)
-        parts += [engine.say(line).samples, np.zeros(SAMPLE_RATE // 2, np.int16)]
-    samples = np.concatenate(parts).astype(np.float32) / 32768
+    said = [engine.say(line).samples for line in LINES]
+    starts = [6.0]
+    for samples in said:
+        starts.append(starts[-1] + len(samples) / SAMPLE_RATE + 0.5)
+    channels = np.zeros((round(starts.pop() * SAMPLE_RATE), 2), np.float32)
+    for i, (start, samples) in enumerate(zip(starts, said)):
+        first = round(start * SAMPLE_RATE)
+        channels[first : first + len(samples), i % 2] = samples / 32768
+    return Spoken(channels, SAMPLE_RATE, starts)
 
+
+def firsts(words: Iterable[Segment]) -> dict[str, float]:
+    """Return when the first word of every line starts."""
+    return {word.label: word.start for word in words if word.label in {line.split()[0] for line in LINES}}
+
+
+# by 40 s every cue is after the recording's end
+@needs_pack
+@pytest.mark.parametrize("late_s", [12.0, -5.0, 40.0])
+def test_subtitles_of_another_cut(tmp_path: Path, spoken: Spoken, late_s: float) -> None:
     def clock(seconds: float) -> str:
-        return f"00:00:{seconds:06.3f}".replace(".", ",")
+        return f"00:{int(seconds // 60):02}:{seconds % 60:06.3f}".replace(".", ",")
 
     cues = [
         f"{i}\n{clock(start + late_s)} --> {clock(start + late_s + 2.5)}\n{line}\n"
-        for i, (start, line) in enumerate(zip(starts, lines), 1)
+        for i, (start, line) in enumerate(zip(spoken.starts, LINES), 1)
     ]
     path = tmp_path / "late.srt"
     path.write_text("\n".join(cues), encoding="utf-8")
-    found = isotone.align((samples, SAMPLE_RATE), path, model="english")
-    firsts = {
-        word.label: word.start for word in found.words if word.label in {line.split()[0] for line in lines}
-    }
-    expected = {line.split()[0]: pytest.approx(start, abs=0.2) for line, start in zip(lines, starts)}
-    assert firsts == expected
+    found = isotone.align((spoken.channels.sum(axis=1), spoken.rate), path, model="english")
+    assert firsts(found.words) == spoken.expected
     assert any("its passages were moved by" in note for note in found.warnings)
+
+
+@needs_pack
+def test_subtitles_of_another_recording_are_after_its_end(tmp_path: Path, spoken: Spoken) -> None:
+    passages = [Passage(f"Wholly other words number {n} are said there.", 70 + n, 71 + n) for n in range(9)]
+    pipeline = Pipeline(Model.load("english"))
+    soundfile.write(tmp_path / "talk.wav", spoken.channels, spoken.rate)
+    samples = load(tmp_path / "talk.wav", pipeline.model.encoder.sample_rate)
+    with pytest.raises(AlignmentError, match="no passage is within the recording"):
+        align_text(pipeline, "other", samples, passages, SLACK_S)
+
+
+# by 3 s, the turns of one speaker are where the other talks
+@needs_pack
+@pytest.mark.parametrize("late_s", [3.0, 1.8])
+def test_speakers_on_channels_of_another_cut(tmp_path: Path, spoken: Spoken, late_s: float) -> None:
+    path = tmp_path / "talk.wav"
+    soundfile.write(path, spoken.channels, spoken.rate)
+    passages = [
+        Passage(line, start + late_s, start + late_s + 2.5, "Ann" if i % 2 == 0 else "Bob")
+        for i, (line, start) in enumerate(zip(LINES, spoken.starts))
+    ]
+    pipeline = Pipeline(Model.load("english"))
+    samples = load(path, pipeline.model.encoder.sample_rate)
+    found, _ = align_text(pipeline, "talk", samples, passages, SLACK_S, path)
+    tiers = found.alignment.tiers
+    assert [t.name for t in tiers if "words" in t.name] == ["Ann - words", "Bob - words"]
+    words = [s for t in tiers if "words" in t.name for s in t if s.label]
+    assert firsts(words) == spoken.expected
+    assert any("moved by" in note for note in found.warnings)
+    assert "each speaker is on a channel: Ann 1, Bob 2, by their levels" in found.warnings

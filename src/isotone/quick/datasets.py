@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from isotone.batch.keys import model_key
 from isotone.format.tier_names import voices
 from isotone.pipeline.forced import ForcedPipeline
-from isotone.pipeline.given import align_text, suspicious
+from isotone.pipeline.given import align_text
 from isotone.pipeline.passages import Passages
 from isotone.pipeline.result import Result
+from isotone.pipeline.whole import suspicious
 from isotone.quick import given
 from isotone.quick.calls import kept, options_of
 from isotone.transcripts import Passage
