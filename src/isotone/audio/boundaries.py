@@ -4,13 +4,15 @@ An aligner places boundaries on frames of 10 or 20 ms, and in part by habits of 
 speech look for the largest change of the spectrum, or the middle of a slow one. A boundary b of the aligner moves to
 the time t that maximises
 
-    -weight log(r(t) + 0.01)  -  (t - b)^2 / (2 SPREAD_S^2)
+    -weight log(r(t) + 0.01)  +  log p(t - b)
 
 where r(t) is the mean squared distance of the log-mel frames around b to their mean on their own side of t. The frames
 reach to the middles of both neighbouring segments, and no farther than :data:`WINDOW_S`. Between two sounds that change
 slowly it is :data:`SLOW_WINDOW_S`: the spectrum glides from a vowel to an l for a tenth of a second. The first term is
-the likelihood of two stationary sounds that meet at t, with their variance at its best; the second is a normal prior.
-Boundaries stay between the middles of their segments, so their order is kept.
+the likelihood of two stationary sounds that meet at t, with their variance at its best. The prior p is Cauchy's, of
+scale :data:`SPREAD_S`, for an aligner's errors are small but for a few. Between slow sounds all of them are larger:
+there it is normal, of deviation :data:`SLOW_SPREAD_S`. Boundaries stay between the middles of their segments, so their
+order is kept.
 """
 
 from __future__ import annotations
@@ -25,8 +27,10 @@ from numpy.typing import NDArray
 from isotone.audio.mel import mel_filters, mel_powers
 from isotone.kernels.changes import spreads
 
-#: Standard deviation in seconds of the distance to the aligner's boundary.
-SPREAD_S = 0.015
+#: Seconds of the distance to the aligner's boundary that half of the boundaries are within.
+SPREAD_S = 0.009
+#: Standard deviation in seconds of that distance between two sounds that change slowly.
+SLOW_SPREAD_S = 0.021
 #: Farthest that a boundary is moved, in seconds.
 REACH_S = 0.045
 #: Seconds of sound on each side of a boundary that are compared, at most.
@@ -46,6 +50,7 @@ _BLOCK = 5_000  # frames, 10 s: bounds the memory
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 Samples = NDArray[np.float32]
 Times = Sequence[tuple[float, float]]
 
@@ -113,7 +118,7 @@ def moved_edges(
     samples: Samples,
     sample_rate: int,
     weight: float,
-    slow: NDArray[np.bool_] | None = None,
+    slow: Flags | None = None,
 ) -> Array:
     """Move boundaries to where the sound changes.
 
@@ -136,17 +141,15 @@ def changes_at(
     samples: Samples,
     sample_rate: int,
     weight: float,
-    slow: NDArray[np.bool_] | None = None,
+    slow: Flags | None = None,
 ) -> Changes:
     """Move boundaries to where the sound changes, and say what it says about them; see :func:`moved_edges`."""
     if not (len(edges) and weight):
         return _unchanged(edges)
     leads = np.append(True, np.diff(edges) > _SAME_S)
     leaders, own = edges[leads], np.cumsum(leads) - 1
-    windows = (
-        np.full(len(leaders), WINDOW_S) if slow is None else np.where(slow[leads], SLOW_WINDOW_S, WINDOW_S)
-    )
-    found = _moved_apart(leaders, windows, samples, sample_rate, weight)
+    glides = np.zeros(len(leaders), bool) if slow is None else slow[leads]
+    found = _moved_apart(leaders, glides, samples, sample_rate, weight)
     times = found.times[own] + (edges - leaders[own])
     return Changes(times, *(values[own] for values in found[1:]))
 
@@ -157,15 +160,12 @@ def _unchanged(edges: Array) -> Changes:
     return Changes(edges.copy(), np.full(len(edges), np.nan), nothing, nothing.copy())
 
 
-def _moved_apart(edges: Array, windows: Array, samples: Samples, sample_rate: int, weight: float) -> Changes:
-    """Move boundaries that are no two in one place, see :func:`moved_edges`, to multiples of a step of about 2 ms.
-
-    ``windows`` are the seconds on each side that every boundary is judged by.
-    """
+def _moved_apart(edges: Array, slow: Flags, samples: Samples, sample_rate: int, weight: float) -> Changes:
+    """Move boundaries that are no two in one place, see :func:`moved_edges`, to multiples of a step of about 2 ms."""
     found = _unchanged(edges)
     hop = max(1, round(_STEP_S * sample_rate))
     step, frames = hop / sample_rate, len(samples) // hop
-    places, width = edges / step, windows / step
+    places, width = edges / step, np.where(slow, SLOW_WINDOW_S, WINDOW_S) / step
     middles = (places[1:] + places[:-1]) / 2
     low = _frames(np.maximum(np.append(0, middles), places - width).clip(0))
     high = _frames(np.minimum(np.append(middles, frames), places + width).clip(max=frames))
@@ -173,7 +173,7 @@ def _moved_apart(edges: Array, windows: Array, samples: Samples, sample_rate: in
     for own in map(slice, [0, *ends], ends):
         first = int(low[own].min())
         levels = _levels(samples, first, int(high[own].max()), hop, sample_rate)
-        best = _best(places[own], low[own] - first, high[own] - first, levels, first, step, weight)
+        best = _best(places[own], slow[own], low[own] - first, high[own] - first, levels, first, step, weight)
         inside = ~np.isnan(best.deviations) & (places[own] > 0) & (places[own] < frames)
         for values, theirs in zip(found, best):
             values[own] = np.where(inside, theirs, values[own])
@@ -200,12 +200,20 @@ def _levels(samples: Samples, first: int, end: int, hop: int, sample_rate: int) 
 
 
 def _best(
-    places: Array, low: Indices, high: Indices, levels: Array, first: int, step: float, weight: float
+    places: Array,
+    slow: Flags,
+    low: Indices,
+    high: Indices,
+    levels: Array,
+    first: int,
+    step: float,
+    weight: float,
 ) -> Changes:
     """Choose the best frame for every boundary; with a deviation of NaN where there is no choice.
 
     Args:
         places: ``(n,)`` boundaries in frames of the recording.
+        slow: ``(n,)`` see :func:`moved_edges`.
         low, high: ``(n,)`` first frame and one past the last that a boundary is judged by, in rows of ``levels``.
         levels: ``(F, bands)``.
         first: Frame of the recording that the levels begin with.
@@ -220,13 +228,18 @@ def _best(
     cuts = np.hstack([low[:, None], cut.clip(low[:, None], high[:, None])])
     distance = np.maximum(spreads(levels, low, cuts, high) / count / levels.shape[1], 0)
     logs = np.log(distance + _LEAST_DISTANCE)
-    away = (frames - places[:, None]) * step / SPREAD_S
-    scores = np.where(allowed, -weight * logs[:, 1:] - np.square(away) / 2, -np.inf)
+    away = (frames - places[:, None]) * step
+    scores = np.where(allowed, _log_priors(away, slow[:, None]) - weight * logs[:, 1:], -np.inf)
     best = scores.argmax(1)[:, None]
     gains = logs[:, 0] - np.take_along_axis(logs[:, 1:], best, 1)[:, 0]
     # 91.978, not 91.97800000000001
     times = np.round(np.take_along_axis(frames, best, 1)[:, 0] * step, 9)
     return Changes(times, _deviations(scores, frames * np.float64(step)), gains, distance[:, 0])
+
+
+def _log_priors(away: Array, slow: Flags) -> Array:
+    """Compute the log-probabilities of distances in seconds to the aligner's boundaries, up to a constant."""
+    return np.where(slow, -np.square(away / SLOW_SPREAD_S) / 2, -np.log1p(np.square(away / SPREAD_S)))
 
 
 def _deviations(scores: Array, times: Array) -> Array:

@@ -69,7 +69,7 @@ class DecodingConfig:
                 f"reading.hypotheses or more; got {self.hypotheses}."
             )
         if not 0 <= self.refine < math.inf:
-            raise ModelError(f"reading.refine is a weight of 0 or more, such as 10; got {self.refine}.")
+            raise ModelError(f"reading.refine is a weight of 0 or more, such as 5; got {self.refine}.")
         if self.rescore and not self.times:
             raise ModelError("reading.rescore is the weight of another head, and reading.times names none.")
         if self.beside and not (self.times and self.beside != self.times and 0 <= self.share <= 1):
