@@ -51,6 +51,7 @@ from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.pipeline.presence import probabilities
 from isotone.pipeline.result import Result
+from isotone.pipeline.whole import align_whole
 from isotone.text.normalize import TextError
 from isotone.text.tokenizer import Transcript
 from isotone.training.presence import Corrupted, corrupted, watching
@@ -203,7 +204,7 @@ def measure(
                 transcript = pipeline.encode(" ".join(text.words))
                 if len(transcript.words) != len(text.words):
                     continue  # words that are counted in another way
-                result = pipeline.align(one.name, samples, transcript)
+                result = align_whole(pipeline, one.name, samples, transcript)
             except (AlignmentError, TextError):  # too long for the audio, which is an error of its own
                 continue
             if kind == "right":

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from isotone.pipeline.books.book import Book
 from isotone.pipeline.books.hearing import PER_NAT, Heard
+from isotone.pipeline.sections.aligning import LEAST_ABSENT, _Plan
 from isotone.pipeline.sections.cutting import LONG_S, Section, quietest, sections
 from isotone.pipeline.sections.planning import Take, gap_of, moved, takes
 
@@ -151,3 +152,20 @@ def test_the_quietest_time_lies_between_two_sounds() -> None:
     samples[430:520] = 0.01
     assert 0.43 <= quietest(samples, 1000, 0.2, 0.8) <= 0.52
     assert quietest(samples, 1000, 0.2, 0.22) == pytest.approx(0.21)
+
+
+@pytest.mark.parametrize(
+    ("parts", "deviates"),
+    [
+        ([(0, WORDS)], False),
+        ([(LEAST_ABSENT - 1, WORDS)], False),  # too few to tell from short words that were said
+        ([(LEAST_ABSENT, WORDS)], True),
+        ([(0, WORDS - LEAST_ABSENT)], True),
+        ([(100, WORDS), (0, 100)], True),
+    ],
+)
+def test_single_words_that_were_not_said_make_no_other_text(
+    parts: list[tuple[int, int]], deviates: bool
+) -> None:
+    reading = Reading(parts)
+    assert _Plan(book(), reading.heard, reading.takes(), reading.sections()).deviates is deviates

@@ -25,6 +25,10 @@ from isotone.text.tokenizer import Transcript
 #: is not divided.
 LEAST_SHARE = 0.25
 
+#: Words in a row that were not said, from which on a text deviates. Fewer are judged better one by one, and excerpts do
+#: not reach a short word beside them.
+LEAST_ABSENT = 4
+
 
 @dataclass(frozen=True)
 class _Plan:
@@ -44,8 +48,8 @@ class _Plan:
 
     @property
     def deviates(self) -> bool:
-        """True where the text was not read as it stands, from its first word to its last."""
-        return len(self.takes) > 1 or bool(self.absent)
+        """True where the text was not read as it stands, from its first word to its last, but for single words."""
+        return len(self.takes) > 1 or any(last - first >= LEAST_ABSENT for first, last in self.absent)
 
 
 def align_sections(
