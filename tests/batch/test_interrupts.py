@@ -19,6 +19,12 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "_PATIENCE_S", 0.2)
 
 
+def interrupted(ledger: Ledger) -> None:
+    ledger.claim("a")
+    ledger._db.execute("BEGIN IMMEDIATE")
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize("statement", ["BEGIN IMMEDIATE", "COMMIT"])
 def test_an_interrupt_at_the_ends_of_a_transaction_leaves_none_open(
     statement: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -49,19 +55,15 @@ def test_an_interrupt_at_the_ends_of_a_transaction_leaves_none_open(
 
 def test_the_end_of_a_run_does_not_wait_for_an_open_transaction(tmp_path: Path) -> None:
     with Ledger(tmp_path) as ledger:
-        ledger.claim("a")
         planner: Any = SimpleNamespace(ledger=ledger)
         with pytest.raises(KeyboardInterrupt), OpenTasks([], planner, lambda _: None, []):
-            ledger._db.execute("BEGIN IMMEDIATE")
-            raise KeyboardInterrupt
+            interrupted(ledger)
         with Ledger(tmp_path) as other:
             assert other.claim("c") == ["c"]
 
 
 def test_a_ledger_is_closed_with_an_open_transaction(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), Ledger(tmp_path) as ledger:
-        ledger.claim("a")
-        ledger._db.execute("BEGIN IMMEDIATE")
-        raise KeyboardInterrupt
+        interrupted(ledger)
     with Ledger(tmp_path) as other:
         assert other.claim("a") == ["a"], "its claims are released"
