@@ -120,3 +120,11 @@ def test_stars_cost_more_where_they_may_be_anywhere() -> None:
     costs = [Pipeline(model, extra_speech=extra).star_cost for extra in (False, True)]
     assert costs == [OWN_COST, STAR_COST]
     assert Pipeline(model, star_cost=2.5).star_cost == 2.5
+
+
+@pytest.mark.skipif(not (DATA / "timit_sample").is_dir(), reason="TIMIT's sample is not here")
+def test_no_phone_is_shorter_than_a_sound() -> None:
+    folder = DATA / "timit_sample/dr1-fvmh0"
+    text = " ".join((folder / "si1466.txt").read_text().split()[2:])
+    aligned = isotone.align(folder / "si1466.wav", text)
+    assert min(phone.duration for phone in aligned.phones) > 0.005
