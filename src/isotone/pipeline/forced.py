@@ -92,10 +92,6 @@ class ForcedPipeline:
         presence: bool = True,
         margins: bool = False,
     ) -> None:
-        if star_cost is None:
-            star_cost = stars.STAR_COST if extra_speech else stars.OWN_COST
-        if not star_cost >= 0:
-            raise ValueError(f"Pipeline expects a star_cost of 0 nats per frame or more; got {star_cost}.")
         decoding = model.decoding
         self.text = text
         self.tokenizer = adapted(model.tokenizer, text)
@@ -114,7 +110,7 @@ class ForcedPipeline:
         self.placer = Placer(self.times, self.aligner, self.guide, guide_aligner)
         self.emitter = Emitter(self.model, windows, mixture_of(model, self.times) if guided else None)
         self.on_window = on_window
-        self.star_cost = star_cost
+        self.star_cost = stars.cost_of(star_cost, extra_speech)
         self.extra_speech = extra_speech
         # an aligner that the caller names is used as it is
         self.holds_phones = aligner is None and model.tokenizer.unit == "phones"
