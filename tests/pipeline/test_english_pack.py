@@ -14,6 +14,7 @@ from isotone.corpus.voices import SAMPLE_RATE, record, speakers
 from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.pipeline.passages import align_passages
+from isotone.pipeline.stars import OWN_COST, STAR_COST
 from isotone.text.espeak import Engine
 from isotone.transcripts import Passage
 from tests.paths import DATA, ROOT
@@ -103,3 +104,27 @@ def test_subtitles_off_by_half_a_second_do_as_well_as_plain_text(pipeline: Pipel
     plain = errors_ms(words_of(timing, audio, "\n".join(p.text for p in passages)), expected)
     assert rough.mean() < plain.mean() + 1.5
     assert (rough < 100).mean() > (plain < 100).mean() - 0.01
+
+
+def test_an_unknown_word_has_its_time_and_leaves_its_neighbours_theirs() -> None:
+    # the pause after it would have most of it: a star costs more than a pause
+    aligned = isotone.align(ROOT / "docs/pictured/mary.flac", "Mary rolled the <unk>")
+    words = [(word.start, word.end) for word in aligned.words]
+    hand = [(0.315, 0.676), (0.676, 0.984), (0.984, 1.064), (1.064, 1.518)]
+    assert aligned.words.labels == ["Mary", "rolled", "the", "<unk>"]
+    assert errors_ms(words, hand).max() < 100
+
+
+def test_stars_cost_more_where_they_may_be_anywhere() -> None:
+    model = Model.load("english")
+    costs = [Pipeline(model, extra_speech=extra).star_cost for extra in (False, True)]
+    assert costs == [OWN_COST, STAR_COST]
+    assert Pipeline(model, star_cost=2.5).star_cost == 2.5
+
+
+@pytest.mark.skipif(not (DATA / "timit_sample").is_dir(), reason="TIMIT's sample is not here")
+def test_no_phone_is_shorter_than_a_sound() -> None:
+    folder = DATA / "timit_sample/dr1-fvmh0"
+    text = " ".join((folder / "si1466.txt").read_text().split()[2:])
+    aligned = isotone.align(folder / "si1466.wav", text)
+    assert min(phone.duration for phone in aligned.phones) > 0.005

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isotone.pipeline.sounds import CLOSURE_S, closed, one_closure, slow
+from isotone.pipeline.sounds import CLOSURE_S, closed, one_closure, slow, widened
 from isotone.text.tokenizer import CharacterTokenizer, PhoneTokenizer, Transcript
 
 LABELS = ("<pad>", "ae", "cl", "d", "l", "s", "sil", "t", "vcl")
@@ -97,3 +97,27 @@ def test_vowels_glides_and_liquids_change_slowly() -> None:
     assert slow(transcript((AE, L, S, SIL, T, -1), ()), phones) == [True, True, False, False, False, False]
     letters = CharacterTokenizer(("<pad>", "|", "l", "w"))
     assert slow(transcript((2, 3), ()), letters) == [False, False]
+
+
+def test_a_phone_in_a_frame_that_both_neighbours_share_has_some_of_it() -> None:
+    # an unreleased t, of which two boundaries in one frame leave 0.4 ms
+    times = [(0.0, 0.1), (0.1, 0.1004), (0.1004, 0.1004), (0.1004, 0.2), (0.2, 0.2), (0.2, 0.4)]
+    found = widened(transcript(), times)
+    assert found[1] == pytest.approx((0.0977, 0.1027))
+    assert (found[0][1], found[3][0]) == found[1], "its neighbours touch it as before"
+    # the pause before it has nothing to do with it
+    apart = [(0.0, 0.05), *times[1:]]
+    assert widened(transcript(), apart)[:2] == [(0.0, 0.05), (0.1, pytest.approx(0.1027))]
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        # the release of the first stop, and the closure of the second: both stops are long enough
+        [(0.0, 0.1), (0.1, 0.14), (0.14, 0.1404), (0.1404, 0.1408), (0.1408, 0.18), (0.18, 0.4)],
+        # neighbours have nothing to give
+        [(0.0, 0.1), (0.1, 0.1), (0.1, 0.1), (0.1, 0.105), (0.105, 0.105), (0.105, 0.106)],
+    ],
+)
+def test_parts_of_stops_stay_short_and_nothing_is_taken_from_short_ones(times: list) -> None:
+    assert widened(transcript(), times) == times

@@ -1,4 +1,5 @@
 """Dictionaries in both formats: all pronunciations of a word, and errors that name the line."""
+# ruff: noqa: RUF001 - phonetic letters are meant
 
 from __future__ import annotations
 
@@ -108,8 +109,8 @@ def test_broken_dictionaries(tmp_path: Path, text: bytes, reason: str) -> None:
 def test_missing_and_foreign(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"No pronunciation dictionary .*absent\.dict"):
         Dictionary(tmp_path / "absent.dict")
-    (tmp_path / "mfa.dict").write_text(MFA)
-    with pytest.raises(TextError, match=r"mfa\.dict: 'hello': 'h' is not one of TIMIT's 61"):
+    (tmp_path / "mfa.dict").write_text(MFA + "uno ʘ\n")
+    with pytest.raises(TextError, match=r"mfa\.dict: 'uno': 'ʘ' is not one of TIMIT's 61"):
         Dictionary(tmp_path / "mfa.dict", phones=39)
 
 
@@ -120,3 +121,26 @@ def test_accents_of_words(tmp_path: Path) -> None:
     )
     dictionary = Dictionary(tmp_path / "x.dict")
     assert dictionary(["café", "résumé", "résume"]) == [["K", "AE", "F"], ["R", "EH", "Z"], ["R", "IH", "Z"]]
+
+
+def test_english_ipa_is_written_in_the_phones_of_timit(tmp_path: Path) -> None:
+    path = tmp_path / "english_mfa.dict"
+    path.write_text(
+        "water\t0.9\t0.1\t1.0\t1.0\tw ɒː ɾ ɚ\ncute\tcʰ j ʉː t\nbottle\tb ɑ tʰ ɫ\u0329\nchurch\ttʃ ɝ tʃ\n"
+        "boy\tb ɔj\nthink\tθ ɪ ŋ k\nhue\tc\u0327 ʉː\nwinter\tw ɪ ɾ\u0303 ɚ\nnow\tn aw\ngo\tɡ əw\n"
+    )
+    dictionary = Dictionary(path, 48)
+    expected = {
+        "water": "w aa dx er", "cute": "k y uw t", "bottle": "b aa t el", "church": "ch er ch", "boy": "b oy",
+        "think": "th ih ng k", "hue": "hh uw", "winter": "w ih n er", "now": "n aw", "go": "g ow",
+    }  # fmt: skip
+    found = dictionary.lookup(list(expected))
+    assert {word: " ".join(phones or ()) for word, phones in zip(expected, found)} == expected
+
+
+def test_words_of_noise_and_comments_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "x.dict"
+    path.write_text("# our names\n<unk>\tspn\n{LG}\tSPN\nANNA  AE1 N AH0\n")
+    dictionary = Dictionary(path, 48)
+    assert len(dictionary) == 1
+    assert dictionary.lookup(["anna", "<unk>"]) == [["ae", "n", "ax"], None]

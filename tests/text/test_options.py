@@ -102,7 +102,7 @@ def test_phones_that_the_model_does_not_have_are_listed(tmp_path: Path) -> None:
         "'T' (in 'it')",
         "'X' (in 'xo')",
         "'<pad>' (in 'bad')",
-        "or in ARPAbet",
+        "in ARPAbet or in English IPA",
     ):
         assert strange in str(error.value)
     assert "'AA" not in str(error.value)

@@ -115,10 +115,15 @@ class Database:
 
     def close(self) -> None:
         """Release all claims of this process, and close the file."""
+        self.abandon()
         if self._stored:
             with self._writing():
                 self._db.execute("DELETE FROM claims WHERE host = ? AND pid = ?", self._me[:2])
         self._connection.close()
+
+    def abandon(self) -> None:
+        """Roll back what an interrupt left open: other connections wait for its end."""
+        _abandon(self._connection)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -131,14 +136,14 @@ class Database:
     @contextmanager
     def _transaction(self, db: sqlite3.Connection) -> Iterator[None]:
         try:
-            db.execute("BEGIN IMMEDIATE")
             try:
+                # an interrupt can come right after it, while others wait for its end
+                db.execute("BEGIN IMMEDIATE")
                 yield
+                db.execute("COMMIT")
             except BaseException:
-                if db.in_transaction:  # a full disk has ended it
-                    db.execute("ROLLBACK")
+                _abandon(db)
                 raise
-            db.execute("COMMIT")
         except sqlite3.Error as error:
             full = getattr(error, "sqlite_errorcode", None) in (
                 sqlite3.SQLITE_FULL,
@@ -259,3 +264,9 @@ class Database:
             return host == self._me[0] and abs(psutil.Process(pid).create_time() - born) < 2.0
         except psutil.Error:
             return False
+
+
+def _abandon(db: sqlite3.Connection) -> None:
+    """Roll back the open transaction, if there is one: a full disk has ended it."""
+    if db.in_transaction:
+        db.execute("ROLLBACK")

@@ -53,6 +53,7 @@ class OpenTasks:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._planner.ledger.abandon()  # the writer waits for its end
         try:
             while self._writing:
                 self._writing.popleft().result()

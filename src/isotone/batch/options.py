@@ -16,7 +16,6 @@ from isotone.model.fetch import check_source
 from isotone.pipeline.channels import WAYS
 from isotone.pipeline.forced import ForcedPipeline
 from isotone.pipeline.passages import SLACK_S
-from isotone.pipeline.stars import STAR_COST
 from isotone.pipeline.windows import Windows
 from isotone.registries import aligners, decoders, formats
 from isotone.text.options import TextOptions
@@ -61,7 +60,7 @@ class Options:
     guided: bool = True
     edges: bool = True
     extra_speech: bool = False
-    star_cost: float = STAR_COST
+    star_cost: float | None = None
     text: TextOptions = field(default_factory=TextOptions)
     closures: bool = False
     presence: bool = True

@@ -218,9 +218,10 @@ ExtraSpeech = Annotated[
     ),
 ]
 StarCost = Annotated[
-    float,
+    float | None,
     typer.Option(
-        help="Cost in nats per frame of speech outside the transcript: with a higher one, less is found."
+        help="Cost in nats per frame of speech outside the transcript: with a higher one, less is found. Default: 3 "
+        "with --extra-speech, 1.5 for the words * and unknown words of a transcript."
     ),
 ]
 Check = Annotated[

@@ -54,7 +54,7 @@ def align(
     guide: opt.Guide = True,
     edges: opt.Edges = True,
     extra_speech: opt.ExtraSpeech = False,
-    star_cost: opt.StarCost = 3.0,
+    star_cost: opt.StarCost = None,
     check: opt.Check = True,
     min_score: opt.MinScore = None,
     presence: opt.Presence = True,

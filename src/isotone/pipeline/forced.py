@@ -50,7 +50,8 @@ class ForcedPipeline:
         extra_speech: Allow speech that is not in the given text, before, after and between words. It is found as
             stars, labelled ``*`` in the tier of words. The aligner must be able to skip tokens.
         star_cost: Nats per frame by which a star scores less than the best label: with a higher cost, less is taken for
-            speech that is not in the text.
+            speech that is not in the text. Default: :data:`isotone.pipeline.stars.STAR_COST` with extra speech, else
+            :data:`isotone.pipeline.stars.OWN_COST`.
         guided: Use the guide, if the model has one and the aligner takes it, and the head beside the timing head. Times
             are better where text or recording are difficult; forced alignment then needs the whole encoder, which the
             timing head alone may not.
@@ -81,7 +82,7 @@ class ForcedPipeline:
         device: torch.device | str = "cpu",
         windows: Windows = Windows(),  # noqa: B008 - frozen
         extra_speech: bool = False,
-        star_cost: float = stars.STAR_COST,
+        star_cost: float | None = None,
         guided: bool = True,
         edges: bool = True,
         text: TextOptions = TextOptions(),  # noqa: B008 - frozen
@@ -91,8 +92,6 @@ class ForcedPipeline:
         presence: bool = True,
         margins: bool = False,
     ) -> None:
-        if not star_cost >= 0:
-            raise ValueError(f"Pipeline expects a star_cost of 0 nats per frame or more; got {star_cost}.")
         decoding = model.decoding
         self.text = text
         self.tokenizer = adapted(model.tokenizer, text)
@@ -111,7 +110,7 @@ class ForcedPipeline:
         self.placer = Placer(self.times, self.aligner, self.guide, guide_aligner)
         self.emitter = Emitter(self.model, windows, mixture_of(model, self.times) if guided else None)
         self.on_window = on_window
-        self.star_cost = star_cost
+        self.star_cost = stars.cost_of(star_cost, extra_speech)
         self.extra_speech = extra_speech
         # an aligner that the caller names is used as it is
         self.holds_phones = aligner is None and model.tokenizer.unit == "phones"

@@ -12,7 +12,7 @@ from isotone.audio.boundaries import Changes, Mover
 from isotone.pipeline.plausible import long_words
 from isotone.pipeline.presence import Evidence
 from isotone.pipeline.scores import Scores, score
-from isotone.pipeline.sounds import closed, one_closure, slow
+from isotone.pipeline.sounds import closed, one_closure, slow, widened
 from isotone.pipeline.stars import STAR_COST, shared_out
 from isotone.tensors import Tensor, torch
 from isotone.text.phones import CLOSURE_OF
@@ -99,6 +99,7 @@ def results(
     for i, name in enumerate(ids):
         times = [(emissions.grid.seconds(s), emissions.grid.seconds(e)) for s, e in spans[i].tolist()]
         times = one_closure(transcripts[i], shared_out(transcripts[i], times))
+        times = widened(transcripts[i], times) if tokenizer.unit == "phones" else times
         times, changes = moves[i](times, slow(transcripts[i], tokenizer)) if moves else (times, None)
         times = closed(transcripts[i], times, seconds[i])
         placed = _placed(transcripts[i], times, scores, i)

@@ -15,6 +15,8 @@ JOINED_S = ClosureRules.longest_s
 
 # A shorter release is none: the aligner gives every release a frame, and then moves the boundary.
 _RELEASE_S = 0.005
+# Least seconds of a segment: of a frame that both neighbours share, an aligner may leave a fiftieth.
+_LEAST_S = 0.005
 _SLOW = frozenset({"vowel", "liquid/glide"})
 
 
@@ -37,6 +39,39 @@ def one_closure(transcript: Transcript, times: Sequence[tuple[float, float]]) ->
             end = times[second][1]
             out[first], out[second] = (times[first][0], end), (end, end)
     return out
+
+
+def widened(transcript: Transcript, times: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Give a phone of less than 5 ms as much, half from each neighbour that has it.
+
+    A release after its closure, and a closure before its release, may be shorter: they are parts of a stop.
+
+    Args:
+        transcript: The tokens, of which some are closures.
+        times: Start and end of every token in seconds; equal for a token without frames.
+    """
+    out = list(times)
+    placed = [i for i, (start, end) in enumerate(times) if end > start]
+    for before, own, after in zip([None, *placed], placed, [*placed[1:], None]):
+        (start, end), half = out[own], (_LEAST_S - (times[own][1] - times[own][0])) / 2
+        if half <= 0 or _makes_a_stop(transcript, before, own) or _makes_a_stop(transcript, own, after):
+            continue
+        if before is not None and out[before][1] == start and start - out[before][0] > _LEAST_S + half:
+            start -= half
+            out[before] = (out[before][0], start)
+        if after is not None and out[after][0] == end and out[after][1] - end > _LEAST_S + half:
+            end += half
+            out[after] = (end, out[after][1])
+        out[own] = (start, end)
+    return out
+
+
+def _makes_a_stop(transcript: Transcript, first: int | None, second: int | None) -> bool:
+    """Tell if two neighbours are the closure and the release of one stop."""
+    if not transcript.stops or first is None or second is None:
+        return False
+    words, closed = transcript.token_words, transcript.stops[first]
+    return closed is not None and closed == transcript.tokens[second] and words[first] == words[second]
 
 
 def closed(

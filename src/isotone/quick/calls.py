@@ -9,7 +9,6 @@ from typing import Any
 from isotone.batch.options import Options, Part
 from isotone.model.packs import pack_for
 from isotone.pipeline.passages import SLACK_S
-from isotone.pipeline.stars import STAR_COST
 from isotone.pipeline.windows import Windows
 from isotone.quick import given
 from isotone.quick.aligned import Aligned
@@ -38,7 +37,7 @@ def align(
     guided: bool = True,
     edges: bool = True,
     extra_speech: bool = False,
-    star_cost: float = STAR_COST,
+    star_cost: float | None = None,
     closures: bool = False,
     keep_markup: bool = False,
     slack_s: float = SLACK_S,

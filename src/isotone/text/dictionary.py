@@ -18,20 +18,23 @@ from isotone.text.pronouncer import Pauses, Pronouncer, Pronunciation, ranked
 #: Least weight of a pronunciation, relative to one without a probability: probabilities in files may be 0.
 _LEAST = 1e-4
 
+# Phones of other aligners for speech that is not understood, and for other noise: such words have no pronunciation.
+_NOISES = frozenset({"spn", "nsn"})
+
 
 class Dictionary(Pronouncer):
     """A pronunciation dictionary in the format of CMUdict or the Montreal Forced Aligner.
 
-    A line is a word, optional probabilities, and phones; ``;;;`` begins a comment line, and a ``#`` between spaces a
-    comment. A word may have several lines, as ``WORD(2)`` or repeated. The first number of a line is the probability of
-    the pronunciation. Three more are the Montreal Forced Aligner's: the probability of a silence after it, and the
-    factors by which a silence before it, and speech before it, are likelier than elsewhere. Pronunciations without a
-    number are equally likely. Case does not matter. A word with accents that is not in the dictionary is looked up
-    without them.
+    A line is a word, optional probabilities, and phones; ``;;;`` or ``# `` begins a comment line, and a ``#`` between
+    spaces a comment. A word may have several lines, as ``WORD(2)`` or repeated. The first number of a line is the
+    probability of the pronunciation. Three more are the Montreal Forced Aligner's: the probability of a silence after
+    it, and the factors by which a silence before it, and speech before it, are likelier than elsewhere. Pronunciations
+    without a number are equally likely. Words of the one phone ``spn``, as ``<unk>``, are left out. Case does not
+    matter. A word with accents that is not in the dictionary is looked up without them.
 
     Args:
         path: The file, UTF-8.
-        phones: TIMIT phone set to convert ARPAbet to (``AH0`` becomes ``ah``); None keeps the phones.
+        phones: TIMIT phone set to convert ARPAbet (``AH0`` becomes ``ah``) and English IPA to; None keeps the phones.
         closures: With a phone set: see :func:`isotone.text.phones.to_phone_set`.
 
     Raises:
@@ -135,27 +138,34 @@ def read_dictionary(path: Path) -> dict[str, list[Entry]]:
         raise FileNotFoundError(f"No pronunciation dictionary {path}.")
     words: dict[str, list[Entry]] = {}
     for number, line in _lines(path):
-        word, *fields = re.split(r"\s#\s", line, maxsplit=1)[0].split()
-        numbers = []
-        while fields and re.fullmatch(r"\d*\.\d+(?:e-?\d+)?", fields[0]):
-            numbers.append(float(fields.pop(0)))
-        if not fields:
-            raise TextError(f"{path}, line {number}: expected a word and its phones; got {line[:80]!r}.")
-        word = re.sub(r"(?<=.)\(\d+\)$", "", word).replace("\u2019", "'")
-        word = unicodedata.normalize("NFKC", word).lower()
-        if len(numbers) not in (0, 1, 4):
-            raise TextError(
-                f"{path}, line {number}: expected no number, a probability, or the Montreal Forced Aligner's four; "
-                f"got {len(numbers)}: {line[:80]!r}."
-            )
-        if numbers and not max(numbers[:2]) <= 1:
-            raise TextError(f"{path}, line {number}: probabilities are at most 1; got {line[:80]!r}.")
-        weight = max([*numbers, 1.0][0], _LEAST)
-        silences = (numbers[1], (numbers[2], numbers[3])) if len(numbers) == 4 else ()
-        words.setdefault(word, []).append(Entry(tuple(fields), weight, *silences))
+        word, entry = _entry(line, f"{path}, line {number}")
+        if len(entry.phones) > 1 or entry.phones[0].lower() not in _NOISES:
+            words.setdefault(word, []).append(entry)
     if not words:
         raise TextError(f"{path}: the dictionary has no words.")
     return words
+
+
+def _entry(line: str, where: str) -> tuple[str, Entry]:
+    """Read the word of a line, in lower case, and the rest."""
+    word, *fields = re.split(r"\s#\s", line, maxsplit=1)[0].split()
+    numbers = []
+    while fields and re.fullmatch(r"\d*\.\d+(?:e-?\d+)?", fields[0]):
+        numbers.append(float(fields.pop(0)))
+    if not fields:
+        raise TextError(f"{where}: expected a word and its phones; got {line[:80]!r}.")
+    word = re.sub(r"(?<=.)\(\d+\)$", "", word).replace("\u2019", "'")
+    word = unicodedata.normalize("NFKC", word).lower()
+    if len(numbers) not in (0, 1, 4):
+        raise TextError(
+            f"{where}: expected no number, a probability, or the Montreal Forced Aligner's four; "
+            f"got {len(numbers)}: {line[:80]!r}."
+        )
+    if numbers and not max(numbers[:2]) <= 1:
+        raise TextError(f"{where}: probabilities are at most 1; got {line[:80]!r}.")
+    weight = max([*numbers, 1.0][0], _LEAST)
+    silences = (numbers[1], (numbers[2], numbers[3])) if len(numbers) == 4 else ()
+    return word, Entry(tuple(fields), weight, *silences)
 
 
 def _lines(path: Path) -> Iterable[tuple[int, str]]:
@@ -167,5 +177,5 @@ def _lines(path: Path) -> Iterable[tuple[int, str]]:
             raise TextError(
                 f"{path}, line {number}: not UTF-8 ({error.reason}); save the file as UTF-8."
             ) from None
-        if line.strip() and not line.startswith(";;;"):
+        if line.strip() and not line.startswith((";;;", "# ")):
             yield number, line

@@ -94,7 +94,7 @@ def _dictionary(path: Path, tokenizer: PhoneTokenizer) -> Dictionary:
     if strange:
         more = f" and {len(strange) - 20} more" if len(strange) > 20 else ""
         shown = ", ".join(f"{phone!r} (in {word!r})" for phone, word in list(strange.items())[:20])
-        other = ", or in ARPAbet" if known else ""
+        other = ", in ARPAbet or in English IPA" if known else ""
         raise TextError(
             f"{path}: the model has no phones {shown}{more}. Write the words in its phones{other}: "
             f"{' '.join(label for i, label in enumerate(tokenizer.labels) if i != tokenizer.blank)}"

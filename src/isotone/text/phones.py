@@ -13,6 +13,7 @@ from typing import Literal
 
 from isotone.alignment import Segment
 from isotone.registry import nearest
+from isotone.text.ipa_timit import to_arpabet
 
 PhoneSet = Literal[39, 48, 61]
 Closures = Literal["sil", "merge"]
@@ -106,15 +107,17 @@ def to_phone_set(phones: Sequence[str], to: PhoneSet = 39, closures: Closures = 
     """Convert the phones of a pronunciation to a TIMIT phone set.
 
     Args:
-        phones: TIMIT's 61 or ARPAbet, with or without stress digits, in either case; ``AH0`` is the schwa ``ax``.
+        phones: TIMIT's 61 or ARPAbet, with or without stress digits, in either case; ``AH0`` is the schwa ``ax``. Or
+            English ones of the International Phonetic Alphabet.
         to: Size of the phone set.
         closures: ``"merge"`` for models whose stops include their closures; ``"sil"`` puts a closure before every stop
             and affricate without one, as in TIMIT's own labels.
 
     Raises:
-        ValueError: a phone that is neither of TIMIT nor of ARPAbet.
+        ValueError: a phone that is of none of these.
     """
-    plain = [re.sub(r"(?<=[a-z])[012]$", "", _REDUCED.get(phone.lower(), phone.lower())) for phone in phones]
+    lower = [to_arpabet(phone.lower()) for phone in phones]
+    plain = [re.sub(r"(?<=[a-z])[012]$", "", _REDUCED.get(phone, phone)) for phone in lower]
     if closures == "sil":
         pairs = zip(["", *plain], plain)
         plain = [
