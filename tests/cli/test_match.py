@@ -203,3 +203,11 @@ def test_a_reference_that_cannot_be_used(piece: Path, tmp_path: Path) -> None:
     assert "labels of 2 recordings" in error_of("match", piece, other, "--labels", ctm)
     (tmp_path / "piece.TextGrid").write_text("broken")
     assert "piece.TextGrid" in error_of("match", piece, other)
+
+
+def test_a_device_that_is_not_there(piece: Path, tmp_path: Path) -> None:
+    late(tmp_path / "in/x.wav")
+    out = tmp_path / "out"
+    said = error_of("match", piece, tmp_path / "in", "-o", out, "--features", "phones", "--device", "cuda:77")
+    assert "The device 'cuda:77' cannot be used" in said
+    assert not out.exists()
