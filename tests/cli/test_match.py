@@ -211,3 +211,11 @@ def test_a_device_that_is_not_there(piece: Path, tmp_path: Path) -> None:
     said = error_of("match", piece, tmp_path / "in", "-o", out, "--features", "phones", "--device", "cuda:77")
     assert "The device 'cuda:77' cannot be used" in said
     assert not out.exists()
+
+
+def test_the_reference_is_not_matched_with_itself(piece: Path, tmp_path: Path) -> None:
+    assert "is the reference, and is not matched with itself" in error_of(
+        "match", piece, piece, "-o", tmp_path / "out"
+    )
+    said = error_of("match", piece, late(tmp_path / "x.wav"), "--labels", tmp_path / "no.TextGrid")
+    assert f"No labels at {tmp_path / 'no.TextGrid'}: give one file" in said
