@@ -36,7 +36,7 @@ SLOW = {"adapt", "--adapt", "--onnx"}
 #: Commands whose result is what they print.
 PRINTS = {"stream", "evaluate", "score-check", "plugins", "doctor"}
 #: What has to be there before a command, which another line of its page makes.
-BEFORE = {("search", "add"): "isotone search index recordings/ --out my.index"}
+BEFORE = {("search", kind): "isotone search index recordings/ --out my.index" for kind in ("add", "remove")}
 
 
 def lines(page: Path) -> list[str]:

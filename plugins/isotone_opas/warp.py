@@ -23,6 +23,9 @@ _BLOCK = 2**22
 # A plan of a relaxation has zeros; their logarithm stays finite.
 _LEAST_MASS = 1e-12
 
+# Spread of y as a share of the largest number, below which it is rounding.
+_LEAST_SPREAD = 1e-15
+
 
 class OPASWarper(Warper):
     r"""Order-preserving selection: every ``step``-th position of x, with its context, selects one of y, in order.
@@ -121,9 +124,8 @@ class OPASWarper(Warper):
         self, x: Tensor, y: Tensor, rows: Tensor, low: np.ndarray, high: np.ndarray
     ) -> Iterator[tuple[int, int, np.ndarray]]:
         """Yield blocks of rows: first, one past the last, and scores ``(K, W)`` of the columns of their window."""
-        spread = float((y - y.mean(0)).square().sum(1).mean()) or 1.0
-        scale = -1 / (spread * (2 * self.context + 1))
-        near = [_padded(z.float(), self.context) for z in (x, y)]
+        scale = -1 / (2 * self.context + 1)
+        near = [_padded(z, self.context) for z in _in_units(x, y)]
         plan = None
         if self.relaxation is not None:
             reward = self._rewards(near, rows, slice(0, len(y))) * scale
@@ -150,6 +152,17 @@ class OPASWarper(Warper):
         context_x = _contexts(x[first : last + 1 + width], width)[rows - first]
         context_y = _contexts(y[columns.start : columns.stop + width], width)
         return squared_distances(context_x[None], context_y[None])[0]
+
+
+def _in_units(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Move and scale sequences, so that y has mean 0 and spread 1: single precision then holds any distances."""
+    middle = y.double().mean(0)
+    unit = float((y - middle).square().sum(1).mean()) ** 0.5
+    farthest = max(float((z - middle).abs().max()) for z in (x, y))
+    if unit < farthest * _LEAST_SPREAD:  # the vectors of y are equal, but for rounding
+        unit = farthest
+    unit = unit or 1.0
+    return ((x - middle) / unit).float(), ((y - middle) / unit).float()
 
 
 def _padded(x: Tensor, context: int) -> Tensor:

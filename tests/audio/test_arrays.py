@@ -54,7 +54,12 @@ def test_whole_numbers_are_scaled_as_in_files(tmp_path: Path, kind: str, subtype
         (np.zeros((2, 2)), 16_000, r"\(2, 2\)"),
         (np.zeros((2, 3, 4)), 16_000, r"\(2, 3, 4\)"),
         (np.float32(0.0), 16_000, r"\(\)"),
-        ([0.0, np.nan, 0.0, np.inf], 2, "2 samples are not finite numbers, the first at 0.5000 s"),
+        (
+            [0.0, np.nan, 0.0, np.inf],
+            2,
+            "2 samples are not finite numbers of up to 1e15, the first at 0.5000 s",
+        ),
+        ([0.0, 1e20, 2e9, -1e20], 2, "2 samples are not finite numbers of up to 1e15, the first at 0.5000 s"),
         (["a", "b"], 16_000, "array of numbers"),
         ([True, False], 16_000, "array of numbers"),
         (np.zeros(9), 0, "positive number"),

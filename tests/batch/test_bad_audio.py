@@ -50,6 +50,10 @@ def no_samples(path: Path) -> None:
     soundfile.write(path, np.zeros(0), 16_000)
 
 
+def far_too_loud(path: Path) -> None:
+    soundfile.write(path, np.full(16_000, 1e20, np.float32), 16_000, subtype="FLOAT")
+
+
 def not_numbers(path: Path) -> None:
     samples = np.full(16_000, 0.1, np.float32)
     samples[8_000:8_003] = np.nan, np.inf, -np.inf
@@ -82,7 +86,8 @@ def test_an_empty_argument_is_not_the_current_folder(
     [
         (empty, "empty (0 bytes)"),
         (no_samples, "no samples"),
-        (not_numbers, "3 samples are not finite numbers, the first at 0.5000 s"),
+        (not_numbers, "3 samples are not finite numbers of up to 1e15, the first at 0.5000 s"),
+        (far_too_loud, "16000 samples are not finite numbers of up to 1e15, the first at 0.0000 s"),
         (no_audio, "not audio that "),
         (shorter_than_a_frame, "0.006 s of audio is too short"),
     ],

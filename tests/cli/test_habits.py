@@ -85,6 +85,7 @@ SCENES: dict[tuple[str, int], str] = {
     ("search index", 1): "mixed -o OUT",
     ("search add", 0): "clip.wav --index INDEX",
     ("search add", 1): "mixed/b.wav --index INDEX",
+    ("search remove", 0): "sounds/sound1.wav --index INDEX",
     ("search query", 0): "index clip.wav",
     ("search query", 3): "index other.wav --threshold 0.99",
     ("doctor", 0): "",
@@ -238,7 +239,9 @@ def test_a_query_prints_what_it_would_write(tmp_path: Path) -> None:
     assert json.loads(done.stdout) == json.loads((tmp_path / "out/results.json").read_text())
 
 
-@pytest.mark.parametrize("command", ["align", "match", "page", "adapt", "search index", "search add", "lm"])
+@pytest.mark.parametrize(
+    "command", ["align", "match", "page", "adapt", "search index", "search add", "search remove", "lm"]
+)
 def test_quiet_commands_say_nothing_when_all_is_well(command: str, arranged) -> None:
     arguments = arranged(command, 0)
     done = isotone(*arguments, "--quiet")

@@ -203,3 +203,29 @@ def test_a_reference_that_cannot_be_used(piece: Path, tmp_path: Path) -> None:
     assert "labels of 2 recordings" in error_of("match", piece, other, "--labels", ctm)
     (tmp_path / "piece.TextGrid").write_text("broken")
     assert "piece.TextGrid" in error_of("match", piece, other)
+
+
+def test_a_device_that_is_not_there(piece: Path, tmp_path: Path) -> None:
+    late(tmp_path / "in/x.wav")
+    out = tmp_path / "out"
+    said = error_of("match", piece, tmp_path / "in", "-o", out, "--features", "phones", "--device", "cuda:77")
+    assert "The device 'cuda:77' cannot be used" in said
+    assert not out.exists()
+
+
+def test_the_reference_is_not_matched_with_itself(piece: Path, tmp_path: Path) -> None:
+    assert "is the reference, and is not matched with itself" in error_of(
+        "match", piece, piece, "-o", tmp_path / "out"
+    )
+    said = error_of("match", piece, late(tmp_path / "x.wav"), "--labels", tmp_path / "no.TextGrid")
+    assert f"No labels at {tmp_path / 'no.TextGrid'}: give one file" in said
+
+
+@pytest.mark.parametrize("warper", ["dtw", "soft-dtw", "opas"])
+def test_silence_is_no_clip_of_a_recording_with_a_pause(tmp_path: Path, warper: str) -> None:
+    pause = np.zeros(RATE, np.float32)
+    whole = save_melody(tmp_path / "whole.wav", melody(2.0), pause, melody(2.0, seed=1))
+    clip = save_melody(tmp_path / "clip.wav", pause[: RATE // 2])
+    isotone("match", whole, clip, "--part", "other", "--warper", warper, "-o", tmp_path / "out")
+    (row,) = lines_of(tmp_path / "out" / "warnings.jsonl")
+    assert "it hardly matches the reference: a mismatch of 1.00" in row["warning"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,3 +107,22 @@ def test_an_index_is_replaced_only_when_told_to(tmp_path: Path) -> None:
     assert len(SearchIndex.open(tmp_path / "index").recordings) == 2
     assert "is no index" in error_of("search", "index", folder, "--out", folder, "--overwrite")
     assert (folder / "more.wav").exists()
+
+
+def test_an_index_that_is_replaced_while_it_is_opened_is_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files are those of the new one, and none of them is damaged."""
+    folder = collection(tmp_path / "a", (2.0,))
+    build_index([folder], LOG_MEL, tmp_path / "index")
+    write(folder / "more.wav", sounds(2.0, 4))
+    really, waiting = store._stage, [True]
+
+    def replaced(*arguments: Any) -> Any:
+        if waiting:
+            waiting.clear()
+            build.add_recordings([folder], LOG_MEL, tmp_path / "index")
+        return really(*arguments)
+
+    monkeypatch.setattr(store, "_stage", replaced)
+    assert len(SearchIndex.open(tmp_path / "index").recordings) == 2

@@ -132,3 +132,27 @@ def test_candidates_are_no_fewer_than_the_places_asked_for(query: torch.Tensor, 
 def test_fewer_than_one_is_refused(index: SearchIndex, query: torch.Tensor, wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="top and candidates of 1 or more"):
         search(index, LOG_MEL, query, **wrong)
+
+
+def test_silence_in_recordings_is_no_match(tmp_path: Path) -> None:
+    """In strong noise a clip is like its recording by less than a half; silence is not like it at all."""
+    for seed in range(3):
+        gap = np.zeros(4 * RATE, np.float32)
+        write(tmp_path / "recordings" / f"{seed}.wav", np.concatenate([gap, sounds(8.0, seed), gap]))
+    index = indexed(tmp_path)
+    clip = sounds(8.0, 1)[2 * RATE : 5 * RATE]
+    clip = clip + np.random.default_rng(0).standard_normal(len(clip)).astype(np.float32) * clip.std() * 4
+    best, *others = search(index, LOG_MEL, query_vectors(LOG_MEL, clip))
+    assert best.score < 0.5
+    assert (best.id, best.start_s) == ("1", pytest.approx(6.0, abs=0.26))
+    assert all(m.start_s > 3.0 and m.end_s < 13.0 for m in others if m.score > 0.1)
+
+
+def test_silence_around_a_clip_is_not_looked_for(index: SearchIndex, query: torch.Tensor) -> None:
+    silence = np.zeros(RATE, np.float32)
+    padded = query_vectors(LOG_MEL, np.concatenate([silence, silence, CLIP, silence]))
+    assert torch.equal(padded, query)
+    paused = query_vectors(LOG_MEL, np.concatenate([CLIP, silence, CLIP, silence]))
+    assert len(paused) == 5
+    assert not paused[2].any()
+    assert places(search(index, LOG_MEL, padded)) == places(search(index, LOG_MEL, query))

@@ -159,3 +159,8 @@ def test_a_clip_longer_than_an_item_is_refused(index: SearchIndex, tmp_path: Pat
     assert "17.8 s" in said
     assert "16.75 s" in said
     isotone("search", "query", index.folder, clip, "--start", "2", "--end", "5")
+
+
+def test_a_threshold_that_is_no_number_is_refused(index: SearchIndex, recordings: Path) -> None:
+    done = isotone("search", "query", index.folder, recordings / "sound3.wav", "--threshold", "nan", code=2)
+    assert "not nan" in done.stderr

@@ -87,6 +87,23 @@ def test_twins_do_not_raise_the_threshold(index: SearchIndex, tmp_path: Path) ->
     assert matches(twins, clip_of(2000, 2.62, 4)) is None
 
 
+def test_a_copy_matches_also_in_an_index_of_excerpts_of_each_other(tmp_path: Path) -> None:
+    """Excerpts that are shorter than what they are of look like other recordings that are very much alike."""
+    whole = sounds(7.0, 2)
+    for second in range(3):
+        write(tmp_path / "excerpts" / f"from{second}.wav", whole[second * RATE :])
+    write(tmp_path / "excerpts" / "other.wav", sounds(7.0, 99))
+    excerpts = build(tmp_path / "excerpts")
+    query = query_vectors(LOG_MEL, whole)
+    best = search(excerpts, LOG_MEL, query, top=1)[0]
+    least = bar(excerpts, LOG_MEL, query, best.item)
+    assert least is not None
+    assert (best.id, best.score) == ("from0", pytest.approx(1, abs=1e-3))
+    assert 0.9 < least.score < best.score
+    assert least.rate is None
+    assert matches(excerpts, clip_of(2000, 2.62, 5)) is None
+
+
 def test_one_long_recording_is_enough(tmp_path: Path) -> None:
     write(tmp_path / "one" / "long.wav", sounds(90.0, 7))
     one = build(tmp_path / "one")

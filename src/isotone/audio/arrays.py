@@ -9,7 +9,7 @@ import soxr
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.audio.mixing import Mixer
-from isotone.audio.source import AudioError
+from isotone.audio.source import AudioError, unusable
 
 
 def from_array(audio: ArrayLike, rate: float, sample_rate: float = 16_000) -> NDArray[np.float32]:
@@ -33,11 +33,11 @@ def from_array(audio: ArrayLike, rate: float, sample_rate: float = 16_000) -> ND
     samples = _mono(_scaled(np.asarray(audio)))
     if not len(samples):
         raise AudioError("The audio has no samples.")
-    broken = np.flatnonzero(~np.isfinite(samples))
+    broken = unusable(samples)
     if len(broken):
         raise AudioError(
-            f"{len(broken)} samples are not finite numbers, the first at {broken[0] / rate:.4f} s. Find what made them "
-            "(a division by zero?)."
+            f"{len(broken)} samples are not finite numbers of up to 1e15, the first at {broken[0] / rate:.4f} s. Find "
+            "what made them (a division by zero?)."
         )
     if rate != sample_rate:
         samples = soxr.resample(samples, rate, sample_rate, quality="HQ")

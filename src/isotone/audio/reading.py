@@ -10,7 +10,7 @@ import numpy as np
 import soxr
 from numpy.typing import NDArray
 
-from isotone.audio.source import SLACK_S, AudioError, Source, cut_short, open_source
+from isotone.audio.source import SLACK_S, AudioError, Source, cut_short, open_source, unusable
 from isotone.audio.stored import Samples, Stored
 
 #: Suffixes of audio that libsndfile reads, and of audio and films that need ffmpeg or torchcodec.
@@ -229,7 +229,7 @@ class _Samples:
 
     def add(self, block: NDArray[np.float32]) -> None:
         """Add the next samples, at the file's rate."""
-        broken = np.flatnonzero(~np.isfinite(block))
+        broken = unusable(block)
         if len(broken) and not self._bad:
             self._first_bad = (self._first + self.read + broken[0]) / self._rate
         self._bad += len(broken)
@@ -244,8 +244,8 @@ class _Samples:
         """
         if self._bad:
             raise AudioError(
-                f"{self._path}: {self._bad} samples are not finite numbers, the first at {self._first_bad:.4f} s. "
-                f"Find what wrote them (a division by zero?) and write it again."
+                f"{self._path}: {self._bad} samples are not finite numbers of up to 1e15, the first at "
+                f"{self._first_bad:.4f} s. Find what wrote them (a division by zero?) and write it again."
             )
         if self._resampler is not None:
             self._kept.append(self._resampler.resample_chunk(np.zeros(0, np.float32), last=True))

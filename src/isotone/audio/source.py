@@ -18,12 +18,20 @@ from isotone.audio.mixing import Mixer
 #: Seconds by which a header may overstate the length of a file: writers are often wrong by a block.
 SLACK_S = 0.1
 
+# Sums of the powers of so large samples are still held by single precision; full scale is 1, or 2e9 of plain integers.
+_LOUDEST = 1e15
+
 # Sample frames per block, which bounds the memory besides the result.
 _BLOCK = 1 << 20
 
 
 class AudioError(ValueError):
     """A file has no usable audio; the message names the file, the reason and the remedy."""
+
+
+def unusable(samples: NDArray[np.floating]) -> NDArray[np.int64]:
+    """Return the numbers of samples that are not finite, or whose power single precision does not hold."""
+    return np.flatnonzero(~(np.abs(samples) <= _LOUDEST))
 
 
 class Source(Protocol):

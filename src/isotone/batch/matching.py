@@ -56,6 +56,10 @@ class Reference:
             raise FileNotFoundError(f"No recording {audio}: the reference is one audio file.")
         if labels is None:
             return cls(audio, read_beside(audio), tuple(beside(audio)))
+        if not labels.is_file():
+            raise FileNotFoundError(
+                f"No labels at {labels}: give one file, or none for the file beside {audio}."
+            )
         found = list(read_file(labels).alignments.values())
         if len(found) != 1:
             raise ValueError(f"{labels} has the labels of {len(found)} recordings; expected those of one.")
@@ -93,6 +97,10 @@ def match_files(
     target.check()
     if unknown := [name for name in maps if name not in MAPS]:
         raise ValueError(f"No time map {unknown[0]!r}; there are {', '.join(MAPS)}.")
+    if all(absolute(path) == absolute(reference) for path in audio):
+        raise ValueError(
+            f"{reference} is the reference, and is not matched with itself: name other recordings."
+        )
     found = Reference.of(reference, labels)
     if found.labels is None and not maps:
         raise ValueError(f"Nothing to write: {reference} has no labels beside it, and no time map is wanted.")

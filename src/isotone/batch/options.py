@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isotone.files import check_folder, digest_of
+from isotone.model.device import check_device
 from isotone.model.engine import Engine, engine_for
 from isotone.model.fetch import check_source
 from isotone.pipeline.channels import WAYS
@@ -84,7 +85,7 @@ class Options:
             raise ValueError(f"--slack expects seconds of 0 or more; got {self.slack_s}.")
         if self.channels not in WAYS:
             raise ValueError(f"--channels is {', '.join(WAYS[:-1])} or {WAYS[-1]}; got {self.channels!r}.")
-        _check_device(self.device)
+        check_device(self.device)
         check_source(self.model)
         self.chosen_engine()
 
@@ -144,19 +145,6 @@ def _digested(part: Any) -> Any:
         k for k, value in part.items() if k != "name" and isinstance(value, str) and Path(value).is_file()
     }
     return {k: digest_of(Path(value)) if k in files else value for k, value in part.items()}
-
-
-def _check_device(device: str) -> None:
-    """Raise ValueError for a device that cannot be used."""
-    if device == "cpu":
-        return
-    import torch
-
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0]
-        raise ValueError(f"The device {device!r} cannot be used: {reason}") from error
 
 
 def _version(distribution: str) -> str:

@@ -58,8 +58,8 @@ class Index(ABC):
         """Find the best items of every query ``(Q, D)``.
 
         Returns:
-            Their ids, best first, at most ``top`` per query; and scores ``(Q, top)`` float32, higher is better,
-            -inf past a query's items.
+            Their ids, best first, at most ``top`` per query; and scores ``(Q, k)`` float32, higher is better, -inf past
+            a query's items. k is ``top``, or less where the index has fewer items.
         """
 
     @abstractmethod

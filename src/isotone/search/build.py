@@ -34,8 +34,8 @@ _BLOCK_ITEMS = 4096
 Progress = Callable[[str, float], None]
 
 
-def _silent(what: str, share: float) -> None:
-    pass
+def silent(what: str, share: float) -> None:
+    """Tell nobody of the progress."""
 
 
 @dataclass
@@ -46,7 +46,8 @@ class Built:
         done: Files in the index.
         items: Items in the index.
         seconds: Seconds of audio.
-        added, replaced, moved: Numbers of new files, of changed files, and of files with a new path.
+        added, replaced, moved, removed: Numbers of new files, of changed files, of files with a new path, and of files
+            that were taken out.
         copies: ``{"file", "of"}`` of each file that was left out because another one has the same content.
         errors: ``{"file", "error"}`` of each file that could not be read; also in the index's ``errors.jsonl``.
     """
@@ -57,6 +58,7 @@ class Built:
     added: int = 0
     replaced: int = 0
     moved: int = 0
+    removed: int = 0
     copies: list[dict[str, str]] = field(default_factory=list)
     errors: list[dict[str, str]] = field(default_factory=list)
 
@@ -68,7 +70,7 @@ def build_index(
     *,
     index: Spec = DEFAULT,
     overwrite: bool = False,
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> Built:
     """Index audio files. Of files with the same content only the first is indexed.
 
@@ -98,14 +100,14 @@ def build_index(
             "`isotone search add`."
         )
     found = find_audio(paths)
-    with _only_process(out):
+    with only_process(out):
         if overwrite and (store.unfinished(out) / SETTINGS).is_file():
             discard(store.unfinished(out))
-        return _Builder(found, searcher, out, None, index, progress).build()
+        return Builder(found, searcher, out, None, index, progress).build()
 
 
 def add_recordings(
-    paths: Sequence[Path], searcher: Searcher, out: Path, *, progress: Progress = _silent
+    paths: Sequence[Path], searcher: Searcher, out: Path, *, progress: Progress = silent
 ) -> Built:
     """Add audio files to an index, with the same result as indexing everything at once.
 
@@ -123,11 +125,11 @@ def add_recordings(
         CorruptIndex, IndexMismatch: see :meth:`SearchIndex.open`.
         ValueError: the unfinished index is of another model.
     """
-    with _only_process(out):
+    with only_process(out):
         base = store.SearchIndex.open(out)
         base.check_model(searcher)
         found = find_audio(paths) if paths else []
-        return _Builder(found, searcher, out, base, base.spec, progress).build()
+        return Builder(found, searcher, out, base, base.spec, progress).build()
 
 
 def describe(searcher: Searcher) -> dict[str, Any]:
@@ -137,7 +139,8 @@ def describe(searcher: Searcher) -> dict[str, Any]:
 
 
 @contextmanager
-def _only_process(out: Path) -> Iterator[None]:
+def only_process(out: Path) -> Iterator[None]:
+    """Be the only process that changes an index; OSError where there is another."""
     lock = alone(out)
     try:
         lock.acquire(timeout=0)
@@ -149,7 +152,7 @@ def _only_process(out: Path) -> Iterator[None]:
         lock.release()
 
 
-class _Builder:
+class Builder:
     """Builder of an index: embeds new files, and merges them with the parts of an existing index."""
 
     def __init__(
@@ -195,7 +198,8 @@ class _Builder:
             self._assemble(parts)
         else:
             discard(self.folder)
-        _write_errors(self.out, self.built.errors)
+        if self.found:
+            _write_errors(self.out, self.built.errors)
         self.built.done, self.built.items = len(parts), sum(len(part.spans) for part in parts)
         self.built.seconds = sum(part.recording.duration for part in parts)
         return self.built

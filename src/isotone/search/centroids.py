@@ -116,8 +116,8 @@ class CentroidEngine:
 class CentroidIndex(VectorIndex, SequenceIndex):
     """Items as numbers of their vectors' nearest centroids: two bytes per vector, and a scan of all items in order.
 
-    Vectors have norm 1, or 0 for silence. Scores of sequences are means of :math:`1 - ||x_i - c||^2 / 2` over the best
-    ordered choice of an item's windows, see :func:`isotone.search.codes.scan`; those of single vectors are minus
+    Vectors have norm 1, or 0 for silence. Scores of sequences are means of cosines over the best ordered choice
+    of an item's windows, see :func:`isotone.search.codes.scan`; those of single vectors are minus
     squared distances from the item's nearest centroid. Call ``fit(corpus)`` first.
 
     Args:

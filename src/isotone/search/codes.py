@@ -69,8 +69,8 @@ def scan(
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     r"""Find the items whose centroids fit a query best, by the best ordered selection of m of their windows.
 
-    The value of query window i at a window of code k is :math:`1 - ||x_i - c||^2 / 2`, with c the window itself: of
-    norm 1, and with the inner product :math:`x_i \cdot c_k` of its centroid. Silence has norm 0.
+    The value of query window i at a window of code k is :math:`x_i \cdot c_k`, for the cosine with the window itself.
+    Silence has the value 1 at silence, and 0 at sound.
 
     Args:
         query: ``(m, d)`` rows of norm 1 or 0, m at most 16.
@@ -90,10 +90,9 @@ def scan(
     m = len(query)
     if not 1 <= m <= LANES[-1]:
         raise ValueError(f"A scan expects a query of 1 to {LANES[-1]} windows; got {m}.")
-    norm = query.square().sum(1)
     table = torch.zeros(len(centroids) + 1, next(lanes for lanes in LANES if m <= lanes))
-    table[0, :m] = 1 - norm / 2
-    table[1:, :m] = centroids.float() @ query.float().mT + (1 - norm) / 2
+    table[0, :m] = (~query.any(1)).float()
+    table[1:, :m] = centroids.float() @ query.float().mT
     rows = (table * _SCALE).round().clamp(-_SCALE, _SCALE).short().numpy()
     sums = np.empty(len(codes), np.int16)
     blocks = -(-len(codes) // _BLOCK_ITEMS)

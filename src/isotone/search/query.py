@@ -13,7 +13,7 @@ from torch import Tensor
 from isotone.interfaces import Searcher
 from isotone.search.searcher import best_selection
 from isotone.search.store import SearchIndex
-from isotone.search.windows import cut_windows, spread
+from isotone.search.windows import cut_windows, spread, without_silent_ends
 
 #: Items that the model ranks again.
 CANDIDATES = 500
@@ -47,6 +47,8 @@ class Match:
 def query_vectors(searcher: Searcher, samples: NDArray[np.float32]) -> Tensor:
     """Return the vectors ``(m, d)`` of a clip: its consecutive windows, evenly thinned out if the model takes fewer.
 
+    Silence before the first sound and after the last is not looked for: recordings need not have it.
+
     Args:
         searcher: The model.
         samples: ``(N,)`` at the sample rate of the model.
@@ -59,7 +61,7 @@ def query_vectors(searcher: Searcher, samples: NDArray[np.float32]) -> Tensor:
     seconds = len(samples) / searcher.sample_rate
     longest = searcher.window_s + (searcher.item_windows - 1) * searcher.hop_s
     window = round(searcher.window_s * searcher.sample_rate)
-    windows = cut_windows(samples, window, window)
+    windows = without_silent_ends(cut_windows(samples, window, window))
     if len(windows) * searcher.window_s > longest + 1e-6:
         raise ValueError(
             f"The clip lasts {seconds:.1f} s; this index finds up to {longest:g} s. Cut out the part to look for."

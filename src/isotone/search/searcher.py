@@ -13,11 +13,10 @@ from isotone.interfaces import Searcher
 from isotone.kernels.assignment import ordered_assignment
 from isotone.model.frontend import LogMel
 from isotone.registries import searchers
+from isotone.search.windows import SILENT
 
 #: Most windows of a query, limited by the scan of the first stage.
 MOST_QUERY_WINDOWS = 16
-# Windows whose root mean square is below this (-80 dB of full scale) are silent.
-_SILENT = 1e-4
 # Energies further below a window's maximum are raised to this floor: nats of power, 35 dB.
 _RANGE = 8.0
 # Hz of models that do not say theirs.
@@ -80,8 +79,8 @@ class LogMelSearcher(Searcher):
     over each quarter of the window. They are normalised to norm 1, so loudness does not matter, and constant filters
     matter little. Corpus windows begin every 0.25 s.
 
-    The score is the mean over the query's windows of :math:`1 - ||x_i - c_j||^2 / 2`, which is the cosine unless one of
-    them is silent. Corpus windows are the exact best ordered selection, which OPAS relaxes.
+    The score is the mean over the query's windows of their cosines with corpus windows, as :func:`best_selection` has
+    them: the exact best ordered selection, which OPAS relaxes.
 
     It finds recordings of the same sound event, re-recorded, filtered or in noise. It does not recognise the same words
     of another speaker.
@@ -92,7 +91,7 @@ class LogMelSearcher(Searcher):
     window_s, hop_s = 1.0, 0.25
     item_windows, query_windows = 64, MOST_QUERY_WINDOWS
     contextual = False
-    fingerprint = "log-mel-1"
+    fingerprint = "log-mel-2"
     _BANDS, _PARTS = 33, 4
     size = (_BANDS - 1) * _PARTS
 
@@ -108,7 +107,7 @@ class LogMelSearcher(Searcher):
     def vectors(self, windows: Tensor, lengths: Tensor | None = None) -> Tensor:
         """See :meth:`Searcher.vectors`."""
         flat = windows.flatten(0, 1)
-        audible = flat.square().mean(1).sqrt() >= _SILENT
+        audible = flat.square().mean(1).sqrt() >= SILENT
         samples = torch.full((len(flat),), flat.shape[1])
         plain = torch.zeros(self._BANDS), torch.ones(self._BANDS)
         energies, _ = self._mel(flat, samples, plain)
@@ -124,9 +123,10 @@ class LogMelSearcher(Searcher):
 
 
 def best_selection(query: Tensor, items: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    r"""Select increasing windows that minimise :math:`\sum_i ||x_i - c_{j_i}||^2`, and score their agreement.
+    r"""Select increasing windows whose agreement with the query's is greatest, and score it.
 
-    The score is the mean of :math:`1 - ||x_i - c_{j_i}||^2 / 2`.
+    The agreement of two windows is :math:`1 - ||x_i - c_j||^2 / 2`, their cosine. Silence, the zero vector, agrees with
+    silence alone: 1, and 0 with sound. As half alike it would be the best match of every sound in noise.
 
     Args:
         query: ``(m, d)``.
@@ -136,7 +136,8 @@ def best_selection(query: Tensor, items: Tensor, lengths: Tensor) -> tuple[Tenso
     Returns:
         Windows ``(C, m)`` int64, and scores ``(C,)`` float32, 1 for equal vectors.
     """
-    agreement = query @ items.mT - items.square().sum(-1)[:, None] / 2
-    agreement = agreement + 1 - query.square().sum(-1)[:, None] / 2
+    x, c = query.square().sum(-1)[:, None], items.square().sum(-1)[:, None]
+    agreement = query @ items.mT + 1 - (x + c) / 2
+    agreement.masked_fill_((x == 0) != (c == 0), 0)
     path, value = ordered_assignment(agreement, None, lengths)
     return path, (value / max(1, len(query))).float()

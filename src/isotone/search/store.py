@@ -32,6 +32,9 @@ FILES_OF = (VECTORS, ITEMS, FILES)
 CODES, CENTROIDS = "codes.u16", "centroids.f32"
 PARTS = (*FILES_OF, STAGE, CODES, CENTROIDS)
 
+# Times that an index is opened again if it is replaced just then.
+_OPENINGS = 20
+
 
 @dataclass(frozen=True)
 class Recording:
@@ -145,7 +148,8 @@ class SearchIndex:
     def open(cls, folder: Path | str) -> Self:
         """Open an index; the vectors stay on disk.
 
-        The sizes of all files are checked, and the SHA-256 of all but the vectors, which may be larger than memory.
+        The sizes of all files are checked, and the SHA-256 of all but the vectors, which may be larger than memory. If
+        another process replaces the index meanwhile, the new one is opened.
 
         Raises:
             FileNotFoundError: there is no index, or it is not finished.
@@ -154,6 +158,17 @@ class SearchIndex:
             LookupError, ImportError: the plugin of its first stage is not installed.
         """
         folder = Path(folder)
+        for _ in range(_OPENINGS):
+            described = _description(folder)
+            try:
+                return cls._open(folder)
+            except (CorruptIndex, FileNotFoundError):
+                if _description(folder) == described:
+                    raise
+        return cls._open(folder)
+
+    @classmethod
+    def _open(cls, folder: Path) -> Self:
         about = read_metadata(folder)
         try:
             count, n, d = (int(x) for x in about["shape"])
@@ -167,7 +182,7 @@ class SearchIndex:
             items = np.fromfile(paths[ITEMS], np.int32).reshape(count, 3)
             vectors = np.memmap(paths[VECTORS], np.float16, "r", shape=(count, n, d))
             threshold = _threshold_of(about.get("threshold"))
-        except (KeyError, TypeError, ValueError, OSError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, OSError) as error:
             raise CorruptIndex(f"The index at {folder} is damaged: {error}. Build it anew.") from error
         lengths = items[:, 2].astype(np.uint16)
         spec = about.get("stage", DEFAULT)
@@ -242,6 +257,14 @@ def read_metadata(folder: Path) -> dict[str, Any]:
         if digest is not None and digest_of(file) != digest:
             raise CorruptIndex(f"{file} is not what was saved: the index is damaged. Build it anew.")
     return dict(about)
+
+
+def _description(folder: Path) -> bytes:
+    """Return the bytes of :data:`METADATA`, which are others once an index is replaced; none without an index."""
+    try:
+        return (folder / METADATA).read_bytes()
+    except OSError:
+        return b""
 
 
 def unfinished(folder: Path) -> Path:

@@ -41,11 +41,12 @@ class Bar:
 
     Attributes:
         score: The score.
-        rate: Largest share of clips outside the index that reach theirs; see :meth:`Threshold.rate_of`.
+        rate: Largest share of clips outside the index that reach theirs; see :meth:`Threshold.rate_of`. None where the
+            measured score is above that of a copy, which always matches.
     """
 
     score: float
-    rate: float
+    rate: float | None
 
 
 class Cohort:
@@ -95,7 +96,19 @@ def bar(index: SearchIndex, searcher: Searcher, query: Tensor, best: int) -> Bar
     level = Cohort(index, searcher).level(query, ~_overlapping(index, best))
     if level is None:
         return None
-    return Bar(level + index.threshold.margin(len(query)), index.threshold.rate_of(len(query)))
+    measured = level + index.threshold.margin(len(query))
+    # an index of recordings that are alike, such as excerpts of each other, may ask for more than a copy has
+    copy = level + _COPY_SHORT * (_own_score(index, searcher, query) - level)
+    if level < copy < measured:
+        return Bar(copy, None)
+    return Bar(measured, index.threshold.rate_of(len(query)))
+
+
+def _own_score(index: SearchIndex, searcher: Searcher, query: Tensor) -> float:
+    """Return the score of a clip ``(m, d)`` at an item that holds the clip alone."""
+    item = query.new_zeros(1, index.vectors.shape[1], query.shape[1])
+    item[0, : len(query)] = query
+    return float(searcher.score(query, item, torch.tensor([len(query)]))[0])
 
 
 @torch.inference_mode()

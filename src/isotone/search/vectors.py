@@ -135,7 +135,10 @@ class VectorIndex(Index):
         """The best items of every query; arguments and results as in :meth:`isotone.interfaces.Index.search`."""
         if top < 1:
             raise ValueError(f"A search expects top >= 1; got {top}.")
-        scores, rows = self._search(self._data(queries), top)
+        data, most = self._data(queries), min(top, len(self))
+        if not most:
+            return [[] for _ in queries], torch.empty(len(queries), 0)
+        scores, rows = self._search(data, most)  # engines make room for as many
         found = [[self._ids.of(row) for row in of_one if row >= 0] for of_one in rows.tolist()]
         return found, torch.from_numpy(scores)
 

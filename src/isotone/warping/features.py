@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from isotone.alignment import AlignmentError
 from isotone.interfaces import Encoder, Statistics
 from isotone.model import Model
+from isotone.model.device import check_device
 from isotone.model.encoder import SpeechEncoder
 from isotone.model.fetch import CONFIG, check_source, model_folder
 from isotone.model.frontend import LogMel
@@ -91,7 +92,7 @@ def open_features(name: str = "log-mel", model: str | None = None, device: str =
         device: Device of the model.
 
     Raises:
-        ValueError: no such features, or features of a model without one.
+        ValueError: no such features, features of a model without one, or a device that cannot be used.
         OSError: there is no such model.
     """
     kinds = [(kind, detail) for kind, _, detail in (part.partition(":") for part in name.split("+"))]
@@ -110,6 +111,7 @@ def open_features(name: str = "log-mel", model: str | None = None, device: str =
         return Features(name, (log_mel,) * len(kinds))
     if model is None:
         raise ValueError(f"The features {of_model[0]!r} are those of a model: give one (--model).")
+    check_device(device)
     source = Model.load(model) if "phones" in of_model else _encoder(model)
     runner = _Runner(source, device)
     made = {"log-mel": lambda detail: log_mel, "phones": runner.phones, "layer": runner.layer}

@@ -38,7 +38,7 @@ class Match:
     Attributes:
         map: Times of the reference to times of the other.
         mismatch: Mean mismatch of the frames: 0 for equal recordings, about 1 for noises that have nothing in common.
-            Readers of the same sentence have about 0.3, of different ones 0.5.
+            Readers of the same sentence have about 0.3, of different ones 0.5. It is 1 where one of them is silence.
         only_reference: Stretches of the reference, in seconds, that match nothing in the other.
         only_other: Stretches of the other that match nothing in the reference.
     """
@@ -115,7 +115,8 @@ class Matcher:
         warp = align_sequences(x, y, self._warper, part=self.part != "none")
         found = self._map(warp, x_s, y_s)
         of_x = mismatches(x, warp.places, y)
-        mismatch = float(np.mean(of_x))
+        # silence is like any other silence, and says nothing of what the recordings hold
+        mismatch = 1.0 if any(bool((z == z[0]).all()) for z in (x, y)) else float(np.mean(of_x))
         only_x = self._only(of_x, warp.places)
         first, back = places_back(warp.places, len(y))
         only_y = self._only(mismatches(y[first : first + len(back)], back, x), back, first)

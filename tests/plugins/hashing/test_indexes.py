@@ -245,7 +245,7 @@ def test_nothing_in_an_index_gives_nothing(queries):
     for cls, options in ((FaissFlat, {}), (FaissHNSW, {}), (LSHRandom, {"bits": 16, "min_shared": 3})):
         found, scores = cls(SIZE, **options).search(queries, 4)
         assert found == [[]] * 7
-        assert torch.equal(scores, torch.full((7, 4), -torch.inf))
+        assert torch.equal(scores, torch.empty(7, 0))
 
 
 @pytest.mark.parametrize(
@@ -338,3 +338,16 @@ def test_learned_codes_find_more_relevant_items_than_random_ones():
         index.fit(corpus, queries[:50], pairs)
         assert index.losses[-1] < index.losses[0]
         assert recall(index) > random + 0.1
+
+
+@pytest.mark.parametrize(("kind", "options"), NAMED)
+def test_a_huge_top_takes_no_more_memory_than_the_items(kind, options, vectors, queries):
+    index = kind(SIZE, **options)
+    index.fit(vectors, queries, torch.tensor([[0, 1]]))
+    index.add([f"v{n}" for n in range(ITEMS)], vectors)
+    found, scores = index.search(
+        queries[:2], 10**15
+    )  # a table of so many numbers has no place in any machine
+    assert scores.shape == (2, ITEMS)
+    assert all(len(of_one) <= ITEMS for of_one in found)
+    assert found == index.search(queries[:2], ITEMS)[0]

@@ -101,3 +101,26 @@ def test_options_out_of_range(bad: dict[str, float]) -> None:
 def test_an_unknown_relaxation() -> None:
     with pytest.raises(LookupError, match="nothing"):
         OPASWarper(relaxation="nothing")
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+@pytest.mark.parametrize("part", [False, True])
+def test_the_scale_and_the_middle_of_the_numbers_do_not_matter(
+    kind: torch.dtype, scale: float, part: bool
+) -> None:
+    x, y = draw_pair(3, 20, 30)
+    plain = OPASWarper()(x, y, part=part)
+    found = OPASWarper()((x * scale).to(kind), (y * scale).to(kind), part=part)
+    assert torch.allclose(found.places, plain.places)
+    assert found.score == pytest.approx(plain.score, rel=1e-3)
+    assert torch.equal(OPASWarper()(x + 1e6, y + 1e6, part=part).places, plain.places)
+
+
+@pytest.mark.parametrize("far", [0.0, 1.0, 1e30])
+def test_equal_vectors_have_places_inside(far: float) -> None:
+    x, y = torch.full((20, 3), far), torch.full((30, 3), 0.1)
+    found = OPASWarper()(x, y)
+    assert (found.places >= 0).all()
+    assert (found.places <= 29).all()
+    assert found.places[-1] == 29
