@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import re
 import zlib
@@ -16,7 +17,7 @@ from isotone.format.csv import CSVFormat
 from isotone.format.mfa import MFACSVFormat
 from isotone.format.reading import ForeignFileError
 from isotone.format.textgrid import TextGridFormat
-from isotone.passage import Passage
+from isotone.passage import MARK, Passage
 from isotone.text.encodings import EncodingError, decode_text
 from isotone.transcripts import documents, kaldi, lines, markup, subtitles
 from isotone.transcripts.kinds import KINDS, LABELS, kind_of_bytes, kind_of_name, kind_of_text
@@ -58,6 +59,9 @@ _READERS: dict[str, Callable[[str], Iterable[Passage]]] = {
     KINDS[".textgrid"]: lambda text: of_alignment(TextGridFormat().loads(text, "")),
     LABELS: lambda text: of_alignment(AudacityFormat().loads(text, "")),
 }
+
+#: Kinds of subtitles: they come back as they were, with their line breaks and byte order mark.
+_SHEETS = frozenset(KINDS[suffix] for suffix in (".srt", ".vtt", ".sbv", ".ass", ".ssa", ".ttml", ".xml"))
 
 #: Suffixes of transcripts with times, in the order in which they are looked for beside a recording.
 TIMED = (
@@ -239,8 +243,8 @@ def _of_file(path: Path, data: bytes) -> Source:
         text, warning = decode_text(data, path.name)
     except EncodingError as error:
         raise TranscriptError(f"{path} is not text that can be read: {error}") from error
-    text = re.sub(r"\r\n?", "\n", text)
-    kind = kind or kind_of_text(text)
+    whole, text = _marked(data) + text, re.sub(r"\r\n?", "\n", text)
+    kind = _kind(kind, text)
     if kind is None:
         if "\0" in text:
             raise TranscriptError(
@@ -249,10 +253,24 @@ def _of_file(path: Path, data: bytes) -> Source:
         return Source(path, [Passage(text, where=path.name)], True, warning)
     if kind not in _READERS:
         raise _not_read(path, kind)
-    source = Source(path, _READERS[kind](text), warning=warning)
+    source = Source(path, _READERS[kind](whole if kind in _SHEETS else text), warning=warning)
     if not source.passages and text.strip():
         raise TranscriptError(f"{path}: no passages were found in it; expected {kind}.")
     return source
+
+
+def _kind(named: str | None, text: str) -> str | None:
+    """Return the kind of a text, by its name or by its form; subtitles are often named as another kind of them."""
+    if named is not None and named not in _SHEETS:
+        return named
+    found = kind_of_text(text)
+    return found if named is None or found in _SHEETS else named
+
+
+def _marked(data: bytes) -> str:
+    """Return the byte order mark of a file, if it has one."""
+    marks = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return MARK if data.startswith(marks) else ""
 
 
 def _not_read(path: Path, kind: str) -> TranscriptError:
