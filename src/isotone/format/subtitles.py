@@ -20,6 +20,9 @@ from isotone.registry import OptionError, nearest
 #: The cues of subtitles: those of the transcript where it was subtitles; those of any transcript with times; new ones.
 Cues = Literal["auto", "given", "new"]
 
+# Options of the layout that are of given cues as well.
+_OF_ALL = ("reading_speed", "min_s")
+
 _BLANK = re.compile(r"\n(?:[^\S\n]*\n)+")
 # Markup that WebVTT has as well.
 _SHARED = re.compile(r"</?(?:[biu]|c|lang|ruby|rt|v)(?:[.\s][^<>]*)?>", re.IGNORECASE)
@@ -36,7 +39,7 @@ class Subtitles(Format):
         cues: ``"auto"``: the cues that were given, if they were subtitles and no option of the layout is set, else new
             ones. ``"given"``: those of any transcript with times. ``"new"``: always new ones.
         layout: Options of :class:`isotone.format.cues.Layout`, such as ``level="word"`` or ``max_chars=37``. All but
-            ``reading_speed`` are of new cues.
+            ``reading_speed`` and ``min_s`` are of new cues.
 
     Raises:
         ValueError: an option out of range, or options that exclude each other.
@@ -58,7 +61,7 @@ class Subtitles(Format):
             )
         if cues not in get_args(Cues):
             raise ValueError(f"The cues of subtitles are 'auto', 'given' or 'new'; got {cues!r}.")
-        new = [name for name in layout if name != "reading_speed"]
+        new = [name for name in layout if name not in _OF_ALL]
         if new and cues == "given":
             raise ValueError(f"The option {new[0]} is of new cues: leave it out, or take cues: new.")
         self.tier = tier
@@ -110,7 +113,7 @@ class Subtitles(Format):
         if self._cues == "new" or (self._cues == "auto" and not was_subtitles(alignment)):
             return None
         if has_cues(alignment, self.tier):
-            return given_cues(alignment, self.tier, self.layout.reading_speed)
+            return given_cues(alignment, self.tier, self.layout)
         if self._cues == "given":
             raise ValueError(
                 f"{alignment.id}: no cues were given, for the transcript has no passages with times and words: leave "
