@@ -177,6 +177,14 @@ def test_webvtt_keeps_styles_comments_settings_and_voices() -> None:
     assert "00:00:07.000 --> 00:00:08.000" in text
 
 
+def test_markup_that_webvtt_alone_has_is_not_in_other_formats() -> None:
+    text = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>And <c.red>Mister</c></v> <i.loud>John</i> <b>&lt;had</b>\n"
+    alignment = aligned(subtitles.vtt(text), {0: "And Mister John"}, {0: 1.0})
+    assert "\nAnd Mister <i>John</i> <b><had</b>\n" in SRTFormat().dumps(alignment)
+    assert r"Mister {\i1}{\k50}John{\i0}" in ASSFormat().dumps(alignment)
+    assert "<c.red>Mister</c></v> <i.loud>" in VTTFormat().dumps(alignment)
+
+
 ASS = r"""[Script Info]
 ; by hand
 [V4+ Styles]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from isotone.format.cues import Cue
-from isotone.format.subtitles import Subtitles
+from isotone.format.subtitles import Subtitles, without_classes
 
 _HEAD = """[Script Info]
 ScriptType: v4.00+
@@ -63,7 +63,7 @@ def _dialogue(cue: Cue) -> str:
 
 def _tag(text: str) -> str:
     """Return markup of SubRip in ASS; other markup than it knows is left out."""
-    return text if text.startswith("{") else _TAGS.get(text.lower(), "")
+    return text if text.startswith("{") else _TAGS.get(without_classes(text).lower(), "")
 
 
 def _plain(text: str) -> str:

@@ -24,7 +24,9 @@ Cues = Literal["auto", "given", "new"]
 _OF_ALL = ("reading_speed", "min_s")
 
 _BLANK = re.compile(r"\n(?:[^\S\n]*\n)+")
-# Markup that WebVTT has as well.
+# Markup of SubRip; classes of WebVTT's; markup that WebVTT has as well.
+_SUBRIP = re.compile(r"</?(?:[bius]|font(?:\s[^<>]*)?)>|\{[^{}]*\}", re.IGNORECASE)
+_CLASSES = re.compile(r"(<[biu])\.[^<>]*(>)", re.IGNORECASE)
 _SHARED = re.compile(r"</?(?:[biu]|c|lang|ruby|rt|v)(?:[.\s][^<>]*)?>", re.IGNORECASE)
 
 
@@ -141,13 +143,17 @@ class SRTFormat(Subtitles):
     def written(self, cues: Sequence[Cue]) -> str:
         """Return the text of a file with these cues."""
         return "\n".join(
-            f"{i}\n{self.clock(cue.start)} --> {self.clock(cue.end)}\n{in_lines(cue.text).replace('-->', '→')}\n"
+            f"{i}\n{self.clock(cue.start)} --> {self.clock(cue.end)}\n{self._text(cue)}\n"
             for i, cue in enumerate(cues, 1)
         )
 
     def clock(self, milliseconds: int) -> str:
         """Write a time as ``01:02:03,450``."""
         return clock(milliseconds, ",")
+
+    def _text(self, cue: Cue) -> str:
+        text = "".join(_srt(part.text) if part.tag else part.text for part in cue.parts)
+        return in_lines(text).replace("-->", "→")
 
 
 class VTTFormat(Subtitles):
@@ -187,6 +193,17 @@ class VTTFormat(Subtitles):
                 first = False
             out.append(_vtt(part))
         return in_lines("".join(out)) + "\n"
+
+
+def without_classes(tag: str) -> str:
+    """Return a tag without the classes that WebVTT has: ``<i>`` of ``<i.loud>``."""
+    return _CLASSES.sub(r"\1\2", tag)
+
+
+def _srt(tag: str) -> str:
+    """Return markup in SubRip; that which WebVTT alone has is left out."""
+    plain = without_classes(tag)
+    return plain if _SUBRIP.fullmatch(plain) else ""
 
 
 def _vtt(part: Part) -> str:
