@@ -116,6 +116,14 @@ def test_a_cue_without_words_moves_by_time_also_where_the_file_has_another_order
     times = re.findall(r"00:00:(\d\d,\d)\d\d --> 00:00:(\d\d,\d)", found)
     assert times[2] == ("04,0", "06,0"), "it was shown together with the first, and still is"
     assert times[3] == ("08,0", "09,0")
+    vtt = VTTFormat(reading_speed=0).dumps(aligned(subtitles.srt(text), said, {0: 22.0, 1: 3.0, 4: 11.0}))
+    starts = re.findall(r"(\S+) -->", vtt)
+    assert starts == sorted(starts), "another file is in order of time"
+
+
+def test_events_of_ass_have_a_duration() -> None:
+    alignment = aligned(subtitles.srt("1\n00:00:05,000 --> 00:00:05,000\n[music]\n"), {}, {})
+    assert ",0:00:05.00,0:00:05.01," in ASSFormat().dumps(alignment)
 
 
 def test_people_are_told_of_cues_without_words() -> None:

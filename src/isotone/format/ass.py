@@ -58,7 +58,9 @@ def _dialogue(cue: Cue) -> str:
             now = last
         parts.append(_tag(part.text) if part.tag else _plain(part.text).replace("\n", "\\N"))
     name = _plain(cue.speaker).replace(",", " ")
-    return f"Dialogue: 0,{_clock(cue.start)},{_clock(cue.end)},Default,{name},0,0,0,,{''.join(parts)}\n"
+    # an event without duration is not shown
+    shown = f"{_clock(cue.start)},{_clock(max(cue.end, cue.start + 10))}"
+    return f"Dialogue: 0,{shown},Default,{name},0,0,0,,{''.join(parts)}\n"
 
 
 def _tag(text: str) -> str:

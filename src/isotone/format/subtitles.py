@@ -83,7 +83,8 @@ class Subtitles(Format):
         sheet = sheet_of(alignment)
         same = sheet is not None and sheet.suffix == self.suffix and self.keeps_file
         text = rewritten(sheet, given, self.clock) if sheet and same else None
-        return self.written([one.cue for one in given]) if text is None else text
+        # a file of its own has its own order, and another one that of time, as players expect it
+        return self.written(sorted((one.cue for one in given), key=_start)) if text is None else text
 
     def notes(self, alignment: Alignment) -> Sequence[str]:
         """See :meth:`isotone.interfaces.Format.notes`: cues without timed words, and words that are not shown."""
@@ -211,6 +212,10 @@ def _vtt(part: Part) -> str:
     if part.tag:
         return part.text if _SHARED.fullmatch(part.text) else ""
     return _escape(part.text)
+
+
+def _start(cue: Cue) -> int:
+    return cue.start
 
 
 def in_lines(text: str) -> str:

@@ -12,10 +12,9 @@ from isotone.pipeline.forced import ForcedPipeline
 from isotone.pipeline.given import align_text, has_times
 from isotone.pipeline.passages import Passages
 from isotone.pipeline.result import Result
-from isotone.text.given import listed
-from isotone.text.markup import described
 from isotone.text.tokenizer import Transcript
 from isotone.transcripts import Passage, numbered
+from isotone.transcripts.descriptions import descriptions_note, without_descriptions
 
 
 def align_transcript(
@@ -40,22 +39,6 @@ def align_transcript(
     result, transcript = align_text(pipeline, id, samples, spoken, slack_s, path, way)
     alignment = replace(result.alignment, passages=numbered(passages))
     if left_out:
-        text = "\n".join(p.text for p in passages)
-        note = f"left out as descriptions in brackets (--keep-markup reads them): {listed(left_out)}"
+        text, note = "\n".join(p.text for p in passages), descriptions_note(left_out)
         return replace(result, alignment=alignment, text=text, warnings=(note, *result.warnings)), transcript
     return replace(result, alignment=alignment), transcript
-
-
-def without_descriptions(passages: Sequence[Passage]) -> tuple[list[Passage], list[str]]:
-    """Put spaces in place of descriptions of sounds and speakers in subtitles; return those as well.
-
-    All other characters keep their places.
-    """
-    out, left_out = [], []
-    for passage in passages:
-        text = passage.text
-        for first, last in described(text) if passage.cue else ():
-            left_out.append(" ".join(text[first:last].split()))
-            text = text[:first] + " " * (last - first) + text[last:]
-        out.append(replace(passage, text=text))
-    return out, left_out

@@ -20,6 +20,7 @@ from isotone.format.textgrid import TextGridFormat
 from isotone.passage import MARK, Passage
 from isotone.text.encodings import EncodingError, decode_text
 from isotone.transcripts import documents, kaldi, lines, markup, subtitles
+from isotone.transcripts.descriptions import without_descriptions
 from isotone.transcripts.kinds import KINDS, LABELS, kind_of_bytes, kind_of_name, kind_of_text
 from isotone.transcripts.passages import of_alignment
 
@@ -139,8 +140,11 @@ class Source:
             f"{recording.stem!r}: rename the recording, or give its own transcript."
         )
 
-    def text(self) -> str:
+    def text(self, described: bool = True) -> str:
         """Return the text of the one recording, a line for every passage, in order of time where all have times.
+
+        Args:
+            described: False for spaces in place of what subtitles describe in brackets.
 
         Raises:
             TranscriptError: it is empty, or the source names several recordings.
@@ -149,7 +153,7 @@ class Source:
             raise TranscriptError(
                 f"{self.path} has the transcripts of {len(self._named)} recordings: expected the text of one."
             )
-        passages = self.passages
+        passages = self.passages if described else tuple(without_descriptions(self.passages)[0])
         if all(passage.start is not None for passage in passages):
             passages = tuple(sorted(passages, key=lambda passage: passage.start or 0.0))
         if not any(passage.text.strip() for passage in passages):
