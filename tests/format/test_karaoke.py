@@ -42,6 +42,11 @@ def written(text: str, said: str) -> str:
         ),
         (r"{\k5}con{\k5}sider {\k5}it", "consider it", r"{\k15}con{\k35}sider {\k40}it"),
         (r"so {\k1}it is", "so it is", r"{\k50}so {\k90}it is"),
+        (
+            r"{\k1}{\k2}so {\k3}{\k4}it{\k5} {\k6}is",
+            "so it is",
+            r"{\k0}{\k40}so {\k10}{\k40}it{\k10} {\k40}is",
+        ),
         (r"{\k1}♪ {\k2}so {\k9}♪", "so", r"{\k0}♪ {\k40}so {\k0}♪"),
         (r"{\k1}so {\p1}m 0 0{\p0}{\k2}it", "so it", r"{\k50}so {\p1}m 0 0{\p0}{\k40}it"),
         (r"{\fad(9,9)}so it", "so it", r"{\fad(9,9)}so it"),

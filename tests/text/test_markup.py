@@ -84,6 +84,7 @@ def test_speech_that_was_not_understood(text: str, places: list[tuple[int, int]]
         ("(WOMAN SCREAMS) so (DOOR SLAMS) it", ["(WOMAN SCREAMS)", "(DOOR SLAMS)"]),
         ("- (WHISPERING) so", ["(WHISPERING)"]),
         ("(DOOR SLAMS)", ["(DOOR SLAMS)"]),
+        ("(JOHN): so\n[ANN]: it", ["(JOHN):", "[ANN]:"]),
         ("so (he said) it", []),
         ("(he said) so", []),
         ("the union (EU) so", []),

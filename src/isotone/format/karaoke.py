@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from isotone.format.cues import Cue, Part
+from isotone.format.cues import Cue
 
 # Shapes that are drawn, commands in braces, and breaks and spaces that are escaped; all else is shown as it is.
 _PARTS = re.compile(
@@ -40,7 +40,7 @@ def retimed(text: str, cue: Cue) -> str:
     characters = _shown(text)
     before = next((i for i, (character, _) in enumerate(characters) if character.strip()), 0)
     starts = [sum(place < mark.start() for _, place in characters) - before for mark in marks]
-    begins = [round((time - cue.start) / 10) for time in _times(starts, cue.parts)]
+    begins = [round((time - cue.start) / 10) for time in _times(starts, cue)]
     begins.append(max(begins[-1], round((cue.words[-1][1] - cue.start) / 10)))
     out, now = [], 0
     for mark, first, last in zip(marks, begins, begins[1:]):
@@ -56,16 +56,21 @@ def _shown(text: str) -> list[tuple[str, int]]:
     return [(character, place) for character, place in found if character is not None]
 
 
-def _times(places: Sequence[int], parts: Sequence[Part]) -> Iterator[int]:
-    """Iterate over the times of places in a text, in milliseconds; between words it is that of the next one."""
-    now, spans = 0, []
-    for part in parts:
+def _times(places: Sequence[int], cue: Cue) -> Iterator[int]:
+    """Iterate over the times of places in a cue, in milliseconds; between words it is that of the next one.
+
+    A syllable of white space is a pause: it begins where the word before ends.
+    """
+    now, latest = 0, cue.start
+    spans = []
+    for part in cue.parts:
         if part.start is not None and part.end is not None:
             spans.append((now, now + len(part.text), part.start, part.end))
         now += len(part.text)
-    latest = 0
-    for place in places:
+    for place, following in zip(places, [*places[1:], len(cue.text)]):
         first, last, start, end = next((span for span in spans if place < span[1]), spans[-1])
-        share = min(1.0, max(0.0, (place - first) / (last - first)))
-        latest = max(latest, round(start + share * (end - start)))
+        time = round(start + min(1.0, max(0.0, (place - first) / (last - first))) * (end - start))
+        if not cue.text[place:following].strip():
+            time = min(time, max((span[3] for span in spans if span[1] <= place), default=cue.start))
+        latest = max(latest, time)
         yield latest

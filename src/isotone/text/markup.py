@@ -61,7 +61,7 @@ _NUMBERED = re.compile(
 _NAMED = re.compile(r"([^\W\d_][\w.'\u2019-]*(?:[ ][\w.'\u2019-]+){0,2})\s*:(?=\s|$)")
 _DASHES = re.compile(r"[ \t\u00a0\u2010-\u2015-]+")
 _LINE = re.compile(r"^", re.MULTILINE)
-_DESCRIPTION = re.compile(r"\[[^\[\]]{1,120}\]|\([^()]{1,120}\)")
+_DESCRIPTION = re.compile(r"(?:\[[^\[\]]{1,120}\]|\([^()]{1,120}\)):?")
 _BESIDE, _ALONE = (
     re.compile(r"(?:^|[\n:])[\s>\u266a\u266b#\u2013\u2014-]*$"),
     re.compile(r"[ .!\u266a\u266b#]*(?:\n|$)"),
