@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+#: The byte order mark, with which some programs begin a file.
+MARK = "\ufeff"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sheet:
@@ -11,7 +14,7 @@ class Sheet:
 
     Attributes:
         suffix: Its kind: ``.srt``, ``.vtt``, ``.sbv``, ``.ass`` or ``.ttml``.
-        text: Its text, with line feeds for line breaks.
+        text: Its text, with its line breaks, and with a byte order mark if it has one.
     """
 
     suffix: str
@@ -27,11 +30,13 @@ class Cued:
         number: Number of the cue in it, from 0 on.
         times: Where the file has its start and its end, each from a character to one past the last; None where the
             cue has to be looked for by its number.
+        text: Where a file of ASS has its text, likewise; None for other files.
     """
 
     sheet: Sheet
     number: int
     times: tuple[tuple[int, int], tuple[int, int]] | None = None
+    text: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,27 @@ def test_a_transcript_with_times_is_found_after_plain_text(tmp_path: Path) -> No
     assert (found.path, found.notes) == (tmp_path / "a.lab", ())
 
 
+def test_subtitles_may_have_their_language_in_their_name(tmp_path: Path) -> None:
+    names = ("film.en.srt", "film.old.srt", "film.v2.srt", "a.pt-BR.sdh.vtt", "b.de.srt", "b.de.mp3")
+    for name in names:
+        (tmp_path / name).write_text(SRT)
+    for folder in (None, tmp_path):
+        assert find_transcript(tmp_path / "film.mkv", folder).path == tmp_path / "film.en.srt"
+        assert find_transcript(tmp_path / "a.mkv", folder).path == tmp_path / "a.pt-BR.sdh.vtt"
+        assert find_transcript(tmp_path / "b.de.mp3", folder).path == tmp_path / "b.de.srt"
+        with pytest.raises(FileNotFoundError, match=r"expected b\.txt"):
+            find_transcript(tmp_path / "b.mp3", folder)
+    (tmp_path / "film.ger.ass").write_text(SRT)
+    with pytest.raises(
+        FileNotFoundError, match=r"film\.en\.srt and film\.ger\.ass may be it\. Name one of them film"
+    ):
+        find_transcript(tmp_path / "film.mkv", None)
+    with pytest.raises(FileNotFoundError, match=r"expected film\.txt"):
+        find_transcript(tmp_path / "film.mkv", None, lambda path: True)
+    (tmp_path / "film.srt").write_text(SRT)
+    assert find_transcript(tmp_path / "film.mkv", None).path == tmp_path / "film.srt"
+
+
 def test_what_there_is_in_place_of_a_transcript_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.docx").write_bytes(b"PK")
     message = r"expected a\.txt, \.lab or one with times .*There is a\.docx \(Word's .*: save its words"

@@ -50,6 +50,27 @@ def test_the_cues_that_were_given_come_back_with_other_times(model: Path, talk: 
         assert part in " ".join(said.stderr.split())
 
 
+def test_descriptions_in_brackets_are_no_speech(model: Path, talk: Path, tmp_path: Path) -> None:
+    (tmp_path / "talk.srt").write_text(
+        SRT.replace("[music]", "[door slams]").replace("is\n", "is (SIREN WAILS)\n")
+    )
+    command = ("align", talk, "-m", model, "-f", "srt", "-f", "csv", "-o")
+    isotone(*command, tmp_path / "out")
+    assert re.findall(r'"words","(.+?)"', (tmp_path / "out/talk.csv").read_text()) == [
+        "So",
+        "it",
+        "- is",
+        "- on",
+    ]
+    text = (tmp_path / "out/talk.srt").read_text()
+    assert re.sub(TIMES, "T", text) == re.sub(TIMES, "T", (tmp_path / "talk.srt").read_text())
+    (row,) = lines_of(tmp_path / "out/warnings.jsonl")
+    said = "left out as descriptions in brackets (--keep-markup reads them): '[door slams]', '(SIREN WAILS)'"
+    assert said in row["warning"]
+    isotone(*command, tmp_path / "all", "--keep-markup")
+    assert "door" in (tmp_path / "all/talk.csv").read_text()
+
+
 def test_options_of_formats_on_the_command_line(model: Path, talk: Path, tmp_path: Path) -> None:
     command = ("align", talk, "-m", model, "-o", tmp_path / "out")
     isotone(*command, "-f", "{name: srt, level: word}")

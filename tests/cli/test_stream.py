@@ -75,7 +75,10 @@ def test_texts_of_other_encodings_are_read(tmp_path: Path, model: Path) -> None:
             "talk.srt",
             "1\n00:00:00,000 --> 00:00:02,500\nwell then,\n\n2\n00:00:02,500 --> 00:00:04,000\ngo on\n",
         ),
-        ("talk.txt", "WEBVTT\n\n00:00.000 --> 00:02.500\nwell then,\n\n00:02.500 --> 00:04.000\ngo on\n"),
+        (
+            "talk.txt",
+            "WEBVTT\n\n00:00.000 --> 00:02.500\nwell then,\n\n00:02.500 --> 00:04.000\ngo on [door slams]\n",
+        ),
         ("talk.ctm", "a B 3.0 0.5 go\na B 3.5 0.5 on\na A 0.0 0.5 well\na A 0.5 0.5 then,\n"),
         ("talk.json", json.dumps([{"text": "well then,"}, {"text": "go on"}])),
     ],

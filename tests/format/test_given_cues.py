@@ -83,6 +83,14 @@ def test_a_cue_is_shown_until_it_is_read_or_the_next_begins() -> None:
     assert re.findall(r"--> (\S+)", text) == ["00:00:04,837", "00:00:05,337", "00:00:12,000"]
 
 
+def test_a_short_cue_stays_a_second() -> None:
+    given = "1\n00:00:01,000 --> 00:00:02,000\nno\n\n2\n00:00:03,000 --> 00:00:04,000\nso\n"
+    alignment = aligned(subtitles.srt(given), {0: "no", 1: "so"}, {0: 5.0, 1: 5.8})
+    assert re.findall(r"--> (\S+)", SRTFormat().dumps(alignment)) == ["00:00:05,800", "00:00:06,800"]
+    text = SRTFormat(min_s=0).dumps(alignment)
+    assert re.findall(r"--> (\S+)", text) == ["00:00:05,500", "00:00:06,300"]
+
+
 @pytest.mark.parametrize(
     ("at", "expected"),
     [
@@ -98,6 +106,24 @@ def test_a_cue_without_words_moves_with_its_neighbours(
     times = [float(t.replace(",", ".")) for t in re.findall(r"00:00:(\S+)", cue)]
     assert times == [pytest.approx(t, abs=0.002) for t in expected]
     assert cue.endswith("[music]")
+
+
+def test_a_cue_without_words_moves_by_time_also_where_the_file_has_another_order() -> None:
+    rows = [(20, 21, "last"), (1, 5, "first"), (2, 4, "[sign]"), (6, 7, "[music]"), (9, 10, "then")]
+    text = "\n".join(f"{i}\n00:00:{a:02},000 --> 00:00:{b:02},000\n{t}\n" for i, (a, b, t) in enumerate(rows))
+    said = {0: "last", 1: "first", 4: "then"}
+    found = SRTFormat(reading_speed=0).dumps(aligned(subtitles.srt(text), said, {0: 22.0, 1: 3.0, 4: 11.0}))
+    times = re.findall(r"00:00:(\d\d,\d)\d\d --> 00:00:(\d\d,\d)", found)
+    assert times[2] == ("04,0", "06,0"), "it was shown together with the first, and still is"
+    assert times[3] == ("08,0", "09,0")
+    vtt = VTTFormat(reading_speed=0).dumps(aligned(subtitles.srt(text), said, {0: 22.0, 1: 3.0, 4: 11.0}))
+    starts = re.findall(r"(\S+) -->", vtt)
+    assert starts == sorted(starts), "another file is in order of time"
+
+
+def test_events_of_ass_have_a_duration() -> None:
+    alignment = aligned(subtitles.srt("1\n00:00:05,000 --> 00:00:05,000\n[music]\n"), {}, {})
+    assert ",0:00:05.00,0:00:05.01," in ASSFormat().dumps(alignment)
 
 
 def test_people_are_told_of_cues_without_words() -> None:
@@ -157,6 +183,14 @@ def test_webvtt_keeps_styles_comments_settings_and_voices() -> None:
         "a cue of two speakers ends with the last of them"
     )
     assert "00:00:07.000 --> 00:00:08.000" in text
+
+
+def test_markup_that_webvtt_alone_has_is_not_in_other_formats() -> None:
+    text = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>And <c.red>Mister</c></v> <i.loud>John</i> <b>&lt;had</b>\n"
+    alignment = aligned(subtitles.vtt(text), {0: "And Mister John"}, {0: 1.0})
+    assert "\nAnd Mister <i>John</i> <b><had</b>\n" in SRTFormat().dumps(alignment)
+    assert r"Mister {\i1}{\k50}John{\i0}" in ASSFormat().dumps(alignment)
+    assert "<c.red>Mister</c></v> <i.loud>" in VTTFormat().dumps(alignment)
 
 
 ASS = r"""[Script Info]

@@ -12,6 +12,7 @@ from isotone.alignment import Absent, Alignment, Segment, Tier
 from isotone.format.ass import ASSFormat
 from isotone.format.cues import Layout, make_cues
 from isotone.format.subtitles import SRTFormat, VTTFormat
+from isotone.format.ticks import last_tick
 from isotone.format.ttml import TTMLFormat
 from isotone.registry import OptionError
 from tests.format.strategies import alignments
@@ -132,12 +133,10 @@ def test_cues_can_be_read(alignment, layout):
         assert all(b[0] - a[1] <= layout.max_gap_s * 1000 for a, b in pairwise(cue.words))
         assert cue.end >= cue.words[-1][1]
         if layout.reading_speed:
-            limit = following.start if following else int(alignment.duration * 1000 + 1e-6)
+            limit = following.start if following else last_tick(alignment.duration, 1000)
             assert cue.end in (limit, max(cue.words[-1][1], cue.end))
-            assert (
-                cue.end == limit
-                or (cue.end - cue.start) / 1000 >= len(cue.text) / layout.reading_speed - 0.001
-            )
+            least = max(layout.min_s, len(cue.text) / layout.reading_speed)
+            assert cue.end == limit or (cue.end - cue.start) / 1000 >= least - 0.001
         else:
             assert cue.end == cue.words[-1][1]
 
@@ -146,6 +145,23 @@ def spoken(text):
     """Words of 0.25 s, one after the other."""
     words = [Segment(w, i / 4, (i + 1) / 4) for i, w in enumerate(text.split())]
     return Alignment("u", 60.0, (Tier("words", tuple(words)),))
+
+
+def test_short_cues_stay_a_second_unless_the_next_one_begins():
+    words = (Segment("Yes.", 1.0, 1.2), Segment("No.", 3.0, 3.2), Segment("Oh.", 3.9, 4.0))
+    alignment = Alignment("u", 4.5, (Tier("words", words),))
+
+    def ends(**options):
+        return [
+            cue.end for cue in make_cues(alignment, "words", Layout(max_chars=4, max_gap_s=0.1, **options))
+        ]
+
+    assert ends() == [2000, 3900, 4500]
+    assert ends(min_s=0.5) == [1500, 3500, 4400]
+    assert ends(min_s=0) == [1235, 3200, 4076]
+    assert ends(reading_speed=0) == [1200, 3200, 4000]
+    with pytest.raises(ValueError, match="seconds and speeds >= 0"):
+        Layout(min_s=-1)
 
 
 def test_cues_end_with_sentences_and_lines_are_balanced():

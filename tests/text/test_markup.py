@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from isotone.text.markup import bracketed, clean, unclear
+from isotone.text.markup import bracketed, clean, described, unclear
 
 #: What a text may be made of, in any order.
 SNIPPETS = [
@@ -35,6 +35,8 @@ lively = st.lists(st.one_of(st.sampled_from(SNIPPETS), st.text(max_size=3)), max
         ("[00:01] so [00:02:03.5] it\n(10:30) is\n00:01:02,500 - 00:01:03,000 me", "so it is me",
          ["[00:01]", "[00:02:03.5]", "(10:30)", "00:01:02,500 - 00:01:03,000"]),
         ("[00:12] JOHN: so", "so", ["[00:12]", "JOHN:"]),
+        ("- JOHN: so\n<i>\u2013MARY: it</i>\n-- >> is", "- so \u2013 it -- is",
+         ["JOHN:", "<i>", "MARY:", "</i>", ">>"]),
         ("Speaker 1 (00:12): so", "so", ["Speaker 1 (00:12):"]),
     ],
 )  # fmt: skip
@@ -70,6 +72,28 @@ def test_what_may_be_speech_stays(text: str) -> None:
 )
 def test_speech_that_was_not_understood(text: str, places: list[tuple[int, int]]) -> None:
     assert list(unclear(text)) == places
+
+
+@pytest.mark.parametrize(
+    ("cue", "found"),
+    [
+        ("[door slams]", ["[door slams]"]),
+        ("[man on radio,\nindistinct words] so [he] it", ["[man on radio,\nindistinct words]", "[he]"]),
+        ("- <i>(door slams)</i>\n- so", ["(door slams)"]),
+        ("so\nJOHN: (door slams) ♪", ["(door slams)"]),
+        ("(WOMAN SCREAMS) so (DOOR SLAMS) it", ["(WOMAN SCREAMS)", "(DOOR SLAMS)"]),
+        ("- (WHISPERING) so", ["(WHISPERING)"]),
+        ("(DOOR SLAMS)", ["(DOOR SLAMS)"]),
+        ("(JOHN): so\n[ANN]: it", ["(JOHN):", "[ANN]:"]),
+        ("so (he said) it", []),
+        ("(he said) so", []),
+        ("the union (EU) so", []),
+        ("SO (HE SAID) IT", []),
+        ("[laughs] [inaudible] [00:12] [...] [] so", []),
+    ],
+)
+def test_descriptions_in_subtitles(cue: str, found: list[str]) -> None:
+    assert [cue[first:last] for first, last in described(cue)] == found
 
 
 def test_other_brackets_are_known() -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from isotone.audio import AUDIO_SUFFIXES, DECODED_SUFFIXES, is_audio, without_copies
+from isotone.batch.tagged import tagged
 from isotone.transcripts import Passage, TranscriptError, open_source, sources_of
 from isotone.transcripts.kaldi import is_data_folder
 from isotone.transcripts.kinds import KINDS
@@ -156,7 +157,8 @@ def find_transcript(
 ) -> TranscriptFile:
     """Find the transcript of an audio file, in a folder or beside the audio.
 
-    Plain text comes before transcripts with times. A data folder of Kaldi holds the transcripts itself.
+    Plain text comes before transcripts with times, and these before such with a language in their name, as
+    ``film.en.srt``. A data folder of Kaldi holds the transcripts itself.
 
     Args:
         audio: The audio file.
@@ -164,7 +166,7 @@ def find_transcript(
         own: Tells of files that are results themselves, and no transcripts.
 
     Raises:
-        FileNotFoundError: there is no transcript of that name.
+        FileNotFoundError: there is no transcript of that name, or there are several with languages.
     """
     if folder is None:
         folders = [audio.parent]
@@ -180,6 +182,14 @@ def find_transcript(
     for path in (one / f"{audio.stem}{suffix}" for one in folders for suffix in TIMED):
         if path.is_file() and not own(path):
             return TranscriptFile(path)
+    found = [path for one in folders for path in tagged(one, audio.stem) if path.is_file() and not own(path)]
+    if len(found) == 1:
+        return TranscriptFile(found[0])
+    if found:
+        raise FileNotFoundError(
+            f"no transcript: {' and '.join(path.name for path in found[:_NAMED])} may be it. Name one of them "
+            f"{audio.stem}{found[0].suffix}, or give it with the recording."
+        )
     raise FileNotFoundError(
         f"no transcript: expected {audio.stem}.txt, .lab or one with times ({', '.join(TIMED[:4])} ...) in "
         f"{folder or audio.parent}{_unread(folders, audio, own)}"

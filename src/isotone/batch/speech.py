@@ -24,12 +24,13 @@ from isotone.batch.work import Done, Inputs, Job, Own, Work
 from isotone.batch.writers import writers_for
 from isotone.model.check import usable
 from isotone.pipeline.doubt import doubtful
-from isotone.pipeline.given import align_text, align_texts, has_times
+from isotone.pipeline.given import align_texts, has_times
 from isotone.pipeline.passages import Passages
 from isotone.pipeline.plausible import silence
 from isotone.pipeline.result import Result
+from isotone.pipeline.transcript import align_transcript
 from isotone.text.tokenizer import Transcript
-from isotone.transcripts import Passage, numbered, source_in
+from isotone.transcripts import Passage, source_in
 
 log = logging.getLogger(__name__)
 
@@ -168,10 +169,9 @@ class Aligning(_Speech):
         """Return the alignment of a recording, the text in labels, and warnings."""
         noted: list[str] = []
         passages = self._passages(job, samples, noted)
-        result, transcript = align_text(
+        result, transcript = align_transcript(
             self.pipeline, job.id, samples, passages, self.slack_s, job.path, self.channels
         )
-        result = replace(result, alignment=replace(result.alignment, passages=numbered(passages)))
         return result, transcript, _notes(job, noted, result, transcript)
 
     def _passages(self, job: Job, samples: Samples, noted: list[str]) -> Sequence[Passage]:

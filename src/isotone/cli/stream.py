@@ -57,6 +57,7 @@ def stream(
     model = opt.chosen(model, language)
     from isotone.quick.streaming import StreamingAligner
     from isotone.transcripts import open_source
+    from isotone.transcripts.descriptions import descriptions_note, without_descriptions
 
     with explained():
         if sample not in _KINDS or channels < 1 or not rate > 0:
@@ -66,10 +67,12 @@ def stream(
             )
         source = open_source(text)
         aligner = StreamingAligner(
-            source.text(), model, rate=rate, language=language,
+            source.text(described=keep_markup), model, rate=rate, language=language,
             dictionaries=tuple(dictionary or ()), rules=tuple(rules or ()), keep_markup=keep_markup, device=device,
         )  # fmt: skip
-        for note in (*filter(None, [source.warning]), *aligner.notes):
+        left_out = [] if keep_markup else without_descriptions(source.passages)[1]
+        own = (source.warning, descriptions_note(left_out) if left_out else "")
+        for note in (*filter(None, own), *aligner.notes):
             typer.echo(f"note: {note}", err=True)
         unheard = _run(aligner, _pieces(sys.stdin.buffer, rate, channels, _KINDS[sample]))
     if unheard:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from isotone.format.cues import Cue
-from isotone.format.subtitles import Subtitles
+from isotone.format.subtitles import Subtitles, without_classes
 
 _HEAD = """[Script Info]
 ScriptType: v4.00+
@@ -58,12 +58,14 @@ def _dialogue(cue: Cue) -> str:
             now = last
         parts.append(_tag(part.text) if part.tag else _plain(part.text).replace("\n", "\\N"))
     name = _plain(cue.speaker).replace(",", " ")
-    return f"Dialogue: 0,{_clock(cue.start)},{_clock(cue.end)},Default,{name},0,0,0,,{''.join(parts)}\n"
+    # an event without duration is not shown
+    shown = f"{_clock(cue.start)},{_clock(max(cue.end, cue.start + 10))}"
+    return f"Dialogue: 0,{shown},Default,{name},0,0,0,,{''.join(parts)}\n"
 
 
 def _tag(text: str) -> str:
     """Return markup of SubRip in ASS; other markup than it knows is left out."""
-    return text if text.startswith("{") else _TAGS.get(text.lower(), "")
+    return text if text.startswith("{") else _TAGS.get(without_classes(text).lower(), "")
 
 
 def _plain(text: str) -> str:

@@ -39,6 +39,8 @@ class Layout:
         max_s: Most seconds of speech in a cue, unless it is one word.
         reading_speed: Characters per second that people read: shorter cues stay until they are read, or the next one
             begins. 0: cues end with their last word. It counts for given cues, too.
+        min_s: Fewest seconds that a cue stays, unless the next one begins or ``reading_speed`` is 0. It counts for
+            given cues, too.
         unsaid: Show words of the text that were not said, where a run of them fits into a cue; without times, they are
             in the cue of their neighbours. With a cue per word they are not shown.
         star: Text to show for speech that is not in the text, such as ``[...]``; empty: nothing is shown.
@@ -53,20 +55,22 @@ class Layout:
     max_gap_s: float = 0.8
     max_s: float = 7.0
     reading_speed: float = 17.0
+    min_s: float = 1.0
     unsaid: bool = True
     star: str = ""
 
     def __post_init__(self) -> None:
         if self.level not in ("line", "word"):
             raise ValueError(f"The level of subtitles is 'line' or 'word'; got {self.level!r}.")
-        for name in ("max_chars", "max_lines", "max_gap_s", "max_s", "reading_speed"):
+        for name in ("max_chars", "max_lines", "max_gap_s", "max_s", "reading_speed", "min_s"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise ValueError(f"The option {name} of subtitles is a number; got {value!r}.")
-        if min(self.max_chars, self.max_lines) < 1 or min(self.max_gap_s, self.max_s, self.reading_speed) < 0:
+        rest = (self.max_gap_s, self.max_s, self.reading_speed, self.min_s)
+        if min(self.max_chars, self.max_lines) < 1 or min(rest) < 0:
             raise ValueError(
                 f"Expected max_chars and max_lines >= 1, and seconds and speeds >= 0; got {self.max_chars}, "
-                f"{self.max_lines}, {self.max_gap_s}, {self.max_s} and {self.reading_speed}."
+                f"{self.max_lines}, {self.max_gap_s}, {self.max_s}, {self.reading_speed} and {self.min_s}."
             )
         if not isinstance(self.unsaid, bool) or not isinstance(self.star, str):
             raise ValueError(
@@ -148,7 +152,7 @@ def make_cues(alignment: Alignment, tier: str, layout: Layout) -> list[Cue]:
         if layout.unsaid and parse_name(voice.name).kind == "words" and not speaker:
             words = with_unsaid(words, numbers, alignment, layout.room)
         own = [_cue(group, speaker, layout) for group in _groups(words, layout)]
-        cues += until_read(own, layout.reading_speed, limit)
+        cues += until_read(own, layout, limit)
     return sorted(cues, key=lambda cue: (cue.start, cue.end))
 
 
@@ -169,20 +173,21 @@ def _cue(words: Sequence[Word], speaker: str, layout: Layout) -> Cue:
     return Cue(tuple(parts), words[0].start, words[-1].end, speaker)
 
 
-def until_read(cues: Sequence[Cue], speed: float, limit: int) -> list[Cue]:
+def until_read(cues: Sequence[Cue], layout: Layout, limit: int) -> list[Cue]:
     """Show cues until they can have been read, the next one begins, or the audio ends.
 
     Args:
         cues: The cues, in order.
-        speed: Characters per second that people read; 0: cues stay as they are.
+        layout: How fast people read, and how long a cue stays at least; where its reading speed is 0, cues stay as
+            they are.
         limit: Milliseconds of the audio.
     """
-    if not speed:
+    if not layout.reading_speed:
         return list(cues)
     out = []
     for cue, following in zip(cues, [*(c.start for c in cues[1:]), limit]):
         plain = sum(len(part.text) for part in cue.parts if not part.tag)
-        wanted = cue.start + round(1000 * plain / speed)
+        wanted = cue.start + round(1000 * max(layout.min_s, plain / layout.reading_speed))
         out.append(replace(cue, end=max(cue.end, min(wanted, following))))
     return out
 

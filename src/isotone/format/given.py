@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from isotone.alignment import Alignment, Segment
-from isotone.format.cues import Cue, Part, until_read
+from isotone.format.cues import Cue, Layout, Part, until_read
 from isotone.format.ticks import last_tick
 from isotone.format.tier_names import voices
 from isotone.passage import Passage, Sheet
@@ -55,7 +55,7 @@ def was_subtitles(alignment: Alignment) -> bool:
     return bool(alignment.passages) and all(p.cue for p in alignment.passages)
 
 
-def given_cues(alignment: Alignment, tier: str, speed: float) -> list[Given]:
+def given_cues(alignment: Alignment, tier: str, layout: Layout) -> list[Given]:
     """Give cues as they were given the times of their words.
 
     A cue starts with its first word and ends with its last, or when it has been read; one without timed words keeps
@@ -64,7 +64,7 @@ def given_cues(alignment: Alignment, tier: str, speed: float) -> list[Given]:
     Args:
         alignment: The alignment, with the passages of its transcript.
         tier: The tier of words.
-        speed: Characters per second that people read; 0: cues end with their last word.
+        layout: How long cues with words stay: its ``reading_speed`` and ``min_s``.
 
     Returns:
         All cues, in the order of the transcript.
@@ -85,7 +85,7 @@ def given_cues(alignment: Alignment, tier: str, speed: float) -> list[Given]:
         parts = [part for p in group for part in (Part("\n"), *_parts(p.text, words.get(_number(p), ())))][1:]
         cue = Cue(tuple(_trimmed(parts)), span[0], max(span[1], span[0] + 1), group[0].speaker or "")
         found.append(Given(group, cue, bool(own)))
-    return _until_read(found, speed, last_tick(alignment.duration, 1000))
+    return _until_read(found, layout, last_tick(alignment.duration, 1000))
 
 
 def sheet_of(alignment: Alignment) -> Sheet | None:
@@ -117,20 +117,22 @@ def _all_placed(
 ) -> list[tuple[int, int]]:
     """Return times of all cues: those of their words, else their own, moved with their neighbours; milliseconds."""
     given = _given_times(grouped)
-    anchors = sorted((own[0], span[0] - own[0]) for own, span in zip(given, spans) if span)
+    heard = [(own, span) for own, span in zip(given, spans) if span]
+    anchors = sorted((own[0], span[0] - own[0]) for own, span in heard)
+    # files need not be in order of time, and cues that overlap may do so on purpose
+    before = sorted((own[1], span[1]) for own, span in heard)
+    after = sorted((own[0], span[0]) for own, span in heard)
     out: list[tuple[int, int]] = []
-    low = 0  # the end of the last cue that is heard
-    for i, (span, (start, end)) in enumerate(zip(spans, given)):
+    for span, (start, end) in zip(spans, given):
         if span is None:
+            earlier, later = bisect_right(before, (start, _FAR)), bisect_left(after, (end, -_FAR))
             moved = _shift(start, anchors)
             start, end = max(0, start + moved), max(0, end + moved)
-            high = next((later[0] for later in spans[i:] if later), None)
-            first = max(start, low)
-            last = first + end - start if high is None else min(first + end - start, high)
+            first = max(start, before[earlier - 1][1] if earlier else 0)
+            last = first + end - start
+            last = min(last, after[later][1]) if later < len(after) else last
             # without room it is shown together with a neighbour
             span = (first, last) if last - first >= (end - start) / 2 else (start, end)
-        else:
-            low = span[1]
         out.append(span)
     return out
 
@@ -156,17 +158,17 @@ def _shift(time: int, anchors: Sequence[tuple[int, int]]) -> int:
     """Return by how much a time moves: as the nearest anchor does, or in between as both do; without any it stays."""
     if not anchors:
         return 0
-    place = bisect_left(anchors, (time, -(10**12)))
+    place = bisect_left(anchors, (time, -_FAR))
     if place in (0, len(anchors)):
         return anchors[min(place, len(anchors) - 1)][1]
     (before, first), (after, second) = anchors[place - 1], anchors[place]
     return round(first + (second - first) * (time - before) / (after - before))
 
 
-def _until_read(found: Sequence[Given], speed: float, limit: int) -> list[Given]:
+def _until_read(found: Sequence[Given], layout: Layout, limit: int) -> list[Given]:
     """Show cues with words until they have been read, as those that are made anew are."""
     order = sorted(range(len(found)), key=lambda i: found[i].cue.start)
-    read = dict(zip(order, until_read([found[i].cue for i in order], speed, limit)))
+    read = dict(zip(order, until_read([found[i].cue for i in order], layout, limit)))
     return [replace(one, cue=read[i]) if one.heard else one for i, one in enumerate(found)]
 
 
@@ -217,3 +219,6 @@ def _listed(names: Sequence[str]) -> str:
 
 # Cues that are named to people.
 _MOST = 20
+
+# Milliseconds that no file has.
+_FAR = 10**12

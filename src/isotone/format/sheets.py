@@ -6,10 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from isotone.format.given import Given
+from isotone.format.karaoke import retimed
 from isotone.passage import Sheet
 
 # Times within cues of WebVTT, which are those of words.
 _INLINE = re.compile(r"<(?:\d+:)?\d\d:\d\d\.\d+>")
+# What some programs write between times, and players do not read.
+_ARROW = re.compile(r"\s*(?!(?<=\s)-->\s)[-\u2013\u2014]+>\s*")
 _PARAGRAPH = re.compile(
     r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<((?:[\w.-]+:)?p)(?=[\s/>])([^<>]*?)(/?)>", re.DOTALL
 )
@@ -41,13 +44,15 @@ def rewritten(sheet: Sheet, cues: Sequence[Given], clock: Callable[[int], str]) 
         cue = one.passages[0].cue
         if cue is None or cue.times is None:
             return None
+        new = list(zip(cue.times, times[cue.number]))
+        new += [(cue.text, retimed(sheet.text[slice(*cue.text)], one.cue))] if cue.text else []
         # the columns of ASS may be in any order
-        for (first, last), time in sorted(zip(cue.times, times[cue.number])):
-            out += [sheet.text[now:first], time]
+        for (first, last), time in sorted(new):
+            between = sheet.text[now:first]
+            out += [" --> " if _ARROW.fullmatch(between) else between, time]
             now = last
     text = "".join([*out, sheet.text[now:]])
-    text = _INLINE.sub("", text) if sheet.suffix == ".vtt" else text
-    return text if text.endswith("\n") else text + "\n"
+    return _INLINE.sub("", text) if sheet.suffix == ".vtt" else text
 
 
 def _paragraphs(text: str, times: Mapping[int, tuple[str, str]]) -> str | None:

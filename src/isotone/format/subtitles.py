@@ -20,8 +20,13 @@ from isotone.registry import OptionError, nearest
 #: The cues of subtitles: those of the transcript where it was subtitles; those of any transcript with times; new ones.
 Cues = Literal["auto", "given", "new"]
 
+# Options of the layout that are of given cues as well.
+_OF_ALL = ("reading_speed", "min_s")
+
 _BLANK = re.compile(r"\n(?:[^\S\n]*\n)+")
-# Markup that WebVTT has as well.
+# Markup of SubRip; classes of WebVTT's; markup that WebVTT has as well.
+_SUBRIP = re.compile(r"</?(?:[bius]|font(?:\s[^<>]*)?)>|\{[^{}]*\}", re.IGNORECASE)
+_CLASSES = re.compile(r"(<[biu])\.[^<>]*(>)", re.IGNORECASE)
 _SHARED = re.compile(r"</?(?:[biu]|c|lang|ruby|rt|v)(?:[.\s][^<>]*)?>", re.IGNORECASE)
 
 
@@ -36,7 +41,7 @@ class Subtitles(Format):
         cues: ``"auto"``: the cues that were given, if they were subtitles and no option of the layout is set, else new
             ones. ``"given"``: those of any transcript with times. ``"new"``: always new ones.
         layout: Options of :class:`isotone.format.cues.Layout`, such as ``level="word"`` or ``max_chars=37``. All but
-            ``reading_speed`` are of new cues.
+            ``reading_speed`` and ``min_s`` are of new cues.
 
     Raises:
         ValueError: an option out of range, or options that exclude each other.
@@ -58,7 +63,7 @@ class Subtitles(Format):
             )
         if cues not in get_args(Cues):
             raise ValueError(f"The cues of subtitles are 'auto', 'given' or 'new'; got {cues!r}.")
-        new = [name for name in layout if name != "reading_speed"]
+        new = [name for name in layout if name not in _OF_ALL]
         if new and cues == "given":
             raise ValueError(f"The option {new[0]} is of new cues: leave it out, or take cues: new.")
         self.tier = tier
@@ -78,7 +83,8 @@ class Subtitles(Format):
         sheet = sheet_of(alignment)
         same = sheet is not None and sheet.suffix == self.suffix and self.keeps_file
         text = rewritten(sheet, given, self.clock) if sheet and same else None
-        return self.written([one.cue for one in given]) if text is None else text
+        # a file of its own has its own order, and another one that of time, as players expect it
+        return self.written(sorted((one.cue for one in given), key=_start)) if text is None else text
 
     def notes(self, alignment: Alignment) -> Sequence[str]:
         """See :meth:`isotone.interfaces.Format.notes`: cues without timed words, and words that are not shown."""
@@ -110,7 +116,7 @@ class Subtitles(Format):
         if self._cues == "new" or (self._cues == "auto" and not was_subtitles(alignment)):
             return None
         if has_cues(alignment, self.tier):
-            return given_cues(alignment, self.tier, self.layout.reading_speed)
+            return given_cues(alignment, self.tier, self.layout)
         if self._cues == "given":
             raise ValueError(
                 f"{alignment.id}: no cues were given, for the transcript has no passages with times and words: leave "
@@ -138,13 +144,17 @@ class SRTFormat(Subtitles):
     def written(self, cues: Sequence[Cue]) -> str:
         """Return the text of a file with these cues."""
         return "\n".join(
-            f"{i}\n{self.clock(cue.start)} --> {self.clock(cue.end)}\n{in_lines(cue.text).replace('-->', '→')}\n"
+            f"{i}\n{self.clock(cue.start)} --> {self.clock(cue.end)}\n{self._text(cue)}\n"
             for i, cue in enumerate(cues, 1)
         )
 
     def clock(self, milliseconds: int) -> str:
         """Write a time as ``01:02:03,450``."""
         return clock(milliseconds, ",")
+
+    def _text(self, cue: Cue) -> str:
+        text = "".join(_srt(part.text) if part.tag else part.text for part in cue.parts)
+        return in_lines(text).replace("-->", "→")
 
 
 class VTTFormat(Subtitles):
@@ -186,11 +196,26 @@ class VTTFormat(Subtitles):
         return in_lines("".join(out)) + "\n"
 
 
+def without_classes(tag: str) -> str:
+    """Return a tag without the classes that WebVTT has: ``<i>`` of ``<i.loud>``."""
+    return _CLASSES.sub(r"\1\2", tag)
+
+
+def _srt(tag: str) -> str:
+    """Return markup in SubRip; that which WebVTT alone has is left out."""
+    plain = without_classes(tag)
+    return plain if _SUBRIP.fullmatch(plain) else ""
+
+
 def _vtt(part: Part) -> str:
     """Return a part of a cue in WebVTT; other markup than it knows is left out."""
     if part.tag:
         return part.text if _SHARED.fullmatch(part.text) else ""
     return _escape(part.text)
+
+
+def _start(cue: Cue) -> int:
+    return cue.start
 
 
 def in_lines(text: str) -> str:

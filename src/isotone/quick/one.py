@@ -8,13 +8,12 @@ from typing import Any
 from isotone.model.check import usable
 from isotone.pipeline.doubt import doubtful
 from isotone.pipeline.forced import ForcedPipeline
-from isotone.pipeline.given import align_text
 from isotone.pipeline.passages import SLACK_S
 from isotone.pipeline.plausible import silence
 from isotone.pipeline.result import Result
+from isotone.pipeline.transcript import align_transcript
 from isotone.quick import given
 from isotone.quick.aligned import Aligned
-from isotone.transcripts import numbered
 
 
 def align_one(
@@ -37,13 +36,13 @@ def align_one(
     recording = given.recording(audio, rate, sample_rate)
     noted: list[str] = []
     passages = given.passages(text, recording, len(recording.samples) / sample_rate, noted.append)
-    result, transcript = align_text(
+    result, transcript = align_transcript(
         pipeline, recording.id, recording.samples, passages, slack_s, recording.path, channels
     )
     notes = transcript.notes if isinstance(result, Result) else ()
     doubt = doubtful(result.agreement, usable(pipeline.model.check))
     said = [*silence(recording.samples), *noted, *notes, *result.warnings, *((doubt,) if doubt else ())]
-    alignment = replace(result.alignment, audio=recording.path, passages=numbered(passages))
+    alignment = replace(result.alignment, audio=recording.path)
     return Aligned(
         alignment, result.text, model, tuple(said), result.agreement, recording.samples, sample_rate
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from isotone.alignment import STAR
 from isotone.text.base import Tokenizer
-from isotone.text.markup import Cleaned, bracketed, clean, unclear
+from isotone.text.markup import Cleaned, bracketed, clean, is_tag, unclear
 from isotone.text.normalize import TextError, Word
 from isotone.text.transcript import STAR_NUMBER, Spelling, Transcript, known_graphs
 from isotone.text.word_graph import WordGraph
@@ -153,8 +153,8 @@ class _Given:
             yield f"what is marked as not understood: {listed(self.unclear)}"
 
     def _notes(self, keep_markup: bool) -> Iterator[str]:
-        if self.source.left_out:
-            yield f"left out as markup (--keep-markup reads it): {listed(self.source.left_out)}"
+        if left_out := [markup for markup in self.source.left_out if not is_tag(markup)]:
+            yield f"left out as markup (--keep-markup reads it): {listed(left_out)}"
         if not keep_markup and (spoken := [b for b in bracketed(self.source.text) if b not in self.unclear]):
             yield f"aligned as speech, although in brackets: {listed(spoken)}"
         for reason in self._reasons():

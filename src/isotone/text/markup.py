@@ -1,11 +1,12 @@
 """Markup in transcripts: parts that are written but not spoken.
 
-Only known markup counts. Any other bracket may be speech, and is read as text.
+Only known markup counts. Outside of subtitles any other bracket may be speech, and is read as text.
 
 - Events: brackets (``[]``, ``()``, ``{}``, ``<>``, ``**``) whose words all name an audible event or its manner:
   ``[laughs]``, ``(coughs softly)``, ``[music playing]``, ``*sighs*``, ``<noise>``, ``[Musik]``. Musical notes (♪).
 - Speech that the writer could not understand: ``[inaudible]``, ``[crosstalk 00:04:10]``, ``<unk>``.
 - Tags of HTML and of subtitles: ``<b>``, ``</i>``, ``<v Name>``, ``<00:01.000>``, ``{\\an8}``.
+- In subtitles all brackets that describe a sound or a speaker (:func:`described`): ``[door slams]``.
 - Times at the start of a line (``[00:12]``, ``00:01:23.450``) or in square brackets anywhere; ``>>`` at the start of a
   line; speakers there: ``SPEAKER 1:``, ``Interviewer:``, and names in upper case if the text has lower case, too:
   ``JOHN SMITH:``.
@@ -58,7 +59,13 @@ _NUMBERED = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(r"([^\W\d_][\w.'\u2019-]*(?:[ ][\w.'\u2019-]+){0,2})\s*:(?=\s|$)")
+_DASHES = re.compile(r"[ \t\u00a0\u2010-\u2015-]+")
 _LINE = re.compile(r"^", re.MULTILINE)
+_DESCRIPTION = re.compile(r"(?:\[[^\[\]]{1,120}\]|\([^()]{1,120}\)):?")
+_BESIDE, _ALONE = (
+    re.compile(r"(?:^|[\n:])[\s>\u266a\u266b#\u2013\u2014-]*$"),
+    re.compile(r"[ .!\u266a\u266b#]*(?:\n|$)"),
+)
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 _EVENTS, _UNCLEAR = frozenset(_SOUNDS.split()), frozenset(_NOT_UNDERSTOOD.split())
@@ -121,6 +128,30 @@ def unclear(text: str) -> Iterator[tuple[int, int]]:
             yield match.span()
 
 
+def is_tag(markup: str) -> bool:
+    """Tell if markup is a tag, of which nothing is to be said: ``<i>``, ``{\\an8}``."""
+    return _TAG.fullmatch(markup) is not None
+
+
+def described(text: str) -> Iterator[tuple[int, int]]:
+    """Iterate over the spans of brackets in a cue of subtitles that describe a sound or a speaker.
+
+    So do square brackets (``[door slams]``), round ones on lines of their own, and those in upper case before speech or
+    with several words (``(WOMAN SCREAMS)``). Known markup is not among them.
+    """
+    plain = _TAG.sub(lambda tag: " " * len(tag[0]), text)
+    lower = any(c.islower() for c in plain)
+    for match in _DESCRIPTION.finditer(plain):
+        letters = "".join(_LETTERS.findall(match[0]))
+        if not letters or _is_event(match[0]) or next(unclear(match[0]), None):
+            continue
+        loud = lower and letters.isupper() and len(letters) > 2
+        before = _BESIDE.search(plain[: match.start()]) is not None
+        alone = before and _ALONE.match(plain, match.end()) is not None
+        if match[0][0] == "[" or alone or (loud and (before or " " in match[0])):
+            yield match.span()
+
+
 def bracketed(text: str) -> list[str]:
     """Return the distinct parts of a text in square brackets or braces."""
     found = (m[0] for m in _BRACKETED.finditer(text) if m[0][0] in "[{" and _words(m[0]))
@@ -140,10 +171,10 @@ def _markup(text: str) -> list[tuple[int, int, bool]]:
 
 
 def _line_starts(text: str, position: int, names: bool) -> Iterator[tuple[int, int]]:
-    """Iterate over the times, arrows and speakers at the beginning of a line."""
+    """Iterate over the times, arrows and speakers at the beginning of a line, also after tags and dashes."""
     while True:
-        while position < len(text) and text[position] in " \t\u00a0":
-            position += 1
+        while space := _TAG.match(text, position) or _DASHES.match(text, position):
+            position = space.end()
         match = (
             _TIMES.match(text, position) or _ARROWS.match(text, position) or _speaker(text, position, names)
         )

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from isotone.format.elan import ELANFormat
 from isotone.format.reading import FormatError, parse_xml
-from isotone.passage import Cued, Passage, Sheet
+from isotone.passage import MARK, Cued, Passage, Sheet
 from isotone.transcripts.passages import of_alignment, passage
 from isotone.transcripts.subtitles import clock
 
@@ -31,7 +31,7 @@ def ttml(text: str) -> Iterator[Passage]:
     Raises:
         FormatError: not TTML, or a time that cannot be read.
     """
-    root = parse_xml(text)
+    root = parse_xml(text.removeprefix(MARK))
     if _name(root) != "tt":
         raise FormatError(f"expected TTML; got XML with <{_name(root)}>.")
     rates, names, sheet = _rates(root), _agents(root), Sheet(".ttml", text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import re
 import zlib
@@ -16,9 +17,10 @@ from isotone.format.csv import CSVFormat
 from isotone.format.mfa import MFACSVFormat
 from isotone.format.reading import ForeignFileError
 from isotone.format.textgrid import TextGridFormat
-from isotone.passage import Passage
+from isotone.passage import MARK, Passage
 from isotone.text.encodings import EncodingError, decode_text
 from isotone.transcripts import documents, kaldi, lines, markup, subtitles
+from isotone.transcripts.descriptions import without_descriptions
 from isotone.transcripts.kinds import KINDS, LABELS, kind_of_bytes, kind_of_name, kind_of_text
 from isotone.transcripts.passages import of_alignment
 
@@ -58,6 +60,9 @@ _READERS: dict[str, Callable[[str], Iterable[Passage]]] = {
     KINDS[".textgrid"]: lambda text: of_alignment(TextGridFormat().loads(text, "")),
     LABELS: lambda text: of_alignment(AudacityFormat().loads(text, "")),
 }
+
+#: Kinds of subtitles: they come back as they were, with their line breaks and byte order mark.
+_SHEETS = frozenset(KINDS[suffix] for suffix in (".srt", ".vtt", ".sbv", ".ass", ".ssa", ".ttml", ".xml"))
 
 #: Suffixes of transcripts with times, in the order in which they are looked for beside a recording.
 TIMED = (
@@ -135,8 +140,11 @@ class Source:
             f"{recording.stem!r}: rename the recording, or give its own transcript."
         )
 
-    def text(self) -> str:
+    def text(self, described: bool = True) -> str:
         """Return the text of the one recording, a line for every passage, in order of time where all have times.
+
+        Args:
+            described: False for spaces in place of what subtitles describe in brackets.
 
         Raises:
             TranscriptError: it is empty, or the source names several recordings.
@@ -145,7 +153,7 @@ class Source:
             raise TranscriptError(
                 f"{self.path} has the transcripts of {len(self._named)} recordings: expected the text of one."
             )
-        passages = self.passages
+        passages = self.passages if described else tuple(without_descriptions(self.passages)[0])
         if all(passage.start is not None for passage in passages):
             passages = tuple(sorted(passages, key=lambda passage: passage.start or 0.0))
         if not any(passage.text.strip() for passage in passages):
@@ -239,8 +247,8 @@ def _of_file(path: Path, data: bytes) -> Source:
         text, warning = decode_text(data, path.name)
     except EncodingError as error:
         raise TranscriptError(f"{path} is not text that can be read: {error}") from error
-    text = re.sub(r"\r\n?", "\n", text)
-    kind = kind or kind_of_text(text)
+    whole, text = _marked(data) + text, re.sub(r"\r\n?", "\n", text)
+    kind = _kind(kind, text)
     if kind is None:
         if "\0" in text:
             raise TranscriptError(
@@ -249,10 +257,24 @@ def _of_file(path: Path, data: bytes) -> Source:
         return Source(path, [Passage(text, where=path.name)], True, warning)
     if kind not in _READERS:
         raise _not_read(path, kind)
-    source = Source(path, _READERS[kind](text), warning=warning)
+    source = Source(path, _READERS[kind](whole if kind in _SHEETS else text), warning=warning)
     if not source.passages and text.strip():
         raise TranscriptError(f"{path}: no passages were found in it; expected {kind}.")
     return source
+
+
+def _kind(named: str | None, text: str) -> str | None:
+    """Return the kind of a text, by its name or by its form; subtitles are often named as another kind of them."""
+    if named is not None and named not in _SHEETS:
+        return named
+    found = kind_of_text(text)
+    return found if named is None or found in _SHEETS else named
+
+
+def _marked(data: bytes) -> str:
+    """Return the byte order mark of a file, if it has one."""
+    marks = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return MARK if data.startswith(marks) else ""
 
 
 def _not_read(path: Path, kind: str) -> TranscriptError:

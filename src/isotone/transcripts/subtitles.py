@@ -7,18 +7,22 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from isotone.format.karaoke import shown
 from isotone.format.reading import FormatError
-from isotone.passage import Cued, Passage, Sheet
+from isotone.passage import MARK, Cued, Passage, Sheet
 from isotone.transcripts.passages import passage
 
 _CLOCK = r"(?:\d+:)?\d{1,2}:\d{1,2}(?:[.,]\d{1,9})?"
-_ARROW = re.compile(rf"\s*({_CLOCK})\s*-->\s*({_CLOCK})(?:\s.*)?")
+# as programs write it: below 0 after a shift, with milliseconds after a colon, with a short arrow
+_LOOSE = rf"-?(?:\d+:\d\d:\d\d:\d{{3}}(?!\d)|{_CLOCK})"
+_ARROW = re.compile(rf"\s*({_LOOSE})\s*[-\u2013\u2014]+>\s*({_LOOSE})(?:\s.*)?")
+_MEANT = re.compile(r"\s*[-+]?\d+\s*:.*[-\u2013\u2014]>\s*[-+]?\d+\s*:.*")
 _COMMA = re.compile(rf"\s*({_CLOCK}),({_CLOCK})\s*")
 _VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]+)>")
 _TAG = re.compile(r"<[^<>\n]*>")
 # inline times of YouTube's captions, which show every line twice
 _ROLLING = re.compile(r"<\d+:\d\d:\d\d\.\d+><c>")
-_OVERRIDE = re.compile(r"\{[^{}]*\}")
+_BREAK = re.compile(r"(\r\n?|\n)")
 
 
 class _Cue(NamedTuple):
@@ -68,11 +72,11 @@ def vtt(text: str) -> Iterator[Passage]:
 def sbv(text: str) -> Iterator[Passage]:
     """Read SBV, as YouTube exports it."""
     for cue in _cues(text, _COMMA, ".sbv"):
-        yield cue.passage("\n".join(_before_blank(cue.lines)))
+        yield cue.passage("\n".join(_before_blank(cue.lines)).replace("[br]", "\n"))
 
 
 def ass(text: str) -> Iterator[Passage]:
-    """Read the dialogue of ASS and SSA; a name is the speaker."""
+    """Read the dialogue of ASS and SSA, without what it draws; a name is the speaker."""
     sheet, columns, count = Sheet(".ass", text), list[str](), 0
     for number, place, line in _lines(text):
         key, _, value = line.partition(":")
@@ -86,13 +90,13 @@ def ass(text: str) -> Iterator[Passage]:
             raise FormatError(
                 f"line {number}: expected Start, End and Text as its Format says; got {line[:80]!r}."
             )
-        said = _OVERRIDE.sub("", row["text"]).replace(r"\N", "\n").replace(r"\n", "\n").replace(r"\h", " ")
         where = f"line {number}"
         start, end = clock(row["start"], where), clock(row["end"], where)
         places = _places(fields, place + len(line) - len(value))
-        cued = Cued(sheet, count, (places[columns.index("start")], places[columns.index("end")]))
+        at, until, said = (places[columns.index(name)] for name in ("start", "end", "text"))
+        cued = Cued(sheet, count, (at, until), said)
         count += 1
-        yield passage(said.strip(), start, end, where, row.get("name") or row.get("actor"), cue=cued)
+        yield passage(shown(row["text"]), start, end, where, row.get("name") or row.get("actor"), cue=cued)
 
 
 def _places(fields: list[str], place: int) -> list[tuple[int, int]]:
@@ -124,10 +128,12 @@ def tsv(text: str) -> Iterator[Passage]:
 
 def _lines(text: str) -> Iterator[tuple[int, int, str]]:
     """Iterate over all lines, with their numbers and first characters; Unicode's line separators end none."""
-    place = 0
-    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+    place = len(text) - len(text.removeprefix(MARK))
+    *rows, last = _BREAK.split(text[place:])
+    rows += [last, ""] if last else []
+    for number, (line, end) in enumerate(zip(rows[::2], rows[1::2]), 1):
         yield number, place, line
-        place += len(line) + 1
+        place += len(line) + len(end)
 
 
 def clock(text: str, where: str) -> float:
@@ -152,11 +158,11 @@ def _cues(text: str, times: re.Pattern[str], suffix: str) -> Iterator[_Cue]:
         if match := times.fullmatch(line):
             if cue is not None:
                 yield cue
-            start, end = (clock(part, f"line {number}") for part in match.groups())
+            start, end = (_loose(part, f"line {number}") for part in match.groups())
             spans = [(place + first, place + last) for first, last in (match.span(1), match.span(2))]
             count = 0 if cue is None else cue.cued.number + 1
             cue = _Cue(start, end, [], Cued(sheet, count, (spans[0], spans[1])))
-        elif "-->" in line and times is _ARROW and cue is None:
+        elif times is _ARROW and (_MEANT.fullmatch(line) or ("-->" in line and cue is None)):
             raise FormatError(
                 f"line {number}: expected times such as 00:00:01,000 --> 00:00:02,500; got {line[:80]!r}."
             )
@@ -164,6 +170,12 @@ def _cues(text: str, times: re.Pattern[str], suffix: str) -> Iterator[_Cue]:
             cue.lines.append(line)
     if cue is not None:
         yield cue
+
+
+def _loose(text: str, where: str) -> float:
+    """Read a time as programs write it, in seconds; below 0 it is 0."""
+    text = re.sub(r"(:\d\d:\d\d):(\d{3})$", r"\1.\2", text)
+    return 0.0 if text.startswith("-") else clock(text, where)
 
 
 def _before_blank(lines: list[str]) -> list[str]:
