@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from isotone.alignment import Alignment, Segment, Tier
-from isotone.evaluation.files import evaluate_paths, read_quiet_frames
+from isotone.evaluation.files import evaluate_files, evaluate_paths, read_quiet_frames
 from isotone.format import write
 
 
@@ -183,3 +183,14 @@ def test_empty_tiers_are_scored_and_said(tmp_path: Path) -> None:
     found = evaluate_paths(tmp_path / "hyp", tmp_path / "ref")
     assert (found.empty_hyp, found.empty_ref) == (("a", "b"), ())
     assert found.report["per"].value == 100.0
+
+
+@pytest.mark.parametrize("other", [("DH", "AH0", "K", "AE1", "T"), ("ð", "ə", "kʰ", "æ", "t")])
+def test_phones_of_other_sets_are_folded(other: tuple[str, ...], tmp_path: Path) -> None:
+    for side, labels in (("hyp", ("dh", "ax", "k", "ae", "t")), ("ref", ("sil", *other, "spn"))):
+        segments = tuple(
+            Segment(label, 0.1 * i, 0.1 * (i + 1)) for i, label in enumerate(labels, side == "hyp")
+        )
+        write(Alignment("one", 1.0, (Tier("phones", segments),)), tmp_path / side, "textgrid")
+    found, _ = evaluate_files(tmp_path / "hyp", tmp_path / "ref", phones=39)
+    assert (found["hyp"].report["per"].value, found["hyp"].report["start_f1@20ms"].value) == (0, 100)

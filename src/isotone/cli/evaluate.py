@@ -35,7 +35,10 @@ _AsWritten = Annotated[
 ]
 _Against = Annotated[Path | None, typer.Option(help="A second hypothesis: paired tests of the difference.")]
 _Phones = Annotated[
-    int | None, typer.Option(help="Fold TIMIT's phones to 39 or 48 before scoring, on both sides.")
+    int | None,
+    typer.Option(
+        help="Fold phones to TIMIT's 39 or 48 before scoring, on both sides: TIMIT's, ARPAbet's and English IPA."
+    ),
 ]
 
 

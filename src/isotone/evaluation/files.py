@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from isotone.files import atomic_write, check_target, json_with
 from isotone.format.folder import Folder
 from isotone.format.tier_names import standard_name
 from isotone.text.normalize import normalize
-from isotone.text.phones import PHONE_CLASSES, PHONES_61, PhoneSet, fold
+from isotone.text.phones import PHONE_CLASSES, PhoneSet, fold, plain_phone
 
 #: A run's predictions, beside its alignments: one line of JSON per utterance.
 RUN_PREDICTIONS = "predictions.jsonl"
@@ -205,6 +206,12 @@ def _plain_word(label: str) -> str:
     return label if label in SILENCE else normalize(label) or label
 
 
+def _folded(label: str, phones: PhoneSet) -> str:
+    """Fold a phone to a set of TIMIT's; silence and what is no phone of English stay as they are."""
+    plain = label if label in SILENCE else plain_phone(label)
+    return "".join(fold([plain], phones)) if plain in PHONE_CLASSES else label
+
+
 def evaluate_files(
     hyp: Path,
     ref: Path,
@@ -223,7 +230,8 @@ def evaluate_files(
         hyp, ref: See :func:`evaluate_paths`.
         tier, collar_s, strict: See :func:`isotone.evaluation.score`.
         against: A second hypothesis.
-        phones: TIMIT phone set that labels of larger sets are folded to, on both sides; None leaves them.
+        phones: TIMIT phone set that labels of larger sets, of ARPAbet and of English IPA are folded to, on both sides;
+            None leaves them.
         as_written: Compare words with their case, punctuation and digits; otherwise "Year." is "year".
         json_file: File for all results as JSON.
 
@@ -244,7 +252,7 @@ def evaluate_files(
     options["classes"] = PHONE_CLASSES if kind == "phones" else None
     if phones is not None:
         # a phone that the smaller set lacks (q) becomes silence, like the closures
-        options["relabel"] = {p: "".join(fold([p], phones)) for p in PHONES_61}
+        options["relabel"] = partial(_folded, phones=phones)
     elif kind == "words" and not as_written:
         options["relabel"] = _plain_word
     names = [hyp.resolve().name] if against is None else [str(hyp), str(against)]

@@ -116,8 +116,7 @@ def to_phone_set(phones: Sequence[str], to: PhoneSet = 39, closures: Closures = 
     Raises:
         ValueError: a phone that is of none of these.
     """
-    lower = [to_arpabet(phone.lower()) for phone in phones]
-    plain = [re.sub(r"(?<=[a-z])[012]$", "", _REDUCED.get(phone, phone)) for phone in lower]
+    plain = [plain_phone(phone) for phone in phones]
     if closures == "sil":
         pairs = zip(["", *plain], plain)
         plain = [
@@ -128,6 +127,12 @@ def to_phone_set(phones: Sequence[str], to: PhoneSet = 39, closures: Closures = 
             )
         ]
     return fold(plain, to, closures=closures)
+
+
+def plain_phone(label: str) -> str:
+    """Return TIMIT's label of a phone in ARPAbet, with or without stress, or in English IPA; others in lower case."""
+    phone = to_arpabet(label.lower())
+    return re.sub(r"(?<=[a-z])[012]$", "", _REDUCED.get(phone, phone))
 
 
 def fold_segments(
