@@ -74,6 +74,12 @@ def test_a_cut_in_the_middle_moves_what_follows() -> None:
     assert found.note.endswith("moved by -14.9 to +0.1 s")
 
 
+def test_right_times_stay_where_one_passage_is_heard_somewhere_else() -> None:
+    said = [30.0 + 3 * i for i in range(30)]
+    heard_twice = [*said[:4], said[4] + 40.0, *said[5:]]  # another speaker says the same
+    assert moved(passages(said), heard(heard_twice), SLACK_S) is None
+
+
 def test_times_that_no_words_explain_stay() -> None:
     said = [30.0 + 3 * i for i in range(30)]
     anywhere = np.random.default_rng(0).permutation(said).tolist()

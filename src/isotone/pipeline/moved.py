@@ -2,7 +2,7 @@
 
 Subtitles of another cut begin seconds earlier or later, those of another frame rate drift, and after a cut in the
 middle the rest is off. So each passage is moved by the median of what its words and its neighbours' are off by, or by
-that of its own words where these are somewhere else.
+that of its own words where these are somewhere else. Where all medians are within the slack, no passage is moved.
 """
 
 from __future__ import annotations
@@ -54,6 +54,8 @@ def moved(passages: Sequence[Passage], words: Sequence[Segment], slack_s: float)
         return None
     off = {n: [_off(passages[n], word, place) for word, place in own] for n, own in heard.items()}
     shifts = [_shift(n, off) for n in range(len(passages))]
+    if all(abs(shift) <= slack_s for shift in shifts):  # single passages that are heard elsewhere may be said there, too
+        return None
     share = _within(_later(passages, shifts), heard, slack_s)
     if share < max(LEAST_WITHIN, _within(passages, heard, slack_s)):
         return None
