@@ -54,8 +54,8 @@ def moved(passages: Sequence[Passage], words: Sequence[Segment], slack_s: float)
         return None
     off = {n: [_off(passages[n], word, place) for word, place in own] for n, own in heard.items()}
     shifts = [_shift(n, off) for n in range(len(passages))]
-    if all(abs(shift) <= slack_s for shift in shifts):  # single passages that are heard elsewhere may be said there, too
-        return None
+    if all(abs(shift) <= slack_s for shift in shifts):
+        return None  # a single passage that is heard somewhere else may be said there as well
     share = _within(_later(passages, shifts), heard, slack_s)
     if share < max(LEAST_WITHIN, _within(passages, heard, slack_s)):
         return None
