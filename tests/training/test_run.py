@@ -110,6 +110,34 @@ def test_other_settings_are_another_run(
         train(tiny_recipes / "joint.yaml", *overrides, "seed=1", "train.lr=3.0")
 
 
+@pytest.mark.parametrize("name", ["config.yaml", "result.json", "model", "alignments", "tokenizer"])
+def test_what_no_run_wrote_is_never_replaced(
+    name: str, tiny_recipes: Path, train: Train, tmp_path: Path
+) -> None:
+    """Found before the training: a folder is a run's by its configuration."""
+    folder = tmp_path / "mine"
+    note = folder / name / "note.txt" if "." not in name else folder / name
+    note.parent.mkdir(parents=True)
+    note.write_text("key: value\n")
+    before = sorted(folder.rglob("*"))
+    with pytest.raises(
+        FileExistsError, match=rf"mine is no run's folder and holds {name}, which a run would"
+    ):
+        train(tiny_recipes / "ctc.yaml", "train.steps=1", f"output={folder}")
+    assert note.read_text() == "key: value\n"
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_other_files_beside_a_run_stay(tiny_recipes: Path, train: Train, tmp_path: Path) -> None:
+    note = tmp_path / "mine" / "README.md"
+    note.parent.mkdir()
+    note.write_text("notes")
+    train(tiny_recipes / "ctc.yaml", "train.steps=1", f"output={note.parent}")
+    assert note.read_text() == "notes"
+    with pytest.raises(FileExistsError, match=r"README\.md is a file: a run needs a folder"):
+        train(tiny_recipes / "ctc.yaml", "train.steps=1", f"output={note}")
+
+
 def test_it_learns(tiny_recipes: Path, train: Train, tmp_path: Path) -> None:
     overrides = ["train.steps=60", "train.lr=1e-2", "train.evaluate_every=60", "train.save_every=60"]
     folder = train(tiny_recipes / "ctc.yaml", f"output={tmp_path / 'run'}", *overrides)

@@ -23,10 +23,10 @@ from isotone.text.tokenizer import Tokenizer, build_tokenizer
 from isotone.training import checkpoint
 from isotone.training.assess import assess, snapshot
 from isotone.training.augment import Chain
+from isotone.training.claim import check_free, claim
 from isotone.training.config import Recipe, RecipeError, load_recipe
 from isotone.training.data import Utterances
 from isotone.training.experiments import experiment_arguments, experiments
-from isotone.training.loader import differences, to_yaml
 from isotone.training.loop import Trainer
 from isotone.training.objective import Objective
 from isotone.training.processes import make_accelerator
@@ -67,9 +67,11 @@ def run(recipe: Recipe) -> Path:
         The run folder.
 
     Raises:
+        FileExistsError: the folder holds files that no run wrote and that this one would replace.
         RecipeError: the folder holds a run with other settings.
     """
     folder = Path(recipe.output)
+    check_free(folder, recipe)
     folder.mkdir(parents=True, exist_ok=True)
     accelerator = make_accelerator(recipe, folder)
     try:
@@ -84,7 +86,7 @@ def _run(recipe: Recipe, folder: Path, accelerator: Accelerator) -> None:
     if not (trains or recipe.init):
         raise RecipeError("train.epochs=0 evaluates a model as it is: name it with init=RUN, or train.")
     if accelerator.is_main_process:
-        _claim(folder, recipe)
+        claim(folder, recipe)
     with accelerator.main_process_first():  # one process prepares the corpus, then the others find it ready
         splits, damaged = _load_splits(recipe, folder, trains)
     torch.manual_seed(recipe.seed)
@@ -196,22 +198,6 @@ def _tokenizer(recipe: Recipe, rows: Any, folder: Path, accelerator: Accelerator
             with atomic_folder(saved) as target:
                 built.save(target)
         return tokenizers.load(saved)
-
-
-def _claim(folder: Path, recipe: Recipe) -> None:
-    """Write the resolved configuration; raise where the folder holds a run with another one."""
-    path = folder / "config.yaml"
-    begun = path.is_file() and checkpoint.find(
-        folder / "checkpoints"
-    )  # a run without checkpoints may be overwritten
-    if begun and (changed := differences(path, recipe)):
-        more = f"; and {len(changed) - 5} more" if len(changed) > 5 else ""
-        raise RecipeError(
-            f"{folder} holds a run with other settings: {'; '.join(changed[:5])}{more}. "
-            "Choose another folder with output=..., or remove this one."
-        )
-    with atomic_write(path) as file:
-        file.write(to_yaml(recipe))
 
 
 def _copy_weights(start: Model, model: Model) -> None:
