@@ -8,7 +8,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 from omegaconf import OmegaConf
 from torch import Tensor
 
@@ -209,3 +211,25 @@ def test_damaged_files_of_a_corpus_are_listed(
     (row,) = [json.loads(line) for line in (folder / "skipped.jsonl").read_text().splitlines()]
     assert row["id"] == "faaa0_sx1"
     assert "SX1.WAV" in row["reason"]
+
+
+def test_damage_that_only_reading_finds_stops_nothing(
+    tiny_recipes: Path, timit_root: Path, train: Train, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Headers are read before the training, samples in it: others stand in, and both splits' files are listed."""
+    root = tmp_path / "TIMIT"
+    shutil.copytree(timit_root, root)
+    damaged = [sorted((root / split).rglob("*.WAV"))[0] for split in ("TRAIN", "TEST")]
+    for path in damaged:
+        soundfile.write(path, np.full(40_000, np.nan, np.float32), 16_000, subtype="FLOAT", format="WAV")
+    options = [f"data.root={root}", "train.steps=6", "train.batch_size=3", f"output={tmp_path / 'run'}"]
+    folder = train(tiny_recipes / "ctc.yaml", *options)
+    assert len(steps_of(folder)) == 6
+    found = [json.loads(line) for line in (folder / "skipped.jsonl").read_text().splitlines()]
+    assert [Path(row["reason"].partition(":")[0]) for row in found] == damaged
+    assert all("are not finite numbers" in row["reason"] for row in found)
+    scored = [json.loads(line)["id"] for line in (folder / "predictions.jsonl").read_text().splitlines()]
+    assert scored
+    assert found[1]["id"] not in scored
+    told = [r.getMessage() for r in caplog.records if "not finite" in r.getMessage()]
+    assert len(told) == 2, "once each, although there were several epochs"

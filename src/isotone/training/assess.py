@@ -58,7 +58,9 @@ def decode(pipeline: Pipeline, data: Utterances, limit: int = 0, *, forced: bool
     size = BATCH if getattr(pipeline.model.encoder, "exact_padding", True) else 1
     chosen = evenly(len(data), limit or len(data))
     for start in range(0, len(chosen), size):
-        examples = [data[i] for i in chosen[start : start + size]]
+        examples = list(data.readable(chosen[start : start + size]))
+        if not examples:
+            continue
         ids = [e.id for e in examples]
         results = pipeline.transcribe_batch(ids, [e.audio for e in examples])
         for example, result in zip(examples, results):
@@ -143,11 +145,12 @@ def snapshot(model: Model, data: Utterances, folder: Path, step: int, settings: 
     try:
         limit = settings.evaluate_limit
         pairs = [(d.text, d.recognised.text) for d in decode(pipeline, data, limit, forced=False)]
-        for index in range(min(settings.watch, len(data))):
+        for example in data.readable(range(min(settings.watch, len(data)))):
+            index = example.row
             try:
-                arrays = watch(pipeline, aligner, data.collate([data[index]])) | _reference_times(data, index)
+                arrays = watch(pipeline, aligner, data.collate([example])) | _reference_times(data, index)
             except AlignmentError as error:
-                log.warning("Nothing is recorded of %s: %s", data[index].id, error)
+                log.warning("Nothing is recorded of %s: %s", example.id, error)
                 continue
             np_save(folder / f"step-{step:06d}-{index}.npz", arrays)
     finally:

@@ -120,6 +120,7 @@ def _run(recipe: Recipe, folder: Path, accelerator: Accelerator) -> None:
         for name, target in {"test": folder, **_further_tests(recipe, folder)}.items():
             if data.get(name):
                 assess(done, data[name], target, seed=recipe.seed)
+        _write_skipped(folder, [*damaged, *(row for part in data.values() for row in part.skipped)])
         write_card(folder)
     accelerator.wait_for_everyone()
 
@@ -215,8 +216,13 @@ def _copy_weights(start: Model, model: Model) -> None:
 
 
 def _report_skipped(folder: Path, rows: list[tuple[str, str]]) -> None:
+    _write_skipped(folder, rows)
+    if rows:
+        log.warning("%d utterances are left out; %s says why.", len(rows), folder / "skipped.jsonl")
+
+
+def _write_skipped(folder: Path, rows: list[tuple[str, str]]) -> None:
+    """Write the list of utterances that were left out, also of those that were found while they were read."""
     with atomic_write(folder / "skipped.jsonl") as file:
         for id, reason in rows:
             file.write(json.dumps({"id": id, "reason": reason}, ensure_ascii=False) + "\n")
-    if rows:
-        log.warning("%d utterances are left out; %s says why.", len(rows), folder / "skipped.jsonl")
