@@ -19,7 +19,8 @@ from isotone.interfaces import Loss
 from isotone.model import Model
 from isotone.registries import losses
 from isotone.training import checkpoint
-from isotone.training.config import RecipeError
+from isotone.training.config import RecipeError, load_recipe
+from isotone.training.run import run
 from isotone.types import Emissions, Targets
 from tests.training.parts import Train, metrics, steps_of
 
@@ -128,6 +129,14 @@ def test_what_no_run_wrote_is_never_replaced(
         train(tiny_recipes / "ctc.yaml", "train.steps=1", f"output={folder}")
     assert note.read_text() == "key: value\n"
     assert sorted(folder.rglob("*")) == before
+
+
+def test_a_recipe_that_was_changed_in_a_notebook_is_checked(tiny_recipes: Path, tmp_path: Path) -> None:
+    recipe = load_recipe(tiny_recipes / "ctc.yaml", [f"output={tmp_path / 'run'}"])
+    recipe.train.clip = 0.0
+    with pytest.raises(RecipeError, match=r"train\.clip expects a norm above 0"):
+        run(recipe)
+    assert not (tmp_path / "run").exists()
 
 
 def test_other_files_beside_a_run_stay(tiny_recipes: Path, train: Train, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from isotone.training.experiments import experiment_arguments, experiments
 from isotone.training.loop import Trainer
 from isotone.training.objective import Objective
 from isotone.training.processes import make_accelerator
+from isotone.training.ranges import wrong_number
 from isotone.training.teacher import Realignment, teacher_paths
 from isotone.training.threshold import measure
 
@@ -68,8 +69,10 @@ def run(recipe: Recipe) -> Path:
 
     Raises:
         FileExistsError: the folder holds files that no run wrote and that this one would replace.
-        RecipeError: the folder holds a run with other settings.
+        RecipeError: the folder holds a run with other settings, or a number is out of its range.
     """
+    if wrong := wrong_number(recipe):  # of a recipe that was changed after it was read
+        raise RecipeError(wrong)
     folder = Path(recipe.output)
     check_free(folder, recipe)
     folder.mkdir(parents=True, exist_ok=True)
