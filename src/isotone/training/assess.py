@@ -24,6 +24,7 @@ from isotone.pipeline import Pipeline
 from isotone.pipeline.result import Result
 from isotone.progress import counted
 from isotone.registries import aligners, formats
+from isotone.text.tokenizer import Tokenizer, Transcript
 from isotone.training.data import Batch, Utterances, evenly
 
 log = logging.getLogger(__name__)
@@ -74,10 +75,17 @@ def decode(pipeline: Pipeline, data: Utterances, limit: int = 0, *, forced: bool
             yield Decoded(
                 row,
                 reference(row),
-                data.tokenizer.decode(list(example.transcript.tokens)),
+                _written(example.transcript, data.tokenizer),
                 result,
                 aligned,
             )
+
+
+def _written(transcript: Transcript, tokenizer: Tokenizer) -> str:
+    """Return the text that is to be recognised, also with characters that no model of this tokenizer can write."""
+    if transcript.unknown and tokenizer.unit != "phones":
+        return " ".join(word.normal for word in transcript.words)
+    return tokenizer.decode(list(transcript.tokens))
 
 
 def assess(model: Model, data: Utterances, folder: Path, seed: int = 0) -> dict[str, Report]:
