@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import isotone
 from isotone.registry import (
     BrokenPlugin,
     DuplicatePlugin,
@@ -346,3 +347,20 @@ def test_a_plugin_that_is_not_of_the_interface_is_refused() -> None:
         pytest.raises(BrokenPlugin, match=r"builtins\.str\) is no Number"),
     ):
         registry.build("word")
+
+
+@pytest.mark.parametrize(
+    ("registry", "interface"),
+    [(isotone.losses, "Loss"), (isotone.heads, "Head"), (isotone.formats, "Format")],
+)
+def test_what_a_recipe_names_is_of_its_interface(registry: Registry[object], interface: str) -> None:
+    """Before, a loss that is none failed in torch, a head in the loss, and a format in a worker."""
+
+    class Other:
+        """Something else."""
+
+    with (
+        registered(registry, "other", Other),
+        pytest.raises(BrokenPlugin, match=rf"Other\) is no {interface}: make its class a subclass of"),
+    ):
+        registry.build("other")

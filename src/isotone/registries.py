@@ -9,17 +9,17 @@ from isotone.registry import Registry
 if TYPE_CHECKING:
     from isotone import interfaces as api
 
-encoders: Registry[api.Encoder] = Registry("encoder", "isotone.encoders")
-heads: Registry[api.Head] = Registry("head", "isotone.heads")
-losses: Registry[api.Loss] = Registry("loss", "isotone.losses")
+encoders: Registry[api.Encoder] = Registry("encoder", "isotone.encoders", "isotone.interfaces:Encoder")
+heads: Registry[api.Head] = Registry("head", "isotone.heads", "isotone.interfaces:Head")
+losses: Registry[api.Loss] = Registry("loss", "isotone.losses", "isotone.interfaces:Loss")
 aligners: Registry[api.Aligner] = Registry("aligner", "isotone.aligners", "isotone.interfaces:Aligner")
 decoders: Registry[api.Decoder] = Registry("decoder", "isotone.decoders", "isotone.interfaces:Decoder")
 relaxations: Registry[api.Relaxation] = Registry("relaxation", "isotone.relaxations")
 warpers: Registry[api.Warper] = Registry("warper", "isotone.warpers", "isotone.interfaces:Warper")
-indexes: Registry[api.Index] = Registry("index", "isotone.indexes")
-searchers: Registry[api.Searcher] = Registry("searcher", "isotone.searchers")
-corpora: Registry[api.Corpus] = Registry("corpus", "isotone.corpora")
-formats: Registry[api.Format] = Registry("format", "isotone.formats")
+indexes: Registry[api.Index] = Registry("index", "isotone.indexes", "isotone.interfaces:Index")
+searchers: Registry[api.Searcher] = Registry("searcher", "isotone.searchers", "isotone.interfaces:Searcher")
+corpora: Registry[api.Corpus] = Registry("corpus", "isotone.corpora", "isotone.interfaces:Corpus")
+formats: Registry[api.Format] = Registry("format", "isotone.formats", "isotone.interfaces:Format")
 packs: Registry[api.ModelPack] = Registry(
     "pack",
     "isotone.models",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -282,9 +283,20 @@ def test_report_takes_seeds_as_one_system(tmp_path: Path) -> None:
     assert "100.0 ± 0.0" in rows[0]
 
 
+def test_report_again_by_the_same_pattern(tmp_path: Path) -> None:
+    """`isotone report runs/* --out runs/report`: the second time the pattern finds the report, too."""
+    run = fake_run(tmp_path / "ctc", 0.01)
+    isotone("report", run, "--out", tmp_path / "report")
+    isotone("report", run, tmp_path / "report", "--out", tmp_path / "report")
+    assert len((tmp_path / "report/table.csv").read_text().splitlines()) == 2
+
+
 def test_report_explains_what_is_no_run(tmp_path: Path) -> None:
     good = fake_run(tmp_path / "good", 0.01)
     assert "not a finished run" in error_of("report", good, tmp_path / "nothing")
+    shutil.rmtree(good / "reference")
+    assert "texts alone. `isotone results` makes a table" in error_of("report", good)
+    (good / "reference").mkdir()
     (good / "result.json").unlink()
     assert "result.json" in error_of("report", good)
     less = fake_run(tmp_path / "less", 0.01, count=2)

@@ -155,6 +155,13 @@ def test_errors(tmp_path: Path) -> None:
     record(tmp_path / "silent.wav")
     with pytest.raises(ValueError, match=r"'all' has no utterances. 1 were left out: no text"):
         FolderCorpus(tmp_path).load("all")
+    (tmp_path / "silent.txt").write_text("a text")
+    splits = {s for s in ("dev", "test") if FolderCorpus(tmp_path)._hash_split("silent") != s}
+    for split in splits:
+        with pytest.raises(
+            ValueError, match=rf"'{split}' has no utterances\. Add recordings, or .*splits\.dev="
+        ):
+            FolderCorpus(tmp_path).load(split)
     with pytest.raises(ValueError, match="no split 'eval'"):
         FolderCorpus(tmp_path).load("eval")
     with pytest.raises(ValueError, match=r"from 0 to 0\.5; got 0\.6"):

@@ -13,6 +13,7 @@ import torch
 from isotone.batch.keys import model_key
 from isotone.model import Model, ModelError
 from isotone.model import onnx as export
+from isotone.model.encoder import SpeechEncoder
 from isotone.model.onnx_form import check_current, description_of
 from isotone.model.onnx_model import OnnxModel
 from isotone.text import tokenizer as tokenizers
@@ -138,6 +139,21 @@ def test_models_of_transformers(norm: str, tmp_path: Path) -> None:
     about = json.loads((tmp_path / "out" / "isotone.json").read_text())
     assert about["exact_padding"] == (norm == "layer")
     assert about["normalised"] == "samples"
+
+
+@pytest.mark.parametrize("positions", ["relative_key", "rotary"])
+def test_wav2vec2_bert_with_positions(positions: str, tmp_path: Path) -> None:
+    """The encoder of the tutorial on training, which transformers itself computes."""
+    torch.manual_seed(0)
+    source = {
+        "model_type": "wav2vec2-bert", "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
+        "intermediate_size": 64, "conv_depthwise_kernel_size": 5, "feature_projection_input_dim": 160,
+        "position_embeddings_type": positions,
+    }  # fmt: skip
+    like = Model.load(save_character_model(tmp_path / "like"))
+    model = Model(SpeechEncoder(source), like.head_specs, like.tokenizer, like.decoding).eval()
+    assert export.export_onnx(model, tmp_path / "out") <= export.TOLERANCE
+    assert model.encoder.model.config._attn_implementation == "sdpa", "the model itself stays as it is"
 
 
 def test_constants_of_16_bits_are_halved() -> None:

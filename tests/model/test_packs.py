@@ -66,6 +66,9 @@ def test_a_pack_without_its_model_says_so(
 ) -> None:
     (tmp_path / "emptied").mkdir()
     code = "from isotone.interfaces import ModelPack\nclass Emptied(ModelPack):\n    name = 'emptied'\n"
+    code += (
+        "    title, languages, licence, size_mb, trained_on = 'A model', ('de',), 'CC0-1.0', 1.0, 'noise'\n"
+    )
     (tmp_path / "emptied" / "__init__.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
     made = importlib.import_module("emptied").Emptied
@@ -109,6 +112,29 @@ def test_a_broken_pack_harms_only_those_who_ask_for_it(register: Register, germa
     assert "impostor" not in listed()
     with pytest.raises(ImportError, match="ModelPack"):
         check_source("impostor")
+
+
+def test_a_pack_without_its_facts_harms_only_those_who_ask_for_it(register: Register, german: str) -> None:
+    class Bare(ModelPack):
+        """A pack whose author forgot something."""
+
+        name, title = "bare", "A model"
+
+    class Failing(pack_class(Path("nowhere"))):  # type: ignore[misc]
+        def __init__(self) -> None:
+            raise RuntimeError("a library is missing")
+
+    register(packs, "bare", Bare)
+    register(packs, "failing", Failing)
+    assert pack_for("de").name == german
+    assert german in listed()
+    assert not {"bare", "failing"} & set(listed().split())
+    with pytest.raises(
+        ImportError, match=r"'bare' .* lacks languages, licence, size_mb, trained_on: its class"
+    ):
+        check_source("bare")
+    row = next(row for row in packs.describe() if row.name == "bare")
+    assert "lacks languages, licence" in str(row.error)
 
 
 def test_packs_are_found_without_torch() -> None:

@@ -30,6 +30,7 @@ class Made(Aligner):
 @pytest.mark.parametrize(
     ("change", "law"),
     [
+        (lambda c: None, "is an isotone.types.Coupling; got a NoneType"),
         (lambda c: replace(c, target=c.target.flip(1)), "never decrease"),
         (lambda c: replace(c, source=c.source + 1), "within the lengths"),
         (lambda c: replace(c, mass=-c.mass), "not negative"),

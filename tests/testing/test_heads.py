@@ -32,6 +32,8 @@ class _BrokenHead(Head):
             values = values - values.mean((0, 1))
         out = Emissions(self.linear(values), frames.lengths, frames.grid, 9 if self.law == "blank" else 0)
         match self.law:
+            case "kind":
+                return out.logits  # type: ignore[return-value]
             case "shape":
                 return replace(out, logits=out.logits[:, :-1])
             case "lengths":
@@ -58,6 +60,7 @@ class _BrokenHead(Head):
         ("neighbours", "a row gives the same alone"),
         ("blank", "the blank is a label"),
         ("shape", "logits are"),
+        ("kind", "a head gives isotone.types.Emissions; got a Tensor"),
         ("lengths", "those of the frames"),
         ("grid", "those of the frames"),
         ("weights", "weight logits are"),

@@ -27,6 +27,7 @@ from isotone.training.config import Training
 from isotone.training.data import Utterances
 from isotone.training.loop import Trainer
 from isotone.training.teacher import teacher_paths
+from tests.tiny_models import save_character_model
 
 Train = Callable[..., Path]
 
@@ -139,6 +140,18 @@ def test_a_corpus_without_times(test_split: Utterances, tmp_path: Path) -> None:
     reports = assess(model, timed, tmp_path / "timed")
     assert reports["recognised"].metrics["wer"].value == 100.0
     assert reports["forced"].metrics["wer"].value == 0.0
+
+
+def test_what_a_model_cannot_write_counts_as_errors(timit_root: Path, tmp_path: Path) -> None:
+    """Letters that the training texts lack are part of the reference: without them the error rate was too low."""
+    model = Model.load(save_character_model(tmp_path / "model"))
+    none: dict[str, list] = {"label": [], "start": [], "end": []}
+    row = {**TimitCorpus(timit_root).load("test")[0], "words": none, "phones": none}
+    rows = [{**row, "id": "a", "text": "One \u4e2d\u6587 two."}, {**row, "id": "b", "text": "Three."}]
+    data = Utterances(rows, model.tokenizer, 16_000)
+    assert data[0].transcript.unknown
+    found = [item.text for item in decode(Pipeline(model), data, forced=False)]
+    assert [text.lower() for text in found] == ["one \u4e2d\u6587 two", "three"]
 
 
 def test_snapshots(model: Model, test_split: Utterances, tmp_path: Path) -> None:

@@ -11,14 +11,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isotone.audio import load
+from isotone.audio import AudioError, load
 from isotone.corpus.rows import to_dataset
 from isotone.corpus.timit import TimitCorpus
 from isotone.model.encoder import SpeechEncoder
 from isotone.text.tokenizer import CharacterTokenizer, TextError, Tokenizer, Transcript, build_tokenizer
 from isotone.training.augment import Chain
 from isotone.training.batches import LengthBatches
-from isotone.training.data import Augmented, Utterances
+from isotone.training.data import Augmented, Replaced, Utterances
 from isotone.types import length_mask
 
 
@@ -313,3 +313,15 @@ def test_durations_follow_the_speed(rows: object, tokenizer: Tokenizer) -> None:
     assert after.durations == pytest.approx([d / 0.8 for d in before.durations], rel=1e-3)
     assert sum(after.durations) == pytest.approx(len(after.audio) / 16_000, abs=0.2)
     assert after.transcript == before.transcript
+
+
+def test_a_split_without_a_recording_that_can_be_read(
+    timit_root: Path, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    rows = [{**row, "audio": str(tmp_path / "empty.wav")} for row in TimitCorpus(timit_root).load("train")]
+    (tmp_path / "empty.wav").write_bytes(b"")
+    data = Utterances(rows, tokenizer, 16_000)
+    with pytest.raises(AudioError, match=r"No recording of the split can be read: .*empty\.wav"):
+        Replaced(data, data)[1]
+    assert list(data.readable([0, 1])) == []
+    assert len(data.skipped) == len(data)

@@ -16,6 +16,7 @@ from isotone.training import checkpoint
 from isotone.training.loop import Trainer
 from isotone.training.objective import Objective
 from isotone.types import Emissions, Targets
+from tests.registering import registered
 from tests.training.parts import steps_of, trainer_of
 
 
@@ -192,3 +193,38 @@ def test_what_is_not_finite_is_named(
         "step-000002",
         "step-000003",
     ]
+
+
+class Lump(Loss):
+    """A loss that gives one number, or a column, where one value per utterance is due."""
+
+    def __init__(self, *, shape: str) -> None:
+        super().__init__()
+        self.shape = shape
+
+    def forward(self, emissions: Emissions, targets: Targets) -> Tensor:
+        values = emissions.logits.mean((1, 2))
+        return {"scalar": values.mean(), "column": values[:, None], "none": None}[self.shape]  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("shape", "found"), [("scalar", r"tensor \(\)"), ("column", r"tensor \(4, 1\)"), ("none", "NoneType")]
+)
+def test_a_loss_of_another_shape_is_refused(
+    shape: str, found: str, tiny_recipes: Path, tmp_path: Path
+) -> None:
+    """A column would become B x B values, and the loss B times as large."""
+    term = f"objective.ctc.loss={{name: test-lump, shape: {shape}}}"
+    with registered(losses, "test-lump", Lump):
+        trainer = trainer_of(tiny_recipes / "ctc.yaml", term, f"output={tmp_path / 'run'}")
+        with pytest.raises(ValueError, match=rf"term 'ctc' \(Lump\) gave a {found}; expected \(4,\)"):
+            trainer.fit()
+
+
+def test_a_head_without_emissions_is_named(tiny_recipes: Path, tmp_path: Path) -> None:
+    trainer = trainer_of(tiny_recipes / "ctc.yaml", f"output={tmp_path / 'run'}")
+    trainer.raw.model.heads["ctc"].forward = lambda frames: frames.values
+    with pytest.raises(
+        ValueError, match=r"head 'ctc' is broken: CTCHead gave a Tensor; expected .*Emissions"
+    ):
+        trainer.fit()

@@ -104,6 +104,16 @@ def test_a_recipe_without_base(recipe: Path) -> None:
         (["train.steps"], r"An override is key=value; got 'train\.steps'"),
         (["train.steps=[1"], r"The value of 'train\.steps=\[1' is not YAML"),
         (["data=tpy"], r"No preset 'tpy': .*tpy\.yaml is not there"),
+        (["data={name: x}"], r"data names a preset.* Options are given one by one: data\.name=VALUE"),
+        (["train.steps=-3"], r"ctc\.yaml: train\.steps expects 0 or more; got -3"),
+        (["train.batch_size=0"], r"train\.batch_size expects 1 or more; got 0"),
+        (["train.accumulate=0"], r"train\.accumulate expects 1 or more; got 0"),
+        (["train.lr=-1"], r"train\.lr expects 0 or more; got -1\.0"),
+        (["train.lr=.nan"], r"train\.lr expects 0 or more; got nan"),
+        (["train.clip=0"], r"train\.clip expects a norm above 0, and \.inf for no clipping; got 0\.0"),
+        (["train.warmup_share=3"], r"train\.warmup_share expects 0 to 1; got 3\.0"),
+        (["train.freeze=[{parameters: [a], start: 0.9, end: 0.1}]"], r"freeze\[0\] .* got 0\.9 and 0\.1"),
+        (["seed=-1"], "seed expects 0 to 4294967295; got -1"),
     ],
 )
 def test_errors_of_wrong_overrides(recipe: Path, overrides: list[str], message: str) -> None:
@@ -117,6 +127,9 @@ def test_errors_of_wrong_files(recipe: Path) -> None:
         load_recipe(recipe.with_name("cct.yaml"))
     recipe.write_text("heads: [\n")
     with pytest.raises(RecipeError, match=r"ctc\.yaml is not YAML: .*line 2"):
+        load_recipe(recipe, ["data.root=/x"])
+    recipe.write_bytes(b"seed: \xff\n")
+    with pytest.raises(RecipeError, match=r"ctc\.yaml is not UTF-8: .*save the file as UTF-8"):
         load_recipe(recipe, ["data.root=/x"])
     recipe.write_text("- heads\n")
     with pytest.raises(RecipeError, match=r"ctc\.yaml: expected keys and values; got \['heads'\]"):

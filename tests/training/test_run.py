@@ -8,7 +8,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 from omegaconf import OmegaConf
 from torch import Tensor
 
@@ -17,7 +19,8 @@ from isotone.interfaces import Loss
 from isotone.model import Model
 from isotone.registries import losses
 from isotone.training import checkpoint
-from isotone.training.config import RecipeError
+from isotone.training.config import RecipeError, load_recipe
+from isotone.training.run import run
 from isotone.types import Emissions, Targets
 from tests.training.parts import Train, metrics, steps_of
 
@@ -110,6 +113,42 @@ def test_other_settings_are_another_run(
         train(tiny_recipes / "joint.yaml", *overrides, "seed=1", "train.lr=3.0")
 
 
+@pytest.mark.parametrize("name", ["config.yaml", "result.json", "model", "alignments", "tokenizer"])
+def test_what_no_run_wrote_is_never_replaced(
+    name: str, tiny_recipes: Path, train: Train, tmp_path: Path
+) -> None:
+    """Found before the training: a folder is a run's by its configuration."""
+    folder = tmp_path / "mine"
+    note = folder / name / "note.txt" if "." not in name else folder / name
+    note.parent.mkdir(parents=True)
+    note.write_text("key: value\n")
+    before = sorted(folder.rglob("*"))
+    with pytest.raises(
+        FileExistsError, match=rf"mine is no run's folder and holds {name}, which a run would"
+    ):
+        train(tiny_recipes / "ctc.yaml", "train.steps=1", f"output={folder}")
+    assert note.read_text() == "key: value\n"
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_a_recipe_that_was_changed_in_a_notebook_is_checked(tiny_recipes: Path, tmp_path: Path) -> None:
+    recipe = load_recipe(tiny_recipes / "ctc.yaml", [f"output={tmp_path / 'run'}"])
+    recipe.train.clip = 0.0
+    with pytest.raises(RecipeError, match=r"train\.clip expects a norm above 0"):
+        run(recipe)
+    assert not (tmp_path / "run").exists()
+
+
+def test_other_files_beside_a_run_stay(tiny_recipes: Path, train: Train, tmp_path: Path) -> None:
+    note = tmp_path / "mine" / "README.md"
+    note.parent.mkdir()
+    note.write_text("notes")
+    train(tiny_recipes / "ctc.yaml", "train.steps=1", f"output={note.parent}")
+    assert note.read_text() == "notes"
+    with pytest.raises(FileExistsError, match=r"README\.md is a file: a run needs a folder"):
+        train(tiny_recipes / "ctc.yaml", "train.steps=1", f"output={note}")
+
+
 def test_it_learns(tiny_recipes: Path, train: Train, tmp_path: Path) -> None:
     overrides = ["train.steps=60", "train.lr=1e-2", "train.evaluate_every=60", "train.save_every=60"]
     folder = train(tiny_recipes / "ctc.yaml", f"output={tmp_path / 'run'}", *overrides)
@@ -181,3 +220,25 @@ def test_damaged_files_of_a_corpus_are_listed(
     (row,) = [json.loads(line) for line in (folder / "skipped.jsonl").read_text().splitlines()]
     assert row["id"] == "faaa0_sx1"
     assert "SX1.WAV" in row["reason"]
+
+
+def test_damage_that_only_reading_finds_stops_nothing(
+    tiny_recipes: Path, timit_root: Path, train: Train, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Headers are read before the training, samples in it: others stand in, and both splits' files are listed."""
+    root = tmp_path / "TIMIT"
+    shutil.copytree(timit_root, root)
+    damaged = [sorted((root / split).rglob("*.WAV"))[0] for split in ("TRAIN", "TEST")]
+    for path in damaged:
+        soundfile.write(path, np.full(40_000, np.nan, np.float32), 16_000, subtype="FLOAT", format="WAV")
+    options = [f"data.root={root}", "train.steps=6", "train.batch_size=3", f"output={tmp_path / 'run'}"]
+    folder = train(tiny_recipes / "ctc.yaml", *options)
+    assert len(steps_of(folder)) == 6
+    found = [json.loads(line) for line in (folder / "skipped.jsonl").read_text().splitlines()]
+    assert [Path(row["reason"].partition(":")[0]) for row in found] == damaged
+    assert all("are not finite numbers" in row["reason"] for row in found)
+    scored = [json.loads(line)["id"] for line in (folder / "predictions.jsonl").read_text().splitlines()]
+    assert scored
+    assert found[1]["id"] not in scored
+    told = [r.getMessage() for r in caplog.records if "not finite" in r.getMessage()]
+    assert len(told) == 2, "once each, although there were several epochs"

@@ -118,6 +118,8 @@ def report(
     from isotone.batch import published
     from isotone.report.runs import columns, report_runs
 
+    # a pattern such as runs/digits/* finds the report of the time before as well
+    runs = [run for run in runs if run.resolve() != out_dir.resolve()]
     with explained(), published(out_dir, overwrite=overwrite) as folder:
         found = report_runs(runs, folder, tier=tier)
     if as_json:

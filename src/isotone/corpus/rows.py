@@ -119,7 +119,12 @@ class RowCorpus(Corpus):
             log.warning("%s: %d more are left out.", self._where, len(self.skipped) - _LOGGED)
         if not len(rows):
             reason = f" {len(self.skipped)} were left out: {self.skipped[0][1]}" if self.skipped else ""
-            raise ValueError(f"{self._where}: the split {split!r} has no utterances.{reason}")
+            more = (
+                ""
+                if reason or split == "train"
+                else " Add recordings, or do without: splits.dev= or splits.test="
+            )
+            raise ValueError(f"{self._where}: the split {split!r} has no utterances.{reason}{more}")
         if self.counts:
             counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in self.counts.items())
             log.info("%s, split %s: %d utterances; %s.", self._where, split, len(rows), counts)

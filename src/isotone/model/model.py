@@ -119,6 +119,9 @@ class Model(nn.Module):
             apart = self.training and bool(emissions)
             with _own_randomness(audio.device, head.progress) if apart else nullcontext():
                 emissions[name] = head(encoded.read(head.reads))
+            if not isinstance(emissions[name], Emissions):
+                found = f"{type(head).__name__} gave a {type(emissions[name]).__name__}"
+                raise ModelError(f"The head {name!r} is broken: {found}; expected isotone.types.Emissions.")
         return emissions
 
     def save(self, folder: Path | str, *, half: bool = False) -> None:

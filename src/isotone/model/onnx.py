@@ -139,6 +139,10 @@ class Graph(nn.Module):
         if bands := _bands(model):
             front: Any = self.encoder.front_end
             self.encoder.front_end = _FromEnergies(front.sample_rate, bands, front.stack)
+            inner: Any = self.encoder.model
+            if hasattr(inner, "set_attn_implementation"):  # transformers' Wav2Vec2-BERT
+                # torch.export cannot reshape what the fused attention gives where lengths are symbols
+                inner.set_attn_implementation("eager")
         self.bands = bands
         for part in self.model.modules():
             if hasattr(part, "unpadded"):

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from isotone.interfaces import ModelPack
 from isotone.registries import packs
-from isotone.registry import BrokenPlugin, DuplicatePlugin
 from isotone.text.languages import iso_code, language_code
 
 #: Language of texts whose language nobody named.
@@ -60,11 +59,11 @@ def listed() -> str:
 
 
 def _usable() -> dict[str, ModelPack]:
-    """Build all packs that import, by name; `isotone plugins` says why others do not."""
+    """Build all packs that can be used, by name; `isotone plugins` says why others cannot."""
     found: dict[str, ModelPack] = {}
     for name in packs.names():
         try:
             found[name] = packs.build(name)
-        except (BrokenPlugin, DuplicatePlugin):
+        except Exception:  # whatever a package does, others can be used
             continue
     return found

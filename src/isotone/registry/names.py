@@ -65,7 +65,7 @@ class Registry(Generic[T]):
         group: The entry-point group that other distributions declare: ``"isotone.losses"``.
         interface: Class that plugins must be subclasses of, as ``module:name``; imported with the first plugin. Empty:
             any class will do.
-        facts: Attributes of its classes that :meth:`describe` lists.
+        facts: Attributes that its classes must have; :meth:`describe` lists them.
 
     Example:
         >>> losses = Registry("loss", "isotone.losses")
@@ -156,7 +156,7 @@ class Registry(Generic[T]):
         Raises:
             OptionError: an unknown or a missing option, or one of a wrong type; the message lists the options of the
                 constructor.
-            BrokenPlugin: its class is no subclass of the interface.
+            BrokenPlugin: its class is no subclass of the interface, or lacks an attribute that all must have.
         """
         target = self.get(name)
         takes = check_options(f"The {self.kind} {name!r}", target, args, options)
@@ -171,15 +171,22 @@ class Registry(Generic[T]):
 
     def _checked(self, plugin: T, name: str) -> T:
         """The plugin itself, once it is known to be of the interface."""
+        found = f"The {self.kind} {name!r} ({type(plugin).__module__}.{type(plugin).__qualname__})"
         if self.interface:
             module, _, attribute = self.interface.partition(":")
             if not isinstance(plugin, getattr(importlib.import_module(module), attribute)):
-                found = f"{type(plugin).__module__}.{type(plugin).__qualname__}"
                 raise BrokenPlugin(
-                    f"The {self.kind} {name!r} ({found}) is no {attribute}: "
+                    f"{found} is no {attribute}: "
                     f"make its class a subclass of {module}.{attribute}, which declares what it can do."
                 )
+        if lacking := self._lacking(type(plugin)):
+            raise BrokenPlugin(f"{found} {lacking}")
         return plugin
+
+    def _lacking(self, target: Any) -> str:
+        """Say which of the attributes that all classes must have one lacks; empty if it has all."""
+        missing = [fact for fact in self.facts if not hasattr(target, fact)]
+        return f"lacks {', '.join(missing)}: its class must have them." if missing else ""
 
     def create(self, spec: str | Mapping[str, Any], /, *args: Any, **options: Any) -> T:
         """Build from a configuration: a name, or a mapping with ``name`` and options, to which ``options`` are added.
@@ -224,6 +231,8 @@ class Registry(Generic[T]):
                 target = _path(found)
                 summary = (inspect.getdoc(found) or "").split("\n", 1)[0]
                 facts = {fact: getattr(found, fact, None) for fact in self.facts}
+                if lacking := self._lacking(found):
+                    error = f"The {self.kind} {name!r} ({_claims(entries) or target}) {lacking}"
             except (BrokenPlugin, DuplicatePlugin) as problem:
                 error = str(problem)
         dist = entries[0].dist if entries else None

@@ -143,8 +143,14 @@ def load_run(folder: Path, tier: str = "") -> Run:
 
     Raises:
         FileNotFoundError: the run is not finished: a file or folder that a run writes is missing.
+        ValueError: its corpus has no times.
     """
     folder = Path(folder)
+    if (folder / "result.json").is_file() and not (folder / "reference").exists():
+        raise ValueError(
+            f"{folder} has no times to compare: its corpus has texts alone. `isotone results` makes a table of the "
+            "error rates of such runs."
+        )
     for part in PARTS:
         if not (folder / part).exists():
             raise FileNotFoundError(

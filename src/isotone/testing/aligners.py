@@ -69,6 +69,8 @@ def check_aligner(aligner: Aligner) -> None:
 
 def check_coupling(coupling: Coupling, source_lengths: Tensor, target_lengths: Tensor) -> None:
     """Check a coupling: ordered, within the lengths, masses finite and not negative."""
+    what = type(coupling).__name__
+    require(isinstance(coupling, Coupling), f"the matching is an isotone.types.Coupling; got a {what}")
     c = coupling
     require(c.source.shape == c.target.shape == c.mass.shape, "source, target and mass have one shape")
     require(c.source.dtype == c.target.dtype == torch.int64, "source and target are int64")

@@ -33,6 +33,7 @@ def check_head(head: Head, input_size: int, vocab_size: int) -> None:
 
 
 def _check_emissions(out: Emissions, frames: Frames, vocab_size: int) -> None:
+    require(isinstance(out, Emissions), f"a head gives isotone.types.Emissions; got a {type(out).__name__}")
     shape = tuple(out.logits.shape)
     require(shape == (3, 9, vocab_size), f"logits are (3, 9, {vocab_size}); got {shape}")
     require(

@@ -139,8 +139,8 @@ class _Measure:
         self.objective.eval()
         losses = []
         with torch.inference_mode():
-            for index in range(len(self.data)):
-                batch = self.data.collate([self.data[index]])
+            for example in self.data.readable(range(len(self.data))):
+                batch = self.data.collate([example])
                 loss, _ = self.objective(
                     batch.audio.to(device), batch.lengths.to(device), batch.targets.to(device)
                 )

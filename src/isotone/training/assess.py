@@ -24,6 +24,7 @@ from isotone.pipeline import Pipeline
 from isotone.pipeline.result import Result
 from isotone.progress import counted
 from isotone.registries import aligners, formats
+from isotone.text.tokenizer import Tokenizer, Transcript
 from isotone.training.data import Batch, Utterances, evenly
 
 log = logging.getLogger(__name__)
@@ -58,7 +59,9 @@ def decode(pipeline: Pipeline, data: Utterances, limit: int = 0, *, forced: bool
     size = BATCH if getattr(pipeline.model.encoder, "exact_padding", True) else 1
     chosen = evenly(len(data), limit or len(data))
     for start in range(0, len(chosen), size):
-        examples = [data[i] for i in chosen[start : start + size]]
+        examples = list(data.readable(chosen[start : start + size]))
+        if not examples:
+            continue
         ids = [e.id for e in examples]
         results = pipeline.transcribe_batch(ids, [e.audio for e in examples])
         for example, result in zip(examples, results):
@@ -72,10 +75,17 @@ def decode(pipeline: Pipeline, data: Utterances, limit: int = 0, *, forced: bool
             yield Decoded(
                 row,
                 reference(row),
-                data.tokenizer.decode(list(example.transcript.tokens)),
+                _written(example.transcript, data.tokenizer),
                 result,
                 aligned,
             )
+
+
+def _written(transcript: Transcript, tokenizer: Tokenizer) -> str:
+    """Return the text that is to be recognised, also with characters that no model of this tokenizer can write."""
+    if transcript.unknown and tokenizer.unit != "phones":
+        return " ".join(word.normal for word in transcript.words)
+    return tokenizer.decode(list(transcript.tokens))
 
 
 def assess(model: Model, data: Utterances, folder: Path, seed: int = 0) -> dict[str, Report]:
@@ -143,11 +153,12 @@ def snapshot(model: Model, data: Utterances, folder: Path, step: int, settings: 
     try:
         limit = settings.evaluate_limit
         pairs = [(d.text, d.recognised.text) for d in decode(pipeline, data, limit, forced=False)]
-        for index in range(min(settings.watch, len(data))):
+        for example in data.readable(range(min(settings.watch, len(data)))):
+            index = example.row
             try:
-                arrays = watch(pipeline, aligner, data.collate([data[index]])) | _reference_times(data, index)
+                arrays = watch(pipeline, aligner, data.collate([example])) | _reference_times(data, index)
             except AlignmentError as error:
-                log.warning("Nothing is recorded of %s: %s", data[index].id, error)
+                log.warning("Nothing is recorded of %s: %s", example.id, error)
                 continue
             np_save(folder / f"step-{step:06d}-{index}.npz", arrays)
     finally:

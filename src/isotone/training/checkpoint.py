@@ -7,6 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
+
 STATE = "state.json"
 
 
@@ -21,6 +23,9 @@ def save(accelerator: Any, folder: Path, state: dict[str, int], keep: int) -> Pa
         folder: The run's checkpoint folder.
         state: ``step``, ``epoch`` and ``batch``: the position in the data.
         keep: Number of checkpoints kept; 0: all.
+
+    Raises:
+        OSError: it cannot be written; checkpoints that were there are whole.
     """
     target = folder / f"step-{state['step']:06d}"
     temporary = folder / f".{target.name}.tmp"
@@ -29,7 +34,10 @@ def save(accelerator: Any, folder: Path, state: dict[str, int], keep: int) -> Pa
             shutil.rmtree(left, ignore_errors=True)
         temporary.mkdir(parents=True)
     accelerator.wait_for_everyone()
-    accelerator.save_state(str(temporary), safe_serialization=True)
+    try:
+        accelerator.save_state(str(temporary), safe_serialization=True)
+    except (OSError, SafetensorError, RuntimeError) as error:  # torch has a RuntimeError for a full disk
+        raise OSError(_not_written(folder, state["step"], error)) from error
     accelerator.wait_for_everyone()
     if accelerator.is_main_process:
         # the state file comes last: a folder without it is no checkpoint, see find
@@ -40,6 +48,16 @@ def save(accelerator: Any, folder: Path, state: dict[str, int], keep: int) -> Pa
             shutil.rmtree(old)
     accelerator.wait_for_everyone()
     return target
+
+
+def _not_written(folder: Path, step: int, error: Exception) -> str:
+    """Say that a checkpoint could not be written, with the free space of its disk."""
+    free = shutil.disk_usage(folder).free / 1e6
+    why = " ".join(str(error).split())
+    return (
+        f"The checkpoint of step {step} could not be written to {folder}, where {free:.0f} MB are free: {why}. Make "
+        "room (train.keep=1 keeps one checkpoint); the same command goes on from the last whole one."
+    )
 
 
 def find(folder: Path) -> list[Path]:

@@ -12,6 +12,7 @@ from omegaconf import MISSING
 from isotone.model.decoding import DecodingConfig
 from isotone.training.experiments import MODELS
 from isotone.training.loader import Presets, RecipeError, load
+from isotone.training.ranges import wrong_number
 
 __all__ = [
     "Freeze", "Group", "ReadingConfig", "Realign", "Recipe", "RecipeError", "Splits", "Term", "Training", "load_recipe",
@@ -87,7 +88,7 @@ class Training:
         augment: Changes of the recordings, drawn anew every epoch: names of :mod:`isotone.training.augment` and
             options, as in ``[{name: speed, factor: [0.9, 1.1]}]``, in their order. Default: none.
         lr, warmup_steps, warmup_share: Peak learning rate; linear warm-up by steps or by share, then linear decay to 0.
-        weight_decay, clip: AdamW's decay (matrices only) and the largest gradient norm.
+        weight_decay, clip: AdamW's decay (matrices only) and the largest gradient norm (``.inf``: no clipping).
         clip_apart: Patterns of parameters whose gradients are clipped by a norm of their own, such as ``heads.ottc.*``
             of a head on the input features: its large gradients then do not shrink the encoder's.
         precision: ``no``, ``fp16`` or ``bf16``.
@@ -205,6 +206,9 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
 
     Raises:
         FileNotFoundError: no such file; the message lists the folder's experiments, or the recipes there are.
-        RecipeError: unknown or missing keys, values of the wrong type.
+        RecipeError: unknown or missing keys, values of the wrong type, numbers out of their range.
     """
-    return load(Recipe, path, overrides, presets=Presets(keys=("data",)), shared=MODELS)
+    recipe = load(Recipe, path, overrides, presets=Presets(keys=("data",)), shared=MODELS)
+    if wrong := wrong_number(recipe):
+        raise RecipeError(f"{path}: {wrong}")
+    return recipe

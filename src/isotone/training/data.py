@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +18,8 @@ from isotone import audio
 from isotone.text.tokenizer import TextError, Tokenizer, Transcript
 from isotone.training.augment import Chain
 from isotone.types import PAST_END, FramePath, Targets, marks
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Utterances(Dataset[Example]):
 
     Attributes:
         kept: ``(N,)`` int64, indices of the usable rows.
-        skipped: ``(id, reason)`` of the others.
+        skipped: ``(id, reason)`` of the others, and of those whose audio turned out to be damaged when it was read.
         seconds: ``(N,)`` float64, duration of each kept utterance.
         paths: Utterance index to ``(T,)`` int16, a fixed alignment, see :mod:`isotone.training.teacher`; empty: none.
     """
@@ -106,6 +109,21 @@ class Utterances(Dataset[Example]):
         return Example(
             index, row["id"], samples, transcript, token_durations(row, transcript, self.tokenizer)
         )
+
+    def readable(self, indices: Iterable[int]) -> Iterator[Example]:
+        """Read utterances; those whose audio is damaged are left out, with a warning."""
+        for index in indices:
+            try:
+                yield self[index]
+            except audio.AudioError as error:
+                self.leave_out(index, error)
+
+    def leave_out(self, index: int, error: audio.AudioError) -> None:
+        """Note that an utterance cannot be read; the first time with a warning."""
+        found = (self.row(index)["id"], str(error))
+        if found not in self.skipped:
+            self.skipped.append(found)
+            log.warning("%s is left out: %s", *found)
 
     def collate(self, examples: Sequence[Example]) -> Batch:
         """Pad examples into a batch."""
@@ -154,6 +172,33 @@ class Augmented(Dataset[Example]):
             longer = len(samples) / max(1, len(example.audio))
             durations = [longer * seconds for seconds in durations]
         return replace(example, audio=samples, durations=durations)
+
+
+class Replaced(Dataset[Example]):
+    """Utterances of a training split in which the next one stands in for one whose audio is damaged.
+
+    Headers are all that is read before training, so damage is found late. Batches keep their size: processes stay in
+    step, and a resumed run has the same ones.
+
+    Args:
+        data: The utterances.
+        source: What is read: ``data`` itself, or with random changes.
+    """
+
+    def __init__(self, data: Utterances, source: Utterances | Augmented) -> None:
+        self.data, self.source = data, source
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, index: int) -> Example:
+        following = [(index + step) % len(self.data) for step in range(len(self.data))]
+        for other in following:
+            try:
+                return self.source[other]
+            except audio.AudioError as error:
+                self.data.leave_out(other, error)
+        raise audio.AudioError(f"No recording of the split can be read: {self.data.skipped[-1][1]}")
 
 
 def _rows(rows: Any, columns: list[str]) -> Iterator[dict[str, Any]]:

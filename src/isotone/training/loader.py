@@ -169,6 +169,11 @@ def _split_overrides(
         if key not in presets.keys:
             plain.append(_checked(item))
             continue
+        if value.startswith("{"):
+            raise RecipeError(
+                f"{key} names a preset, a file of the recipe; got {value}. Options are given one by one: "
+                f"{key}.name=VALUE."
+            )
         file = folder / presets.folder / f"{value}.yaml"
         if not file.is_file():
             known = sorted(p.stem for p in file.parent.glob("*.yaml") if p.stem != "base")
@@ -190,6 +195,8 @@ def _read(path: Path) -> DictConfig:
         layer = OmegaConf.load(path)
     except YAMLError as error:
         raise RecipeError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    except UnicodeDecodeError as error:
+        raise RecipeError(f"{path} is not UTF-8: {error.reason}; save the file as UTF-8.") from error
     if not isinstance(layer, DictConfig):
         raise RecipeError(f"{path}: expected keys and values; got {OmegaConf.to_container(layer)}.")
     return layer

@@ -24,7 +24,7 @@ from isotone.progress import bars
 from isotone.training import checkpoint
 from isotone.training.augment import Chain
 from isotone.training.batches import LengthBatches
-from isotone.training.data import Augmented, Batch, Utterances
+from isotone.training.data import Augmented, Batch, Replaced, Utterances
 from isotone.training.objective import Objective
 from isotone.training.optim import Average, Frozen, clip_groups, make_optimizer, make_schedule
 from isotone.training.sharding import Gathered, gather
@@ -255,9 +255,9 @@ class Trainer:
         while True:
             self.sampler.epoch, self.sampler.start = self.epoch, self.batch
             mine = [batch[rank::world] for batch in self.sampler]
-            data = Augmented(self.data, self.change, self.seed, self.epoch)
+            changed = Augmented(self.data, self.change, self.seed, self.epoch)
             loader = DataLoader(
-                data if self.change.parts else self.data,
+                Replaced(self.data, changed if self.change.parts else self.data),
                 batch_sampler=mine,
                 collate_fn=self.data.collate,
                 num_workers=self.settings.workers,

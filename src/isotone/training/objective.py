@@ -54,7 +54,11 @@ class Objective(nn.Module):
             )
 
     def forward(self, audio: Tensor, lengths: Tensor, targets: Targets) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the weighted sum of the terms ``(B,)``, and each term ``(B,)`` detached; both are means over views."""
+        """Return the weighted sum of the terms ``(B,)``, and each term ``(B,)`` detached; both are means over views.
+
+        Raises:
+            ValueError: a loss gives another shape than one value per utterance.
+        """
         size = len(audio)
         if self.views > 1:
             audio, lengths = audio.repeat(self.views, 1), lengths.repeat(self.views)
@@ -64,11 +68,23 @@ class Objective(nn.Module):
         parts: dict[str, Tensor] = {}
         for name, loss in self.losses.items():
             value = loss(emissions[self.heads[name]], targets)
+            self._check(name, value, size)
             if self._views[name] < self.views:  # a loss of one view got all of them as rows: average
                 value = value.view(self.views, size).mean(0)
             total = total + self.weights[name] * value
             parts[name] = value.detach()
         return total, parts
+
+    def _check(self, name: str, value: Any, size: int) -> None:
+        """Check that a loss gave one value per row: another shape would be spread over the batch, and count wrongly."""
+        rows = size * self.views // self._views[name]
+        if isinstance(value, Tensor) and value.shape == (rows,):
+            return
+        found = f"a tensor {tuple(value.shape)}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
+        raise ValueError(
+            f"The loss of term {name!r} ({type(self.losses[name]).__name__}) gave {found}; expected ({rows},), one "
+            "value per utterance, without a mean or a sum over the batch."
+        )
 
     def set_progress(self, progress: float) -> None:
         """Tell heads and losses which share of the training is done (0 to 1)."""

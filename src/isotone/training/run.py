@@ -23,13 +23,14 @@ from isotone.text.tokenizer import Tokenizer, build_tokenizer
 from isotone.training import checkpoint
 from isotone.training.assess import assess, snapshot
 from isotone.training.augment import Chain
+from isotone.training.claim import check_free, claim
 from isotone.training.config import Recipe, RecipeError, load_recipe
 from isotone.training.data import Utterances
 from isotone.training.experiments import experiment_arguments, experiments
-from isotone.training.loader import differences, to_yaml
 from isotone.training.loop import Trainer
 from isotone.training.objective import Objective
 from isotone.training.processes import make_accelerator
+from isotone.training.ranges import wrong_number
 from isotone.training.teacher import Realignment, teacher_paths
 from isotone.training.threshold import measure
 
@@ -67,9 +68,13 @@ def run(recipe: Recipe) -> Path:
         The run folder.
 
     Raises:
-        RecipeError: the folder holds a run with other settings.
+        FileExistsError: the folder holds files that no run wrote and that this one would replace.
+        RecipeError: the folder holds a run with other settings, or a number is out of its range.
     """
+    if wrong := wrong_number(recipe):  # of a recipe that was changed after it was read
+        raise RecipeError(wrong)
     folder = Path(recipe.output)
+    check_free(folder, recipe)
     folder.mkdir(parents=True, exist_ok=True)
     accelerator = make_accelerator(recipe, folder)
     try:
@@ -84,7 +89,7 @@ def _run(recipe: Recipe, folder: Path, accelerator: Accelerator) -> None:
     if not (trains or recipe.init):
         raise RecipeError("train.epochs=0 evaluates a model as it is: name it with init=RUN, or train.")
     if accelerator.is_main_process:
-        _claim(folder, recipe)
+        claim(folder, recipe)
     with accelerator.main_process_first():  # one process prepares the corpus, then the others find it ready
         splits, damaged = _load_splits(recipe, folder, trains)
     torch.manual_seed(recipe.seed)
@@ -118,6 +123,7 @@ def _run(recipe: Recipe, folder: Path, accelerator: Accelerator) -> None:
         for name, target in {"test": folder, **_further_tests(recipe, folder)}.items():
             if data.get(name):
                 assess(done, data[name], target, seed=recipe.seed)
+        _write_skipped(folder, [*damaged, *(row for part in data.values() for row in part.skipped)])
         write_card(folder)
     accelerator.wait_for_everyone()
 
@@ -198,22 +204,6 @@ def _tokenizer(recipe: Recipe, rows: Any, folder: Path, accelerator: Accelerator
         return tokenizers.load(saved)
 
 
-def _claim(folder: Path, recipe: Recipe) -> None:
-    """Write the resolved configuration; raise where the folder holds a run with another one."""
-    path = folder / "config.yaml"
-    begun = path.is_file() and checkpoint.find(
-        folder / "checkpoints"
-    )  # a run without checkpoints may be overwritten
-    if begun and (changed := differences(path, recipe)):
-        more = f"; and {len(changed) - 5} more" if len(changed) > 5 else ""
-        raise RecipeError(
-            f"{folder} holds a run with other settings: {'; '.join(changed[:5])}{more}. "
-            "Choose another folder with output=..., or remove this one."
-        )
-    with atomic_write(path) as file:
-        file.write(to_yaml(recipe))
-
-
 def _copy_weights(start: Model, model: Model) -> None:
     """Copy every weight whose name and shape agree; log those that stay fresh."""
     theirs, ours = start.state_dict(), model.state_dict()
@@ -229,8 +219,13 @@ def _copy_weights(start: Model, model: Model) -> None:
 
 
 def _report_skipped(folder: Path, rows: list[tuple[str, str]]) -> None:
+    _write_skipped(folder, rows)
+    if rows:
+        log.warning("%d utterances are left out; %s says why.", len(rows), folder / "skipped.jsonl")
+
+
+def _write_skipped(folder: Path, rows: list[tuple[str, str]]) -> None:
+    """Write the list of utterances that were left out, also of those that were found while they were read."""
     with atomic_write(folder / "skipped.jsonl") as file:
         for id, reason in rows:
             file.write(json.dumps({"id": id, "reason": reason}, ensure_ascii=False) + "\n")
-    if rows:
-        log.warning("%d utterances are left out; %s says why.", len(rows), folder / "skipped.jsonl")

@@ -90,7 +90,10 @@ def aligned_paths(
     model.eval()
     starts = range(0, len(data), size)
     for start in counted(starts, "Alignments of the training split", len(starts)):
-        batch = data.collate([data[index] for index in order[start : start + size]])
+        examples = list(data.readable(order[start : start + size]))
+        if not examples:
+            continue
+        batch = data.collate(examples)
         with torch.inference_mode():
             emissions = model(batch.audio.to(device), batch.lengths.to(device), {head})[head].to("cpu")
             found = _paths(align, emissions, batch.targets)

@@ -50,9 +50,8 @@ def measure(model: Model, data: Utterances, split: str, flagged: float = FLAGGED
     pipeline = Pipeline(model, device=next(model.parameters()).device, presence=False)
     right: list[float] = []
     wrong: list[float] = []
-    for i in chosen:
-        example = data[i]
-        other = data.tokenizer.encode_row(data.row(others[i]))
+    for example in data.readable(chosen):
+        other = data.tokenizer.encode_row(data.row(others[example.row]))
         for transcript, found in ((example.transcript, right), (other, wrong)):
             try:
                 agreement = pipeline.align(example.id, example.audio, transcript).agreement
