@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -119,6 +120,13 @@ def test_a_cue_without_words_moves_by_time_also_where_the_file_has_another_order
     vtt = VTTFormat(reading_speed=0).dumps(aligned(subtitles.srt(text), said, {0: 22.0, 1: 3.0, 4: 11.0}))
     starts = re.findall(r"(\S+) -->", vtt)
     assert starts == sorted(starts), "another file is in order of time"
+
+
+def test_cues_of_which_nothing_is_said_keep_their_times() -> None:
+    wrong = replace(talk(), verdict="wrong")
+    assert SRTFormat().dumps(wrong) == SRT
+    (note,) = SRTFormat().notes(wrong)
+    assert note == "the cues keep the times that they had: none has a word whose time is known"
 
 
 def test_events_of_ass_have_a_duration() -> None:

@@ -227,7 +227,9 @@ StarCost = Annotated[
 Check = Annotated[
     bool,
     typer.Option(
-        "--check/--no-check", help="Warn of files whose text is likely wrong, by the model's own threshold."
+        "--check/--no-check",
+        help="Warn of files whose text is likely wrong, by the model's own threshold; cues of their subtitles stay "
+        "where they were.",
     ),
 ]
 MinScore = Annotated[

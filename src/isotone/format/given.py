@@ -15,6 +15,9 @@ from isotone.format.ticks import last_tick
 from isotone.format.tier_names import voices
 from isotone.passage import Passage, Sheet
 
+# Verdicts on texts that are not what is said.
+_UNSAID = frozenset({"wrong", "no speech"})
+
 # Markup of subtitles, with times within cues.
 _TAG = re.compile(r"</?[a-zA-Z][^<>\n]*>|<[\d:.]+>|\{\\[^{}\n]*\}")
 
@@ -60,6 +63,7 @@ def given_cues(alignment: Alignment, tier: str, layout: Layout) -> list[Given]:
 
     A cue starts with its first word and ends with its last, or when it has been read; one without timed words keeps
     its own time, moved as the starts of its neighbours are, and within the silence between them where that has room.
+    Where the text as a whole is likely not what is said, times of words mean nothing, and all cues keep their own.
 
     Args:
         alignment: The alignment, with the passages of its transcript.
@@ -73,7 +77,7 @@ def given_cues(alignment: Alignment, tier: str, layout: Layout) -> list[Given]:
         KeyError: the alignment does not have the tier.
     """
     words: dict[int, list[Segment]] = defaultdict(list)
-    for voice in voices(alignment, tier).values():
+    for voice in () if alignment.verdict in _UNSAID else voices(alignment, tier).values():
         for segment in voice:
             if segment.origin is not None and segment.origin.passage is not None:
                 words[segment.origin.passage].append(segment)
@@ -97,7 +101,9 @@ def sheet_of(alignment: Alignment) -> Sheet | None:
 def notes(cues: Sequence[Given]) -> Iterator[str]:
     """Iterate over sentences for people: the cues whose times are not those of words."""
     silent = [one.where for one in cues if not one.heard]
-    if silent:
+    if silent and len(silent) == len(cues):
+        yield "the cues keep the times that they had: none has a word whose time is known"
+    elif silent:
         of_cues = (
             f"{len(silent)} of {len(cues)} cues {'has' if len(silent) == 1 else 'have'} no word with a time"
         )

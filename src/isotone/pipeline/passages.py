@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from isotone.alignment import Alignment, AlignmentError, Segment, Tier, tier_from_spans
+from isotone.model.check import usable
+from isotone.pipeline.doubt import doubtful
 from isotone.pipeline.edges import EDGE_COST
 from isotone.pipeline.forced import ForcedPipeline
 from isotone.pipeline.language import ANOTHER_LANGUAGE, Signs, another_language
@@ -17,7 +19,7 @@ from isotone.pipeline.passage_words import Found, in_passages, joined, owners_of
 from isotone.pipeline.plausible import long_words
 from isotone.pipeline.stretches import Span, Stretch, stretches
 from isotone.pipeline.unsaid import runs, told, unlikely, with_presence
-from isotone.pipeline.verdict import PARTLY
+from isotone.pipeline.verdict import PARTLY, WRONG
 from isotone.text.normalize import TextError
 from isotone.transcripts import Passage
 
@@ -130,7 +132,8 @@ class _Run:
         note = another_language(self.signs, agreement, self.pipeline.model.check)
         self.notes += [note] if note else []
         unsaid = self._unsaid()
-        verdict = ANOTHER_LANGUAGE if note else PARTLY if unsaid else ""
+        wrong = not note and doubtful(agreement, usable(self.pipeline.model.check))
+        verdict = ANOTHER_LANGUAGE if note else WRONG if wrong else PARTLY if unsaid else ""
         alignment = Alignment(self.id, self.seconds, self._tiers(), score, verdict=verdict)
         off = list(self._off())
         share = len(off) / max(1, sum(len(found.words) for found in self.found.values()))
