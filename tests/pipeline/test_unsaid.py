@@ -26,10 +26,12 @@ def test_runs_are_of_one_passage_and_of_two_words() -> None:
     assert found == [(0, given[1:3])]
 
 
-def test_a_passage_is_unlikely_beside_the_typical_one() -> None:
+def test_a_passage_is_unlikely_beside_the_best_ones() -> None:
     said = {n: words(*[0.99] * LEAST_WORDS) for n in range(5)}
     assert unlikely(said) == frozenset()
     assert unlikely({**said, 7: words(*[0.7] * LEAST_WORDS)}) == {7}
+    # also where most are
+    assert unlikely({**said, **{n: words(*[0.7] * LEAST_WORDS) for n in range(7, 20)}}) == set(range(7, 20))
     # all of them are as bad in noise
     noisy = {n: words(*[0.7] * LEAST_WORDS) for n in range(5)}
     assert unlikely({**noisy, 7: words(*[0.6] * LEAST_WORDS)}) == frozenset()
