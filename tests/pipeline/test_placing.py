@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
+import pytest
 import torch
 
+from isotone.interfaces import Aligner
 from isotone.model import DecodingConfig, Model
 from isotone.model.encoder import SpeechEncoder
 from isotone.pipeline import Pipeline
 from isotone.pipeline.placing import PHONE_S
+from isotone.registry import BrokenPlugin
+from isotone.types import Emissions, Targets
 from tests.pipeline.parts import emissions_of, give, phone_model
 from tests.tiny_models import ENCODER
 
@@ -41,3 +48,17 @@ def test_phones_of_a_given_text_last_as_long_as_phones_do() -> None:
 def test_a_text_that_is_too_fast_for_that_is_aligned_all_the_same() -> None:
     own = Pipeline(model_that_reads({"name": "segmental"}))
     assert frames_of(own, ".sias.") == [1, 1, 1, 1]
+
+
+class Idle(Aligner):
+    """An aligner that forgets what it returns."""
+
+    def __call__(self, emissions: Emissions, targets: Targets) -> Any:
+        return None
+
+
+def test_an_aligner_that_gives_no_coupling_is_named() -> None:
+    pipeline = Pipeline(model_that_reads({"name": "ctc"}))
+    pipeline.placer = replace(pipeline.placer, aligner=Idle())
+    with pytest.raises(BrokenPlugin, match="Idle gave a NoneType; expected isotone.types.Coupling"):
+        frames_of(pipeline, "_s_i_a_s_")

@@ -15,6 +15,7 @@ from isotone.pipeline.lattices import lattices_of
 from isotone.pipeline.rows import alignable
 from isotone.pipeline.stars import starred, with_star
 from isotone.pipeline.texts import TextToAlign, targets_of
+from isotone.registry import BrokenPlugin
 from isotone.tensors import torch
 from isotone.types import NO_TOKEN, PAST_END, Coupling, Emissions, FramePath, Targets, length_mask
 
@@ -90,17 +91,22 @@ class Placer:
 
         Raises:
             AlignmentError: a text cannot be aligned; the message names the utterance.
+            BrokenPlugin: the aligner gives no coupling.
         """
         targets = targets.to(emissions[self.times].logits.device)
         targets = self.guided(ids, emissions, targets, star_cost)
         try:
             if targets.guide is not None:
                 targets = self._questioned(emissions[self.times], targets, star_cost)
-            return targets, self.aligner(*starred(emissions[self.times], targets, star_cost))
+            coupling = self.aligner(*starred(emissions[self.times], targets, star_cost))
         except AlignmentError as error:
             if error.row is None:
                 raise
             raise AlignmentError(error.reason, row=error.row, id=ids[error.row]) from error
+        if not isinstance(coupling, Coupling):
+            found = f"{type(self.aligner).__name__} gave a {type(coupling).__name__}"
+            raise BrokenPlugin(f"The aligner is broken: {found}; expected isotone.types.Coupling.")
+        return targets, coupling
 
     def patient(self, emissions: Mapping[str, Emissions]) -> Placer:
         """Copy the placer with phones of at least :data:`PHONE_S`, if the aligner supports a least duration."""
