@@ -31,10 +31,10 @@ __all__ = [
 STAR_COST = 3.0
 
 #: The same of stars that a text has itself: ``*``, and words that the model cannot spell or pronounce. They compete
-#: with the pauses beside them more than with words. With one word unknown in each of 79 sentences of TIMIT's sample,
-#: its boundaries are off by 45 ms in the mean, with 3.0 by 72; less than half of it is left in 17 sentences, with 3.0
-#: in 32. The other words are off by 19.6 ms, and 22.6. Below 1.4 unknown words at the ends take the silence there. A
-#: star where nothing is said costs the words of its sentence 0.1 ms.
+#: with the pauses beside them more than with words. In a trial with one word unknown in each of 79 sentences of TIMIT's
+#: sample its boundaries are off by 45 ms in the mean, with 3.0 by 72. Less than half of it is left in 17 sentences,
+#: with 3.0 in 32. The other words are off by 19.6 ms, and 22.6. Below 1.4 unknown words at the ends take the silence
+#: there. A star where nothing is said costs the words of its sentence 0.1 ms.
 OWN_COST = 1.5
 
 
