@@ -81,6 +81,8 @@ class OPASWarper(Warper):
             ValueError: as in :meth:`Warper.__call__`.
         """
         x, y = x.cpu(), y.cpu()
+        if x.shape[1] != y.shape[1]:
+            raise ValueError(f"Expected vectors of one size; got {x.shape[1]} and {y.shape[1]} numbers.")
         for z in (x, y):
             if not torch.isfinite(z).all():
                 raise AlignmentError("a sequence has vectors that are not finite.")

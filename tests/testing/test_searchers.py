@@ -105,7 +105,7 @@ def test_a_searcher_that_loads_wrongly_is_caught(fault: str, tmp_path: Path) -> 
         def load(cls, folder: Path, *, sample_rate: int) -> Any:
             if folder == tmp_path and fault == "another fingerprint":
                 found = cls()
-                found.fingerprint = "log-mel-2"
+                found.fingerprint = "log-mel-0"
                 return found
             return cls() if fault == "takes any folder" else None
 

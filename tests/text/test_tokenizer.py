@@ -79,7 +79,8 @@ def test_any_text_is_encoded_or_refused(
         transcript = tokenizer.encode(text)
         assert len(transcript.tokens) == len(transcript.token_words) > 0
         assert all(0 < t < len(tokenizer) for t in transcript.tokens)
-        assert set(transcript.unknown) == left - known
+        # capitals that are spelled, as A'AA, have no apostrophe
+        assert {*transcript.unknown} - {"'"} == left - known - {"'"}
         assert all(text[w.start : w.end] == w.text for w in transcript.words)
 
 
