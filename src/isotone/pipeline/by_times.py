@@ -13,6 +13,7 @@ from isotone.model.check import usable
 from isotone.pipeline.channels import Channels, channels_of
 from isotone.pipeline.doubt import doubtful
 from isotone.pipeline.forced import ForcedPipeline
+from isotone.pipeline.means import mean_of
 from isotone.pipeline.moved import SUSPICIOUS, Moved, moved
 from isotone.pipeline.passage_times import timed
 from isotone.pipeline.passages import Passages, align_passages
@@ -121,7 +122,7 @@ def _joined(parts: Sequence[Passages], notes: Sequence[str]) -> Passages:
     """Join alignments of the channels of a recording to one, with tiers in their order."""
     tiers = tuple(tier for part in parts for tier in part.alignment.tiers)
     weights = [sum(s.label not in SILENCE for t in p.alignment.tiers for s in t) for p in parts]
-    score = _mean([(part.score, weight) for part, weight in zip(parts, weights)])
+    score = mean_of([(part.score, weight) for part, weight in zip(parts, weights)])
     agreed = [(part.agreement, weight) for part, weight in zip(parts, weights) if part.agreement is not None]
     verdict = next((p.alignment.verdict for p in parts if p.alignment.verdict), "")
     whole = replace(parts[0].alignment, tiers=tiers, score=score, verdict=verdict)
@@ -129,12 +130,7 @@ def _joined(parts: Sequence[Passages], notes: Sequence[str]) -> Passages:
         whole,
         "\n".join(part.text for part in parts),
         score,
-        _mean(agreed) if agreed else None,
+        mean_of(agreed) if agreed else None,
         tuple(dict.fromkeys([*notes, *(note for part in parts for note in part.warnings)])),
-        _mean([(part.outside, weight) for part, weight in zip(parts, weights)]),
+        mean_of([(part.outside, weight) for part, weight in zip(parts, weights)]),
     )
-
-
-def _mean(weighted: Sequence[tuple[float, int]]) -> float:
-    values, weights = zip(*weighted)
-    return float(np.average(values, weights=np.maximum(weights, 1)))

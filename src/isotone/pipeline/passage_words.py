@@ -1,4 +1,4 @@
-"""Words of joined texts: which passage each of them belongs to."""
+"""Words of joined texts: which passage each of them belongs to, and their tiers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from isotone.alignment import Segment
+from isotone.alignment import Segment, Tier, tier_from_spans
 from isotone.pipeline.stars import STAR
 from isotone.text.tokenizer import Transcript
 from isotone.transcripts import Passage
@@ -19,6 +19,13 @@ class Found:
     words: list[Segment] = field(default_factory=list)
     units: list[Segment] = field(default_factory=list)
     unsaid: list[list[Segment]] = field(default_factory=list)
+
+    @property
+    def fit(self) -> float:
+        """Mean score of the words in nats, by their durations; 0 where none has one."""
+        scored = [(word.score, word.duration) for word in self.words if word.score is not None]
+        total = sum(duration for _, duration in scored)
+        return sum(score * duration for score, duration in scored) / total if total else 0.0
 
 
 def joined(texts: Sequence[tuple[int, str]], apart: bool) -> tuple[str, list[tuple[int, int | None]]]:
@@ -99,3 +106,18 @@ def _middle(segment: Segment) -> float:
 def within(unit: Segment, word: Segment) -> bool:
     """Tell if the middle of a unit lies in a word."""
     return word.start <= _middle(unit) < word.end
+
+
+def tier_of(name: str, segments: Sequence[Segment], seconds: float) -> Tier:
+    """Make a tier; where two stretches disagree, the earlier segment is cut."""
+    tier = tier_from_spans(name, ((s.label, s.start, s.end, s.score) for s in segments), seconds)
+    kept = (
+        old if (old.start, old.end) == (new.start, new.end) else replace(old, start=new.start, end=new.end)
+        for new, old in zip(tier, segments)
+    )
+    return Tier(name, tuple(kept))
+
+
+def later(segment: Segment, seconds: float) -> Segment:
+    """Copy a segment that starts and ends by so many seconds later."""
+    return replace(segment, start=segment.start + seconds, end=segment.end + seconds)

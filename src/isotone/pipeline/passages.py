@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from isotone.alignment import Alignment, AlignmentError, Segment, Tier, tier_from_spans
+from isotone.alignment import Alignment, AlignmentError, Segment, Tier
 from isotone.model.check import usable
 from isotone.pipeline.doubt import doubtful
 from isotone.pipeline.edges import EDGE_COST
 from isotone.pipeline.forced import ForcedPipeline
 from isotone.pipeline.language import ANOTHER_LANGUAGE, Signs, another_language
+from isotone.pipeline.means import mean_of
 from isotone.pipeline.passage_times import end_of, start_of, timed
-from isotone.pipeline.passage_words import Found, in_passages, joined, owners_of, share_out, within
+from isotone.pipeline.passage_words import (
+    Found,
+    in_passages,
+    joined,
+    later,
+    owners_of,
+    share_out,
+    tier_of,
+    within,
+)
 from isotone.pipeline.plausible import long_words
 from isotone.pipeline.stretches import Span, Stretch, stretches
 from isotone.pipeline.unsaid import runs, told, unlikely, with_presence
@@ -27,6 +38,9 @@ log = logging.getLogger(__name__)
 
 #: Seconds by which a word may be outside of the time of its passage before that is reported.
 SLACK_S = 1.0
+
+#: Nats per second of words by which a passage may score less within its time than outside, and is there all the same.
+NEARLY = 1.0
 
 #: Name of the tiers of passages without a speaker, where others have one.
 UNKNOWN = "unknown"
@@ -126,9 +140,9 @@ class _Run:
         if not self.found:
             reason = self.failed[0][1] if self.failed else "no passage is within the recording."
             raise AlignmentError(reason, id=self.id)
-        score = _mean((words, fit) for words, fit, _ in self.fits)
-        agreed = [(words, agreement) for words, _, agreement in self.fits if agreement is not None]
-        agreement = _mean(agreed) if agreed else None
+        score = mean_of((fit, words) for words, fit, _ in self.fits)
+        agreed = [(agreement, words) for words, _, agreement in self.fits if agreement is not None]
+        agreement = mean_of(agreed) if agreed else None
         note = another_language(self.signs, agreement, self.pipeline.model.check)
         self.notes += [note] if note else []
         unsaid = self._unsaid()
@@ -194,7 +208,7 @@ class _Run:
             self.id, audio, transcript, star_cost=cost, judged=not stretch.apart, leaves_out=False
         )
         result, absent = with_presence(self.pipeline.presence, result)
-        *words, units = ([_later(s, stretch.start) for s in tier] for tier in result.alignment.tiers)
+        *words, units = ([later(s, stretch.start) for s in tier] for tier in result.alignment.tiers)
         own = {number: Found() for number in stretch.own}
         if not words:
             own[stretch.passages[0]].units = units
@@ -208,6 +222,17 @@ class _Run:
                     own[owner].unsaid.append(some)
         self.found |= own
         self.fits.append((sum(len(f.words or f.units) for f in own.values()), result.score, result.agreement))
+        if stretch.apart and len(stretch.passages) > 1:
+            self._again([number for number in sorted(stretch.own) if self._outside(number)])
+
+    def _again(self, numbers: Sequence[int]) -> None:
+        """Align passages within their times, where their words may be those of a speaker who says the same."""
+        for number in numbers:
+            before, fits = self.found[number], list(self.fits)
+            with suppress(AlignmentError, TextError):
+                self._keep(replace(self._alone(number), apart=True))
+            if self.found[number].fit < before.fit - NEARLY:
+                self.found[number], self.fits = before, fits
 
     def _tiers(self) -> tuple[Tier, ...]:
         """Join the segments to tiers; every speaker has two of them if there are several."""
@@ -219,7 +244,7 @@ class _Run:
             before = f"{speaker or UNKNOWN} - " if len(speakers) > 1 or self.speakers_named else ""
             rows = {"words": [s for f in own for s in f.words]} if self.with_words else {}
             rows[self.pipeline.tokenizer.unit] = [s for f in own for s in f.units]
-            tiers += [_tier(before + name, segments, self.seconds) for name, segments in rows.items()]
+            tiers += [tier_of(before + name, segments, self.seconds) for name, segments in rows.items()]
         return tuple(tiers)
 
     def _warnings(self, unsaid: Sequence[tuple[str, Sequence[Segment]]], off: Sequence[str]) -> Iterator[str]:
@@ -253,31 +278,16 @@ class _Run:
 
     def _off(self) -> Iterator[str]:
         """Name the words outside of the time of their passage by more than the slack."""
-        for number, own in sorted(self.found.items()):
-            passage = self.passages[number]
-            for s in own.words:
-                off = max(start_of(passage) - s.start, s.end - end_of(passage))
-                if off > self.slack_s + 1e-6:
-                    yield f"{s.label!r} at {s.start:.1f} s by {off:.1f} s ({passage.where})"
+        for number, passage in enumerate(self.passages):
+            for word, off in self._outside(number):
+                yield f"{word.label!r} at {word.start:.1f} s by {off:.1f} s ({passage.where})"
 
-
-def _tier(name: str, segments: Sequence[Segment], seconds: float) -> Tier:
-    """Make a tier; where two stretches disagree, the earlier segment is cut."""
-    tier = tier_from_spans(name, ((s.label, s.start, s.end, s.score) for s in segments), seconds)
-    kept = (
-        old if (old.start, old.end) == (new.start, new.end) else replace(old, start=new.start, end=new.end)
-        for new, old in zip(tier, segments)
-    )
-    return Tier(name, tuple(kept))
-
-
-def _later(segment: Segment, seconds: float) -> Segment:
-    return replace(segment, start=segment.start + seconds, end=segment.end + seconds)
-
-
-def _mean(rows: Iterable[tuple[int, float]]) -> float:
-    weights, values = zip(*rows)
-    return float(np.average(values, weights=np.maximum(weights, 1)))
+    def _outside(self, number: int) -> list[tuple[Segment, float]]:
+        """List the words of a passage that are outside of its time by more than the slack, with their seconds."""
+        start, end = start_of(self.passages[number]), end_of(self.passages[number])
+        words = self.found[number].words if number in self.found else []
+        offs = ((word, max(start - word.start, word.end - end)) for word in words)
+        return [(word, off) for word, off in offs if off > self.slack_s + 1e-6]
 
 
 def _named(passages: Sequence[Passage]) -> str:

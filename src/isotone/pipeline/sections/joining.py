@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import numpy as np
-
 from isotone.alignment import Absent, Alignment, Origin, Segment, Tier, tier_from_spans
 from isotone.pipeline import verdict
 from isotone.pipeline.edges import edges_left_out
 from isotone.pipeline.language import ANOTHER_LANGUAGE
+from isotone.pipeline.means import mean_of
 from isotone.pipeline.result import Result, origin_of
 from isotone.pipeline.sections.cutting import Section
 from isotone.pipeline.sections.planning import Take
@@ -78,7 +77,7 @@ def join(
     judged = verdicts <= {verdict.RIGHT, verdict.PARTLY}
     unlike = bool(strange or verdicts & _UNFIT) or verdict.deviates(len(transcript.words), rows.absent, extra)
     one = verdict.PARTLY if unlike else verdict.RIGHT if judged else ""
-    score = _mean([(result.score, len(result.words)) for result in results])
+    score = mean_of([(result.score, len(result.words)) for result in results])
     alignment = Alignment(id, seconds, tiers, score, absent=tuple(rows.absent), verdict=one)
     agreed = [(r.agreement, len(r.words)) for r in results if r.agreement is not None]
     warnings = (
@@ -93,9 +92,9 @@ def join(
         tuple(_quiet(parts)),
         results[0].grid,
         score,
-        _mean([(result.frameless, len(result.words)) for result in results]),
+        mean_of([(result.frameless, len(result.words)) for result in results]),
         (*(_order(words, take) for words, take in strange), *warnings),
-        _mean(agreed) if agreed else None,
+        mean_of(agreed) if agreed else None,
         tuple(number for _, number in rows.words),
     )
 
@@ -145,11 +144,6 @@ def _tier(name: str, segments: Sequence[Segment], seconds: float) -> Tier:
     tier = tier_from_spans(name, [(s.label, s.start, s.end, s.score) for s in segments], seconds)
     kept = (replace(old, start=new.start, end=new.end) for new, old in zip(tier, segments))
     return Tier(name, tuple(kept))
-
-
-def _mean(weighted: Sequence[tuple[float, int]]) -> float:
-    values, weights = zip(*weighted)
-    return float(np.average(values, weights=np.maximum(weights, 1)))
 
 
 def _quiet(parts: Sequence[Part]) -> Iterator[tuple[int, int]]:
