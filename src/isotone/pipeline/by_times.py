@@ -13,7 +13,7 @@ from isotone.model.check import usable
 from isotone.pipeline.channels import Channels, channels_of
 from isotone.pipeline.doubt import doubtful
 from isotone.pipeline.forced import ForcedPipeline
-from isotone.pipeline.means import mean_of
+from isotone.pipeline.means import mean_of, mean_of_known
 from isotone.pipeline.moved import SUSPICIOUS, Moved, moved
 from isotone.pipeline.passage_times import timed
 from isotone.pipeline.passages import Passages, align_passages
@@ -123,14 +123,13 @@ def _joined(parts: Sequence[Passages], notes: Sequence[str]) -> Passages:
     tiers = tuple(tier for part in parts for tier in part.alignment.tiers)
     weights = [sum(s.label not in SILENCE for t in p.alignment.tiers for s in t) for p in parts]
     score = mean_of([(part.score, weight) for part, weight in zip(parts, weights)])
-    agreed = [(part.agreement, weight) for part, weight in zip(parts, weights) if part.agreement is not None]
     verdict = next((p.alignment.verdict for p in parts if p.alignment.verdict), "")
     whole = replace(parts[0].alignment, tiers=tiers, score=score, verdict=verdict)
     return Passages(
         whole,
         "\n".join(part.text for part in parts),
         score,
-        mean_of(agreed) if agreed else None,
+        mean_of_known((part.agreement, weight) for part, weight in zip(parts, weights)),
         tuple(dict.fromkeys([*notes, *(note for part in parts for note in part.warnings)])),
         mean_of([(part.outside, weight) for part, weight in zip(parts, weights)]),
     )

@@ -15,7 +15,7 @@ from isotone.pipeline.doubt import doubtful
 from isotone.pipeline.edges import EDGE_COST
 from isotone.pipeline.forced import ForcedPipeline
 from isotone.pipeline.language import ANOTHER_LANGUAGE, Signs, another_language
-from isotone.pipeline.means import mean_of
+from isotone.pipeline.means import mean_of, mean_of_known
 from isotone.pipeline.passage_times import end_of, start_of, timed
 from isotone.pipeline.passage_words import (
     Found,
@@ -141,8 +141,7 @@ class _Run:
             reason = self.failed[0][1] if self.failed else "no passage is within the recording."
             raise AlignmentError(reason, id=self.id)
         score = mean_of((fit, words) for words, fit, _ in self.fits)
-        agreed = [(agreement, words) for words, _, agreement in self.fits if agreement is not None]
-        agreement = mean_of(agreed) if agreed else None
+        agreement = mean_of_known((agreement, words) for words, _, agreement in self.fits)
         note = another_language(self.signs, agreement, self.pipeline.model.check)
         self.notes += [note] if note else []
         unsaid = self._unsaid()

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from isotone.alignment import Absent, Alignment, Origin, Segment, Tier, tier_from_spans
+from isotone.alignment import Absent, Alignment, Origin, Segment
 from isotone.pipeline import verdict
 from isotone.pipeline.edges import edges_left_out
 from isotone.pipeline.language import ANOTHER_LANGUAGE
-from isotone.pipeline.means import mean_of
+from isotone.pipeline.means import mean_of, mean_of_known
+from isotone.pipeline.passage_words import later, tier_of
 from isotone.pipeline.result import Result, origin_of
 from isotone.pipeline.sections.cutting import Section
 from isotone.pipeline.sections.planning import Take
@@ -70,7 +71,10 @@ def join(
     rows = _rows(transcript, parts, absent)
     results = [part.result for part in parts if part.result is not None]
     words, unit = (tier.name for tier in results[0].alignment.tiers)
-    tiers = _tier(words, [segment for segment, _ in rows.words], seconds), _tier(unit, rows.units, seconds)
+    tiers = (
+        tier_of(words, [segment for segment, _ in rows.words], seconds),
+        tier_of(unit, rows.units, seconds),
+    )
     extra = [s for (_, number), s in zip(rows.words, tiers[0]) if number >= len(transcript.words)]
     verdicts = {result.alignment.verdict for result in results}
     # every section has fewer words than the whole text, of which it may lack one
@@ -79,7 +83,6 @@ def join(
     one = verdict.PARTLY if unlike else verdict.RIGHT if judged else ""
     score = mean_of([(result.score, len(result.words)) for result in results])
     alignment = Alignment(id, seconds, tiers, score, absent=tuple(rows.absent), verdict=one)
-    agreed = [(r.agreement, len(r.words)) for r in results if r.agreement is not None]
     warnings = (
         *_places(parts),
         *_timeless(results),
@@ -94,7 +97,7 @@ def join(
         score,
         mean_of([(result.frameless, len(result.words)) for result in results]),
         (*(_order(words, take) for words, take in strange), *warnings),
-        mean_of(agreed) if agreed else None,
+        mean_of_known((result.agreement, len(result.words)) for result in results),
         tuple(number for _, number in rows.words),
     )
 
@@ -136,14 +139,7 @@ def _moved(origin: Origin | None, place: int) -> Origin | None:
 
 
 def _later(segment: Segment, seconds: float, place: int) -> Segment:
-    start, end = segment.start + seconds, segment.end + seconds
-    return replace(segment, start=start, end=end, origin=_moved(segment.origin, place))
-
-
-def _tier(name: str, segments: Sequence[Segment], seconds: float) -> Tier:
-    tier = tier_from_spans(name, [(s.label, s.start, s.end, s.score) for s in segments], seconds)
-    kept = (replace(old, start=new.start, end=new.end) for new, old in zip(tier, segments))
-    return Tier(name, tuple(kept))
+    return replace(later(segment, seconds), origin=_moved(segment.origin, place))
 
 
 def _quiet(parts: Sequence[Part]) -> Iterator[tuple[int, int]]:
