@@ -19,8 +19,8 @@ from isotone.model.check import Presence
 from isotone.pipeline.result import Result
 from isotone.pipeline.verdict import LEAST_RUN, judge, listed, named_by
 
-#: Share of the mean log-odds of a recording's best tenth of passages below which a passage was likely not said. Compared
-#: with the typical passage instead, two thirds were missed where four of five cues were another recording's.
+#: Share of the mean log-odds of a recording's best tenth of passages below which a passage was likely not said.
+#: Compared with the typical passage instead, two thirds were missed where four of five cues were another recording's.
 SHARE = 0.3
 
 #: Fewest words of a passage, and fewest such passages of a recording, that are compared.
