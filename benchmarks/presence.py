@@ -74,9 +74,9 @@ KINDS = {
 }
 
 HEAD = (
-    "recordings", "condition", "text", "files", "AUC of words %", "found %", "precision %", "right words lost %",
-    "AUC of gaps %", "called right %", "partly %", "wrong %", "within 20 ms, 1 word away %", "2 words %",
-    "3 or more %",
+    "recordings", "condition", "text", "files", "AUC of words %", "told %", "left out %", "precision %",
+    "right words told %", "lost %", "AUC of gaps %", "called right %", "partly %", "wrong %",
+    "within 20 ms, 1 word away %", "2 words %", "3 or more %",
 )  # fmt: skip
 
 #: Distances from the nearest corruption, in words, at which times are compared; the last one is this or more.
@@ -90,6 +90,7 @@ class Found:
     Attributes:
         said, strange: Presence of the words that were said, and that were not.
         dropped: For every word, if it was said and if it was left out.
+        told: For every word, if it was said and if it was left out or is told as one that may not have been.
         gaps, missing: Probabilities of other speech in gaps without and with missing words.
         shifts: Seconds from the times with the true transcript, of both ends of words that are left, by the distance
             from the nearest corruption in words.
@@ -99,6 +100,7 @@ class Found:
     said: list[float] = field(default_factory=list)
     strange: list[float] = field(default_factory=list)
     dropped: list[tuple[bool, bool]] = field(default_factory=list)
+    told: list[tuple[bool, bool]] = field(default_factory=list)
     gaps: list[float] = field(default_factory=list)
     missing: list[float] = field(default_factory=list)
     shifts: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -239,6 +241,7 @@ def _words(out: Found, result: Result, text: Corrupted, clean: dict[int, Segment
     for number, source in enumerate(text.source):
         word = left.get(number) or next(absent)
         out.dropped.append((source is not None, number not in left))
+        out.told.append((source is not None, number not in left or number in result.unlikely))
         (out.strange if source is None else out.said).append(float(word.presence or 0.0))
         if source in clean and number in left and strange:
             a, b = clean[source], left[number]
@@ -257,8 +260,10 @@ def rows(name: str, condition: str, found: dict[str, Found]) -> Iterator[tuple[s
             KINDS[kind],
             str(len(own.verdicts)),
             _auc(own.said or clean.said, own.strange),
+            _percent([told for true, told in own.told if not true]),
             _percent([drop for true, drop in own.dropped if not true]),
             _percent([not true for true, drop in own.dropped if drop]) if own.strange else "",
+            _percent([told for true, told in own.told if true]),
             _percent([drop for true, drop in own.dropped if true]),
             _auc([-p for p in own.gaps], [-p for p in own.missing]),
             *(_percent([v in kinds for v in own.verdicts]) for kinds in (("right",), ("partly",))),

@@ -56,11 +56,16 @@ def test_of_many_words_the_share_of_the_fit_is_lost() -> None:
     st.lists(st.lists(st.floats(-20, 20), min_size=1, max_size=8), min_size=1, max_size=6),
     st.floats(0, 1),
     st.floats(0.01, 0.5),
+    st.sampled_from([(), (2.0, -0.5)]),
 )
-def test_thresholds_only_loosen(texts: list[list[float]], slope: float, least: float) -> None:
-    presence = replace(PRESENCE, slope=slope, least=least)
+def test_thresholds_only_loosen(
+    texts: list[list[float]], slope: float, least: float, rise: tuple[float, ...]
+) -> None:
+    presence = replace(PRESENCE, slope=slope, least=least, rise=rise)
     pairs = [(of([9.0] * len(odds), [-9.0] * (len(odds) + 1)), of(odds, [-9.0, *odds])) for odds in texts]
     found = loosened(presence, pairs)
     assert found.least <= presence.least
     assert found.most >= presence.most
+    assert found.rise[:1] >= presence.rise[:1]
+    assert found.rise[1:] == presence.rise[1:]
     assert not any(judge(found, after).suspicious for _, after in pairs)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import json
+from dataclasses import asdict, replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
@@ -54,10 +56,26 @@ def test_presence_survives_json_and_counts_only_with_its_heads():
     presence = Presence(("ctc", "ottc"), (0.5, 1.0), (0.1, 2.0), 0.1, 0.9, "dev", 10, 0.0, 1.0)
     check = Check(0.2, "dev", 10, 0.0, 0.9, presence=presence)
     assert Check.from_dict(asdict(check)) == check
+    for changed in (presence, replace(presence, rise=(2.0, -0.5))):
+        written = json.loads(json.dumps(asdict(replace(check, presence=changed))))
+        assert Check.from_dict(written).presence == changed
+    without = {key: value for key, value in asdict(presence).items() if key != "rise"}
+    assert Check.from_dict({**asdict(check), "presence": without}) == check
     assert Check.from_dict({**asdict(check), "presence": None}).presence is None
     assert known_presence(check, {"ctc", "ottc"}) == presence
     assert known_presence(check, {"ottc"}) is None
     assert known_presence(None, {"ctc"}) is None
+
+
+def test_the_threshold_of_gaps_follows_the_words():
+    rng = np.random.default_rng(0)
+    texts = []
+    for middle in rng.uniform(-2, 6, 400):  # the worse the words fit, the likelier seems other speech
+        texts.append((-(rng.standard_normal(50) - 0.5 * middle), middle + rng.standard_normal(50)))
+    constant, slope = line([texts], 0.01)
+    assert slope == pytest.approx(0.5, abs=0.1)
+    below = np.mean([own < constant + slope * np.median(words) for own, words in texts])
+    assert below == pytest.approx(0.01, abs=0.002)
 
 
 def test_the_threshold_follows_the_texts_and_loses_its_share_of_the_words():
@@ -65,7 +83,7 @@ def test_the_threshold_follows_the_texts_and_loses_its_share_of_the_words():
     texts = [
         [middle + rng.standard_normal(50) for middle in rng.uniform(low, low + 2, 200)] for low in (0, 4)
     ]
-    constant, slope = line(texts, 0.01)
+    constant, slope = line([list(zip(some, some)) for some in texts], 0.01)
     assert 0.8 < slope < 1.2
     below = [np.concatenate([x < constant + slope * np.median(x) for x in some]).mean() for some in texts]
     assert 0.005 < np.mean(below) < 0.02

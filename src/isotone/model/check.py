@@ -18,15 +18,18 @@ class Presence:
         heads: Names of the heads whose evidence counts, in order.
         said: Weights of the evidence of a word (:mod:`isotone.pipeline.presence`), after a constant.
         extra: Weights of the evidence of a gap between two words, after a constant.
-        least: Words with a lower probability are not there, in a text whose typical word has a probability of one half.
+        least: Words with a lower probability may not have been said, in a text whose typical word has a probability of
+            one half.
         most: Gaps with a higher probability hold speech that is not in the text.
         split: Split that all this was fitted to.
         words: Number of its words.
-        right_flagged: Share of the words of correct transcripts that are not there by the threshold, 0 to 1.
-        wrong_flagged: Share of the words that were never said which are found, 0 to 1.
+        right_flagged: Share of the words of correct transcripts below the threshold, 0 to 1.
+        wrong_flagged: Share of the words that were never said which are below it, 0 to 1.
         slope: By how much the log-odds of ``least`` grow with those of the typical word, the median of the text's.
             In noise all words fit badly, and only one that fits much worse than the others is not there. 0: one
             threshold for all texts.
+        rise: Of the gaps: a constant, and a slope over the same median, of log-odds that they exceed as well. In noise
+            all gaps look as if something was missing there. Empty: ``most`` for all texts.
     """
 
     heads: tuple[str, ...]
@@ -39,6 +42,7 @@ class Presence:
     right_flagged: float
     wrong_flagged: float
     slope: float = 0.0
+    rise: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,9 @@ class Check:
         """Make a check of the values that ``dataclasses.asdict`` and JSON give; TypeError where they do not fit."""
         presence = fields.get("presence")
         if presence is not None:
-            lists = {name: tuple(presence[name]) for name in ("heads", "said", "extra")}
+            lists = {
+                name: tuple(presence[name]) for name in ("heads", "said", "extra", "rise") if name in presence
+            }
             presence = Presence(**{**presence, **lists})
         margins = fields.get("margins")
         if margins is not None:

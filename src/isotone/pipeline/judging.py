@@ -15,6 +15,7 @@ from typing import Protocol
 from isotone.alignment import AlignmentError
 from isotone.model.check import Check, Presence, usable
 from isotone.pipeline import verdict
+from isotone.pipeline.deviations import LEAST_RUN
 from isotone.pipeline.doubt import doubtful
 from isotone.pipeline.emitted import Emitted
 from isotone.pipeline.inside import LEAST_GAIN, Inside
@@ -100,4 +101,4 @@ def _some_unsaid(presence: Presence, result: Result) -> bool:
     """Tell if so many words of an alignment were not said that its text is not all there."""
     if result.evidence is None:
         return False
-    return len(verdict.judge(presence, result.evidence).absent) >= verdict.LEAST_RUN
+    return len(verdict.judge(presence, result.evidence).unlikely) >= LEAST_RUN

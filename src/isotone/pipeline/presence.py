@@ -90,7 +90,7 @@ def probabilities(weights: Sequence[float], features: Array) -> Array:
 
 
 def least_odds(presence: Presence, odds: Array) -> float:
-    """Compute the log-odds below which words of one text are not there; at most 0, where they are as likely there.
+    """Compute the log-odds below which words of one text may not have been said; at most 0, even odds.
 
     Args:
         presence: How words are judged.
@@ -99,6 +99,22 @@ def least_odds(presence: Presence, odds: Array) -> float:
     if presence.least <= 0 or not len(odds):
         return -math.inf
     return min(0.0, math.log(presence.least / (1 - presence.least)) + presence.slope * float(np.median(odds)))
+
+
+def most_odds(presence: Presence, odds: Array) -> float:
+    """Compute the log-odds above which gaps of one text hold speech that is not in it.
+
+    Args:
+        presence: How gaps are judged.
+        odds: ``(n,)`` log-odds of all words of the text.
+    """
+    if presence.most >= 1:
+        return math.inf
+    most = math.log(presence.most / (1 - presence.most))
+    if not presence.rise or not len(odds):
+        return most
+    constant, slope = presence.rise
+    return max(most, constant + slope * float(np.median(odds)))
 
 
 def evidence(

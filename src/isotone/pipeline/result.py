@@ -39,6 +39,7 @@ class Result:
             (:func:`isotone.pipeline.doubt.agreement`). None for recognised texts and for very short ones.
         words: For every segment of the tier of words its number among the transcript's words; stars for speech that is
             not in the text come after these.
+        unlikely: Numbers of the words that have times and may not have been said.
         evidence: Evidence on every word, where single words are judged.
         reached: Scores in nats of the alignments of a given text by head, where the aligners have such a value.
         changes: The boundaries of the tokens where the sound changes, if they were moved there.
@@ -54,6 +55,7 @@ class Result:
     warnings: tuple[str, ...] = ()
     agreement: float | None = None
     words: tuple[int, ...] = ()
+    unlikely: frozenset[int] = frozenset()
     evidence: Evidence | None = None
     reached: Mapping[str, float] = field(default_factory=dict)
     changes: Changes | None = None

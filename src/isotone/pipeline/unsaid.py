@@ -16,8 +16,9 @@ import numpy as np
 
 from isotone.alignment import Segment
 from isotone.model.check import Presence
+from isotone.pipeline.deviations import LEAST_RUN, listed, named_by
 from isotone.pipeline.result import Result
-from isotone.pipeline.verdict import LEAST_RUN, judge, listed, named_by
+from isotone.pipeline.verdict import judge
 
 #: Share of the mean log-odds of a recording's best tenth of passages below which a passage was likely not said.
 #: Compared with the typical passage instead, two thirds were missed where four of five cues were another recording's.
@@ -48,7 +49,7 @@ def with_presence(presence: Presence | None, result: Result) -> tuple[Result, fr
     tier, *others = result.alignment.tiers
     segments = tuple(replace(s, presence=judged.words.get(n)) for s, n in zip(tier, result.words))
     alignment = replace(result.alignment, tiers=(replace(tier, segments=segments), *others))
-    absent = frozenset(i for i, number in enumerate(result.words) if number in judged.absent)
+    absent = frozenset(i for i, number in enumerate(result.words) if number in judged.unlikely)
     return replace(result, alignment=alignment), absent
 
 

@@ -1,10 +1,11 @@
 """Verdicts on texts: words that were not said, speech that is not in the text, and the text as a whole.
 
 A wrong word moves its neighbours, which then look wrong as well. So words are left out in rounds, with stars beside all
-that is suspicious: first the inner ones of a run of suspicious words, and of its ends those that are the least likely.
-Where speech is missing in what is left, a star takes it.
+that is suspicious: first the inner ones of a run of words that were not said, and of its ends those that are the least
+likely. Words that may not have been said keep their times, and are told. Where speech is missing in what is left, a
+star takes it.
 
-Verdicts are ``right``; ``partly`` (:func:`deviates`); ``wrong``, by the text's agreement
+Verdicts are ``right``; ``partly`` (:mod:`isotone.pipeline.deviations`); ``wrong``, by the text's agreement
 (:mod:`isotone.pipeline.doubt`), or where no word was said; and ``no speech``. Of a text that is wrong as a whole
 nothing is left out; it may be in another language (:mod:`isotone.pipeline.language`).
 """
@@ -12,18 +13,18 @@ nothing is left out; it may be in another language (:mod:`isotone.pipeline.langu
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 from types import MappingProxyType
 from typing import NamedTuple
 
-from isotone.alignment import Absent, AlignmentError, Segment
+from isotone.alignment import Absent, AlignmentError
 from isotone.model.check import Check, Presence, usable
+from isotone.pipeline.deviations import Deviations
 from isotone.pipeline.doubt import doubtful
-from isotone.pipeline.presence import Evidence, least_odds, log_odds, probabilities
+from isotone.pipeline.presence import Evidence, least_odds, log_odds, most_odds, probabilities
 from isotone.pipeline.result import Result, origin_of
-from isotone.pipeline.stars import STAR, STAR_NUMBER, with_extra_speech
+from isotone.pipeline.stars import STAR_NUMBER, with_extra_speech
 from isotone.pipeline.texts import TextToAlign
 
 RIGHT, PARTLY, WRONG, NO_SPEECH = "right", "partly", "wrong", "no speech"
@@ -34,8 +35,9 @@ STAR_COST = 1.0
 #: Seconds that speech which is not in the text lasts at least; shorter stars are not shown.
 LEAST_EXTRA_S = 0.1
 
-#: Of a right text fewer words in a row are missing, and a smaller share; speech besides is shorter.
-LEAST_RUN, LONG_EXTRA_S, DOUBTED_SHARE = 2, 1.0, 0.01
+#: Least log-odds against a word that is left out. The probabilities are those of texts in which one word of twelve is
+#: wrong (:data:`isotone.training.presence.RATE`). Where one of fifty is, as in most transcripts, these are even odds.
+SURE = 1.5
 
 #: Most seconds of a recording that is judged: a suspicious text is aligned again as a whole, several times.
 LONGEST_S = 300.0
@@ -43,7 +45,8 @@ LONGEST_S = 300.0
 #: Most rounds in which words are left out.
 ROUNDS = 4
 
-_NAMED, _FIRST = 5, 4
+#: Warning of recordings without speech.
+NOTHING = "the recording holds no speech: the times mean nothing"
 
 
 class Judged(NamedTuple):
@@ -51,33 +54,33 @@ class Judged(NamedTuple):
 
     Attributes:
         words: Probability of every word's number that it was said.
-        absent: Numbers of the words that were not said.
+        unlikely: Numbers of the words that fit much worse than the others of the text.
+        absent: Those of them that were not said.
         extra: Places of speech that is not in the text, as :func:`isotone.pipeline.stars.with_extra_speech` takes them.
         places: For every word the number of words with tokens before it.
     """
 
     words: dict[int, float]
+    unlikely: frozenset[int]
     absent: frozenset[int]
     extra: frozenset[int]
     places: dict[int, int]
 
     @property
     def suspicious(self) -> bool:
-        """True where a word was not said, or there is speech that is not in the text."""
-        return bool(self.absent or self.extra)
+        """True where a word may not have been said, or there is speech that is not in the text."""
+        return bool(self.unlikely or self.extra)
 
 
 def judge(presence: Presence, evidence: Evidence) -> Judged:
     """Judge the words of a text by their evidence."""
-    odds = log_odds(presence.said, evidence.said)
-    said = probabilities(presence.said, evidence.said).tolist()
-    low = odds < least_odds(presence, odds)
-    extra = probabilities(presence.extra, evidence.gaps)
-    words = dict(zip(evidence.words, said))
+    odds, gaps = log_odds(presence.said, evidence.said), log_odds(presence.extra, evidence.gaps)
+    least, most = least_odds(presence, odds), most_odds(presence, odds)
     return Judged(
-        words,
-        frozenset(number for number, absent in zip(words, low.tolist()) if absent),
-        frozenset(place for place, p in zip(evidence.places, extra) if p > presence.most),
+        dict(zip(evidence.words, probabilities(presence.said, evidence.said).tolist())),
+        frozenset(number for number, one in zip(evidence.words, odds) if one < least),
+        frozenset(number for number, one in zip(evidence.words, odds) if one < min(least, -SURE)),
+        frozenset(place for place, one in zip(evidence.places, gaps) if one > most),
         dict(zip(evidence.words, evidence.places)),
     )
 
@@ -136,7 +139,7 @@ def _rounds(
         The rest of the text, the presence of the words that were left out by their numbers, and the last judgement.
     """
     rest, absent = text, dict[int, float]()
-    places = judged.extra | _beside(judged, judged.absent)
+    places = judged.extra | _beside(judged, judged.unlikely)
     for _ in range(ROUNDS):
         found = again(_with_stars(rest, places)).evidence
         if found is None:
@@ -147,7 +150,7 @@ def _rounds(
         if not worst or len(worst) == len(judged.words):
             break
         rest = without(rest, worst)
-        kept = judged.extra | _beside(judged, judged.absent - worst)
+        kept = judged.extra | _beside(judged, judged.unlikely - worst)
         moved = (place - sum(judged.places[number] < place for number in worst) for place in kept)
         places = frozenset(moved) | _left_out(rest, absent)
     return rest, absent, judged
@@ -217,31 +220,19 @@ def _told(
         for segment, number in zip(result.alignment.tiers[0], result.words)
         if number < given or segment.duration >= LEAST_EXTRA_S
     ]
-    tier = replace(result.alignment.tiers[0], segments=tuple(segment for segment, _ in rows))
-    numbers = tuple(number for _, number in rows)
+    segments, numbers = tuple(segment for segment, _ in rows), tuple(number for _, number in rows)
+    first, *others = result.alignment.tiers
     missing = _absent(numbers, text, absent)
-    extra = [segment for segment, number in rows if number >= given]
     speech = result.frames - sum(end - start for start, end in result.quiet)
-    verdict = PARTLY if deviates(given, missing, extra) else RIGHT
-    if wrong or speech < given:
-        verdict = WRONG if speech >= given else NO_SPEECH
-    alignment = replace(
-        result.alignment, tiers=(tier, *result.alignment.tiers[1:]), absent=missing, verdict=verdict
-    )
-    told = notes(alignment.tiers[0].segments, verdict, missing, extra)
-    return replace(result, alignment=alignment, words=numbers, warnings=(*result.warnings, *told))
-
-
-def deviates(given: int, missing: Sequence[Absent], extra: Sequence[Segment]) -> bool:
-    """Tell if a text of so many words is not what is said: by its missing words in order, and by other speech.
-
-    In a hundred words one may be missing, for then it is mostly the judgement that errs.
-    """
-    runs = [len(list(run)) for _, run in groupby(missing, lambda word: word.after)]
-    longest_s = max((star.duration for star in extra), default=0.0)
-    if max(runs, default=0) >= LEAST_RUN or longest_s >= LONG_EXTRA_S:
-        return True
-    return bool(missing or extra) and len(missing) + len(extra) >= DOUBTED_SHARE * given
+    verdict = NO_SPEECH if speech < given else WRONG if wrong else ""
+    unlikely = frozenset[int]() if verdict else judged.unlikely
+    deviations = Deviations.among(segments, numbers, given, missing, unlikely)
+    verdict = verdict or (PARTLY if deviations.of(given) else RIGHT)
+    tiers = (replace(first, segments=segments), *others)
+    alignment = replace(result.alignment, tiers=tiers, absent=missing, verdict=verdict)
+    nothing = (NOTHING,) if verdict == NO_SPEECH else ()
+    told = (*result.warnings, *nothing, *deviations.notes(segments))
+    return replace(result, alignment=alignment, words=numbers, unlikely=unlikely, warnings=told)
 
 
 def _absent(numbers: Sequence[int], text: TextToAlign, absent: Mapping[int, float]) -> tuple[Absent, ...]:
@@ -253,44 +244,3 @@ def _absent(numbers: Sequence[int], text: TextToAlign, absent: Mapping[int, floa
         label = " ".join(transcript.words[number].text.split())
         out.append(Absent(label, after, absent[number], origin_of(transcript, number)))
     return tuple(out)
-
-
-def notes(
-    segments: Sequence[Segment], verdict: str, missing: Sequence[Absent], extra: Sequence[Segment]
-) -> Iterator[str]:
-    """Iterate over sentences for people: words without times, and speech that is not in the text.
-
-    Args:
-        segments: The tier of words.
-        verdict: The verdict on the text.
-        missing: Words that were not said.
-        extra: The segments that are not in the text.
-    """
-    if verdict == NO_SPEECH:
-        yield "the recording holds no speech: the times mean nothing"
-    if missing:
-        named = []
-        for after, group in groupby(missing, lambda word: word.after):
-            where = f"after {segments[after - 1].end:.2f} s" if after else "at the beginning"
-            named.append(f"{named_by([word.label for word in group])} {where}")
-        count = (
-            "1 word was not said and has"
-            if len(missing) == 1
-            else f"{len(missing)} words were not said and have"
-        )
-        yield f"{count} no times: {listed(named)}"
-    if extra:
-        spans = [f"{s.start:.2f} to {s.end:.2f} s" for s in extra]
-        yield f"speech that is not in the text, marked {STAR}: {listed(spans)}"
-
-
-def named_by(labels: Sequence[str]) -> str:
-    """Quote words, of many the first and the last."""
-    shown = labels if len(labels) <= 2 * _FIRST else [*labels[:_FIRST], "...", *labels[-_FIRST:]]
-    return repr(" ".join(shown))
-
-
-def listed(named: Sequence[str], most: int = _NAMED) -> str:
-    """List some of many things."""
-    more = f" and {len(named) - most} more" if len(named) > most else ""
-    return ", ".join(named[:most]) + more

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from isotone.model.check import Presence
-from isotone.pipeline.presence import Evidence, log_odds, probabilities
+from isotone.pipeline.presence import Evidence, log_odds, most_odds
 from isotone.pipeline.verdict import judge
 from isotone.training.presence import FALSE_ALARMS, LOST
 
@@ -23,7 +23,7 @@ _MARGIN = 1e-6  # in log-odds: a word at the threshold is there
 def loosened(presence: Presence, texts: Iterable[tuple[Evidence, Evidence]]) -> Presence:
     """Move the thresholds so that a changed model keeps the words, and the gaps without words, of the one before.
 
-    The threshold of words falls and that of gaps rises, as far as necessary: below and beyond them are as large shares
+    The threshold of words falls and those of gaps rise, as far as necessary: below and beyond them are as large shares
     as in the fit. Of less than some hundred words and gaps that is none.
 
     Args:
@@ -35,14 +35,16 @@ def loosened(presence: Presence, texts: Iterable[tuple[Evidence, Evidence]]) -> 
         judged, odds = judge(presence, before), log_odds(presence.said, after.said)
         if not len(odds):
             continue
-        said = [number not in judged.absent for number in after.words]
+        said = [number not in judged.unlikely for number in after.words]
         empty = [place not in judged.extra for place in after.places]
         words.append((odds - presence.slope * np.median(odds))[said])
-        gaps.append(probabilities(presence.extra, after.gaps)[empty])
-    least, most = presence.least, presence.most
+        gaps.append((log_odds(presence.extra, after.gaps) - most_odds(presence, odds))[empty])
+    least, most, rise = presence.least, presence.most, presence.rise
     if least > 0 and (kept := np.concatenate(words)).size:
         lowest = float(np.quantile(kept, LOST, method="lower"))
         least = min(least, float(expit(lowest - _MARGIN)))
-    if (found := np.concatenate(gaps)).size:
-        most = max(most, float(np.quantile(found, 1 - FALSE_ALARMS, method="higher")))
-    return replace(presence, least=least, most=most)
+    if most < 1 and (beyond := np.concatenate(gaps)).size:
+        highest = float(np.quantile(beyond, 1 - FALSE_ALARMS, method="higher")) + _MARGIN
+        if highest > 0:
+            most, rise = float(expit(logit(most) + highest)), tuple(a + highest for a in rise[:1]) + rise[1:]
+    return replace(presence, least=least, most=most, rise=rise)

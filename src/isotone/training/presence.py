@@ -22,7 +22,7 @@ from isotone.alignment import AlignmentError
 from isotone.model import Model
 from isotone.model.check import Presence
 from isotone.pipeline import Pipeline
-from isotone.pipeline.presence import Evidence, least_odds, log_odds, probabilities
+from isotone.pipeline.presence import Evidence, least_odds, log_odds
 from isotone.text.normalize import TextError
 from isotone.training.conditions import CLEAN, Change, conditions
 from isotone.training.data import Utterances, evenly
@@ -40,8 +40,9 @@ TIMES = 3
 #: Share of the words that are taken out, and exchanged, and of the gaps that get another word.
 RATE = 0.04
 
-#: Share of the gaps of true transcripts beyond the threshold, under half of the conditions.
-FALSE_ALARMS = 0.001
+#: Share of the gaps of true transcripts beyond the threshold, under half of the conditions; and, about, under any
+#: condition, where the threshold follows the typical word.
+FALSE_ALARMS, FOLLOWING = 0.001, 0.005
 
 #: Share of the words of true transcripts below the threshold, about, under every condition.
 LOST = 0.003
@@ -139,15 +140,20 @@ def fit(model: Model, data: Utterances, split: str, seed: int = 0) -> Presence |
     of_words, of_gaps = _logistic(words, said), _logistic(gaps, missing)
     worse = [[*_examples(pipeline, data, rng, 0.0, change)] for change in _worse(model, data)]
     heard = [examples for examples in (right, *worse) if examples]
-    least, slope = line([_odds(of_words, examples) for examples in heard], LOST)
-    of_right = [probabilities(of_gaps, _rows(examples, False)[0]) for examples in heard]
+    odds = [_odds(of_words, examples) for examples in heard]
+    least, slope = line([list(zip(some, some)) for some in odds], LOST)
+    of_right = [[log_odds(of_gaps, e.evidence.gaps) for e in examples] for examples in heard]
+    # beyond a threshold of gaps is below that of their negatives
+    rise = line([[(-g, o) for g, o in zip(*some)] for some in zip(of_right, odds)], FOLLOWING)
+    most = np.median([np.quantile(np.concatenate(gaps), 1 - FALSE_ALARMS) for gaps in of_right])
     found = replace(
         pipeline.presence,
         said=of_words,
         extra=of_gaps,
         least=float(expit(least)),
         slope=slope,
-        most=float(np.median([np.quantile(gaps, 1 - FALSE_ALARMS) for gaps in of_right])),
+        most=float(expit(most)),
+        rise=(-rise[0], -rise[1]),
         split=split,
         words=len(_rows(right, True)[1]),
     )
@@ -156,20 +162,20 @@ def fit(model: Model, data: Utterances, split: str, seed: int = 0) -> Presence |
     return replace(found, right_flagged=float(missed.mean()), wrong_flagged=float(below[~said].mean()))
 
 
-def line(texts: Sequence[Sequence[Array]], share: float) -> tuple[float, float]:
+def line(texts: Sequence[Sequence[tuple[Array, Array]]], share: float) -> tuple[float, float]:
     """Fit thresholds of log-odds: a constant, and a slope over the median of a text's words.
 
-    It is a quantile regression: about ``share`` of the words lie below.
+    It is a quantile regression: about ``share`` of the log-odds lie below.
 
     Args:
-        texts: Per condition the log-odds of the words of every text. Conditions weigh the same.
+        texts: Per condition, for every text, log-odds and those of its words. Conditions weigh the same.
         share: 0 to 1.
     """
-    odds = [np.concatenate(some) for some in texts if some]
-    middles = [np.concatenate([np.full(len(own), np.median(own)) for own in some]) for some in texts if some]
+    odds = [np.concatenate([own for own, _ in some]) for some in texts if some]
+    middles = [np.concatenate([np.full(len(own), np.median(w)) for own, w in some]) for some in texts if some]
 
     def loss(at: Array) -> float:
-        above = (words - at[0] - at[1] * middle for words, middle in zip(odds, middles))
+        above = (own - at[0] - at[1] * middle for own, middle in zip(odds, middles))
         return sum(float(np.maximum(share * x, (share - 1) * x).mean()) for x in above) / share
 
     tried = [minimize(loss, start, method="Nelder-Mead") for start in ([0.0, 0.0], [-3.0, 1.0])]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from isotone.alignment import Absent, Alignment, Origin, Segment
 from isotone.pipeline import verdict
+from isotone.pipeline.deviations import Deviations, listed, named_by
 from isotone.pipeline.edges import edges_left_out
 from isotone.pipeline.language import ANOTHER_LANGUAGE
 from isotone.pipeline.means import mean_of, mean_of_known
@@ -43,11 +44,12 @@ class Part(NamedTuple):
 
 @dataclass
 class _Rows:
-    """Segments of the words with their numbers, segments of the tokens, and absent words."""
+    """Segments of the words with their numbers, of the tokens, absent words, and numbers of unlikely ones."""
 
     words: list[tuple[Segment, int]]
     units: list[Segment]
     absent: list[Absent]
+    unlikely: set[int]
 
 
 def join(
@@ -75,18 +77,19 @@ def join(
         tier_of(words, [segment for segment, _ in rows.words], seconds),
         tier_of(unit, rows.units, seconds),
     )
-    extra = [s for (_, number), s in zip(rows.words, tiers[0]) if number >= len(transcript.words)]
+    given, numbers = len(transcript.words), tuple(number for _, number in rows.words)
+    deviations = Deviations.among(tiers[0].segments, numbers, given, rows.absent, rows.unlikely)
     verdicts = {result.alignment.verdict for result in results}
     # every section has fewer words than the whole text, of which it may lack one
     judged = verdicts <= {verdict.RIGHT, verdict.PARTLY}
-    unlike = bool(strange or verdicts & _UNFIT) or verdict.deviates(len(transcript.words), rows.absent, extra)
+    unlike = bool(strange or verdicts & _UNFIT) or deviations.of(given)
     one = verdict.PARTLY if unlike else verdict.RIGHT if judged else ""
     score = mean_of([(result.score, len(result.words)) for result in results])
     alignment = Alignment(id, seconds, tiers, score, absent=tuple(rows.absent), verdict=one)
     warnings = (
         *_places(parts),
-        *_timeless(results),
-        *verdict.notes(tiers[0].segments, one, rows.absent, extra),
+        *_timeless(parts),
+        *deviations.notes(tiers[0].segments),
     )
     return Result(
         alignment,
@@ -98,12 +101,13 @@ def join(
         mean_of([(result.frameless, len(result.words)) for result in results]),
         (*(_order(words, take) for words, take in strange), *warnings),
         mean_of_known((result.agreement, len(result.words)) for result in results),
-        tuple(number for _, number in rows.words),
+        numbers,
+        frozenset(rows.unlikely),
     )
 
 
 def _rows(transcript: Transcript, parts: Sequence[Part], absent: Sequence[tuple[int, int]]) -> _Rows:
-    rows = _Rows([], [], [])
+    rows = _Rows([], [], [], set())
     total, missing = len(transcript.words), list(absent)
     for section, (start, end), result, place in parts:
         if result is None:
@@ -122,6 +126,7 @@ def _rows(transcript: Transcript, parts: Sequence[Part], absent: Sequence[tuple[
             (_later(segment, section.start, place), section.first + n if n < own else total)
             for segment, n in zip(alignment.tiers[0], result.words)
         ]
+        rows.unlikely |= {section.first + n for n in result.unlikely}
         rows.units += [_later(segment, section.start, place) for segment in alignment.tiers[1]]
     for first, last in missing:
         before = [i for i, (_, number) in enumerate(rows.words, 1) if number < first]
@@ -149,12 +154,15 @@ def _quiet(parts: Sequence[Part]) -> Iterator[tuple[int, int]]:
             yield from ((start + first, end + first) for start, end in part.result.quiet)
 
 
-def _timeless(results: Sequence[Result]) -> Iterator[str]:
+def _timeless(parts: Sequence[Part]) -> Iterator[str]:
     """Iterate over the warnings of sections that name no times, which are the sections' own."""
-    for result in results:
-        own = result.alignment
-        stars = [s for s in own.tiers[0] if s.label == STAR and s.origin is None]
-        timed = {edges_left_out(own), *verdict.notes(own.tiers[0].segments, own.verdict, own.absent, stars)}
+    for section, _, result, _ in parts:
+        if result is None:
+            continue
+        own, given = result.alignment, section.last - section.first
+        segments = own.tiers[0].segments
+        deviations = Deviations.among(segments, result.words, given, own.absent, result.unlikely)
+        timed = {edges_left_out(own), verdict.NOTHING, *deviations.notes(segments)}
         yield from (warning for warning in result.warnings if warning not in timed)
 
 
@@ -172,9 +180,9 @@ def _places(parts: Sequence[Part]) -> Iterator[str]:
         if own.verdict in _UNFIT:
             wrong.append(_span(section.start, section.end))
     if left_out:
-        yield f"left out, for there is something else than the text: {verdict.listed(left_out)}"
+        yield f"left out, for there is something else than the text: {listed(left_out)}"
     if wrong:
-        yield f"the text is likely not what is said: {verdict.listed(wrong)}"
+        yield f"the text is likely not what is said: {listed(wrong)}"
 
 
 def _span(start: float, end: float) -> str:
@@ -182,5 +190,5 @@ def _span(start: float, end: float) -> str:
 
 
 def _order(words: Sequence[str], take: Take) -> str:
-    where = f"{verdict.named_by(words)} at {_span(take.start, take.end)}"
+    where = f"{named_by(words)} at {_span(take.start, take.end)}"
     return f"read again: {where}" if take.again else f"in another place than in the text: {where}"
