@@ -10,10 +10,8 @@ added, replaced, removed
     one word, at random; the first two are words of other recordings
 tenth
     a tenth of the words, each of the three at the same rate
-omitted
-    a part removed
-middle
-    all between the first and the last part removed; of halves, half of the words
+omitted, middle
+    a part removed; all between the first and the last part, and of halves half of the words
 excerpt
     only what lies between them
 inserted
@@ -89,8 +87,7 @@ class Found:
 
     Attributes:
         said, strange: Presence of the words that were said, and that were not.
-        dropped: For every word, if it was said and if it was left out.
-        told: For every word, if it was said and if it was left out or is told as one that may not have been.
+        judged: For every word, if it was said, if it was left out, and if it was that or named as unlikely.
         gaps, missing: Probabilities of other speech in gaps without and with missing words.
         shifts: Seconds from the times with the true transcript, of both ends of words that are left, by the distance
             from the nearest corruption in words.
@@ -99,8 +96,7 @@ class Found:
 
     said: list[float] = field(default_factory=list)
     strange: list[float] = field(default_factory=list)
-    dropped: list[tuple[bool, bool]] = field(default_factory=list)
-    told: list[tuple[bool, bool]] = field(default_factory=list)
+    judged: list[tuple[bool, bool, bool]] = field(default_factory=list)
     gaps: list[float] = field(default_factory=list)
     missing: list[float] = field(default_factory=list)
     shifts: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -228,8 +224,8 @@ def _gaps(
     watching(pipeline, presence)
     evidence = pipeline.align("", samples, transcript).evidence
     pipeline.presence = presence
-    for place, p in enumerate(probabilities(presence.extra, evidence.gaps) if evidence else ()):
-        (out.missing if place in text.missing else out.gaps).append(float(p))
+    for place, p in enumerate(probabilities(presence.extra, evidence.gaps).tolist() if evidence else ()):
+        (out.missing if place in text.missing else out.gaps).append(p)
 
 
 def _words(out: Found, result: Result, text: Corrupted, clean: dict[int, Segment]) -> None:
@@ -240,8 +236,8 @@ def _words(out: Found, result: Result, text: Corrupted, clean: dict[int, Segment
     strange += [number for number, source in enumerate(text.source) if source is None]
     for number, source in enumerate(text.source):
         word = left.get(number) or next(absent)
-        out.dropped.append((source is not None, number not in left))
-        out.told.append((source is not None, number not in left or number in result.unlikely))
+        lost = number not in left
+        out.judged.append((source is not None, lost, lost or number in result.unlikely))
         (out.strange if source is None else out.said).append(float(word.presence or 0.0))
         if source in clean and number in left and strange:
             a, b = clean[source], left[number]
@@ -260,11 +256,10 @@ def rows(name: str, condition: str, found: dict[str, Found]) -> Iterator[tuple[s
             KINDS[kind],
             str(len(own.verdicts)),
             _auc(own.said or clean.said, own.strange),
-            _percent([told for true, told in own.told if not true]),
-            _percent([drop for true, drop in own.dropped if not true]),
-            _percent([not true for true, drop in own.dropped if drop]) if own.strange else "",
-            _percent([told for true, told in own.told if true]),
-            _percent([drop for true, drop in own.dropped if true]),
+            _percent([told for true, _, told in own.judged if not true]),
+            _percent([lost for true, lost, _ in own.judged if not true]),
+            _percent([not true for true, lost, _ in own.judged if lost]) if own.strange else "",
+            *(_percent([row[which] for row in own.judged if row[0]]) for which in (2, 1)),
             _auc([-p for p in own.gaps], [-p for p in own.missing]),
             *(_percent([v in kinds for v in own.verdicts]) for kinds in (("right",), ("partly",))),
             _percent([v in ("wrong", "no speech") for v in own.verdicts]),
@@ -273,11 +268,11 @@ def rows(name: str, condition: str, found: dict[str, Found]) -> Iterator[tuple[s
 
 
 def _auc(right: Sequence[float], wrong: Sequence[float]) -> str:
-    return f"{100 * roc(right, wrong).auc:.1f}" if len(right) and len(wrong) else ""
+    return f"{100 * roc(right, wrong).auc:.1f}" if right and wrong else ""
 
 
 def _percent(flags: Sequence[bool]) -> str:
-    return f"{100 * np.mean(flags):.1f}" if len(flags) else ""
+    return f"{100 * np.mean(flags):.1f}" if flags else ""
 
 
 def main() -> None:

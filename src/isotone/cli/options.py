@@ -247,8 +247,8 @@ Presence = Annotated[
     bool,
     typer.Option(
         "--presence/--no-presence",
-        help="Leave out words that were surely not said, name those that may not have been, and mark speech that is not in "
-        "the text (*), where the model knows.",
+        help="Leave out words that were surely not said, name those that may not have been, and mark speech that is "
+        "not in the text (*), where the model knows.",
     ),
 ]
 Adapt = Annotated[
