@@ -63,6 +63,22 @@ def test_arrays_and_segments_with_times(model: Path) -> None:
     assert row[2]["start"] >= 1.5
 
 
+def test_rows_that_are_subtitles_are_without_what_they_describe_in_brackets(
+    model: Path, tmp_path: Path
+) -> None:
+    speech, cues = save_noise(tmp_path / "a.wav", 4.0), tmp_path / "a.srt"
+    cues.write_text("1\n00:00:00,500 --> 00:00:01,500\n[a dog barks]\nso it\n")
+    given = datasets.Dataset.from_dict({"audio": [str(speech)], "text": [str(cues)]})
+    given = given.with_transform(lambda rows: {**rows, "text": [Path(name) for name in rows["text"]]})
+
+    def words(**options: bool) -> list[str]:
+        (row,) = isotone.align_dataset(given, model=model, **options).with_format(None)["words"]
+        return [word["word"] for word in row]
+
+    assert words() == ["so", "it"]
+    assert words(keep_markup=True) == ["[a", "dog", "barks]", "so", "it"]
+
+
 @pytest.mark.parametrize("held", ["path", "bytes"])
 def test_speakers_have_their_channels_as_in_single_recordings(model: Path, tmp_path: Path, held: str) -> None:
     noise = np.random.default_rng(0).normal(0, 0.1, (2, 32_000))

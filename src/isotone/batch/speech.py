@@ -24,11 +24,10 @@ from isotone.batch.work import Done, Inputs, Job, Own, Work
 from isotone.batch.writers import writers_for
 from isotone.model.check import usable
 from isotone.pipeline.doubt import doubtful
-from isotone.pipeline.given import align_texts, has_times
+from isotone.pipeline.given import align_text, align_texts, has_times
 from isotone.pipeline.passages import Passages
 from isotone.pipeline.plausible import silence
 from isotone.pipeline.result import Result
-from isotone.pipeline.transcript import align_transcript
 from isotone.pipeline.verdict import WRONG
 from isotone.text.tokenizer import Transcript
 from isotone.transcripts import Passage, source_in
@@ -170,7 +169,7 @@ class Aligning(_Speech):
         """Return the alignment of a recording, the text in labels, and warnings."""
         noted: list[str] = []
         passages = self._passages(job, samples, noted)
-        result, transcript = align_transcript(
+        result, transcript = align_text(
             self.pipeline, job.id, samples, passages, self.slack_s, job.path, self.channels
         )
         if not self.check and isinstance(result, Passages) and result.alignment.verdict == WRONG:

@@ -1,10 +1,15 @@
-"""Alignment of a transcript as it is given: as one text, or by passages, on all channels together or on several."""
+"""Alignment of a transcript as it is given: as one text, or by passages, on all channels together or on several.
+
+What subtitles describe in brackets is not aligned.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,7 +22,10 @@ from isotone.pipeline.verdict import LONGEST_S
 from isotone.pipeline.whole import align_whole, checked
 from isotone.text.normalize import TextError
 from isotone.text.tokenizer import Transcript
-from isotone.transcripts import Passage
+from isotone.transcripts import Passage, numbered
+from isotone.transcripts.descriptions import descriptions_note, without_descriptions
+
+Aligned = TypeVar("Aligned", Result, Passages)
 
 
 def align_text(
@@ -29,7 +37,7 @@ def align_text(
     path: Path | None = None,
     way: str = "auto",
 ) -> tuple[Result | Passages, Transcript]:
-    """Align the passages of a transcript: those with times by these, others as one text.
+    """Align the passages of a transcript, which the alignment has then: those with times by these, others as one text.
 
     Args:
         pipeline: The model and its use.
@@ -42,12 +50,18 @@ def align_text(
 
     Returns:
         The result, and the whole text in labels. Its notes are among the warnings of passages with times, and not among
-        those of a text.
+        those of a text. So is one on descriptions that were left out.
     """
-    transcript = pipeline.encode("\n".join(p.text for p in passages))
     if not has_times(passages):
-        return align_whole(pipeline, id, samples, transcript), transcript
-    return align_by_times(pipeline, id, samples, passages, slack_s, path, way), transcript
+        transcript = pipeline.encode(_text(passages))
+        return _with(passages, align_whole(pipeline, id, samples, transcript)), transcript
+    keeps = pipeline.text.keep_markup
+    spoken, left_out = (list(passages), []) if keeps else without_descriptions(passages)
+    transcript = pipeline.encode(_text(spoken))
+    found = align_by_times(pipeline, id, samples, spoken, slack_s, path, way)
+    notes = [descriptions_note(left_out)] if left_out else []
+    found = replace(found, text=_text(passages), warnings=(*notes, *found.warnings))
+    return _with(passages, found), transcript
 
 
 def align_texts(
@@ -77,15 +91,24 @@ def align_texts(
         for i, found in zip(at_once, pipeline.align_batch(*zip(*rows)) if rows else []):
             firsts[i] = found
     return [
-        (checked(pipeline, id, own, text, first), text) if text and first else None
-        for id, own, text, first in zip(ids, samples, texts, firsts)
+        (_with(given, checked(pipeline, id, own, text, first)), text) if text and first else None
+        for id, own, given, text, first in zip(ids, samples, passages, texts, firsts)
     ]
 
 
 def _encoded(pipeline: ForcedPipeline, passages: Sequence[Passage]) -> Transcript | None:
     with suppress(TextError):
-        return pipeline.encode("\n".join(p.text for p in passages))
+        return pipeline.encode(_text(passages))
     return None
+
+
+def _text(passages: Sequence[Passage]) -> str:
+    return "\n".join(passage.text for passage in passages)
+
+
+def _with(passages: Sequence[Passage], found: Aligned) -> Aligned:
+    """Give an alignment the passages of its transcript."""
+    return replace(found, alignment=replace(found.alignment, passages=numbered(passages)))
 
 
 def has_times(passages: Sequence[Passage]) -> bool:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from isotone.batch.keys import model_key
 from isotone.format.tier_names import voices
 from isotone.pipeline.forced import ForcedPipeline
-from isotone.pipeline.given import align_text
+from isotone.pipeline.given import align_text, align_texts, has_times
 from isotone.pipeline.passages import Passages
 from isotone.pipeline.result import Result
-from isotone.pipeline.whole import suspicious
 from isotone.quick import given
 from isotone.quick.calls import kept, options_of
 from isotone.transcripts import Passage
@@ -45,7 +45,8 @@ def align_dataset(
     Args:
         dataset: The data set.
         audio: Column of recordings: the ``Audio`` feature, paths, or ``{"array", "sampling_rate"}``.
-        text: Column of texts, or of segments with times as recognisers give them.
+        text: Column of texts, of segments with times as recognisers give them, or of transcripts: ``pathlib.Path``
+            values, which a data set's transform can make.
         column: Name of the new column.
         batch_size: Rows that are aligned at once; only rows without times are.
         options: As of :func:`isotone.align`: ``model``, ``language``, ``device`` ...
@@ -98,20 +99,17 @@ def _aligned(
             read[i] = recording, given.passages(text, recording, len(recording.samples) / rate)
         except Exception as error:  # of any kind: the other rows go on
             log.warning("A row is not aligned: %s", error)
-    plain = [i for i, (_, passages) in read.items() if len(passages) == 1 and passages[0].start is None]
-    try:
-        found = pipeline.align_batch(
-            [read[i][0].id for i in plain],
-            [read[i][0].samples for i in plain],
-            [pipeline.encode(read[i][1][0].text) for i in plain],
-        ) if len(plain) > 1 else []  # fmt: skip
-    except ValueError:
-        found = []
-    kept = {i: result for i, result in zip(plain, found) if not suspicious(result)}
-    for i, result in kept.items():
-        out[i] = _rows(result)
-    for i in read.keys() - kept.keys():
-        (id, samples, path), passages = read[i]
+    plain = [i for i, (_, passages) in read.items() if not has_times(passages)]
+    recordings = [read[i][0] for i in plain]
+    with suppress(ValueError):  # whose it is shows where each is done by itself
+        found = align_texts(
+            pipeline, [r.id for r in recordings], [r.samples for r in recordings], [read[i][1] for i in plain]
+        )
+        for i, one in zip(plain, found):
+            out[i] = _rows(one[0]) if one else None
+    for i, ((id, samples, path), passages) in read.items():
+        if out[i] is not None:
+            continue
         try:
             out[i] = _rows(
                 align_text(pipeline, id, samples, passages, options.slack_s, path, options.channels)[0]

@@ -8,10 +8,10 @@ from typing import Any
 from isotone.model.check import usable
 from isotone.pipeline.doubt import doubtful
 from isotone.pipeline.forced import ForcedPipeline
+from isotone.pipeline.given import align_text
 from isotone.pipeline.passages import SLACK_S
 from isotone.pipeline.plausible import silence
 from isotone.pipeline.result import Result
-from isotone.pipeline.transcript import align_transcript
 from isotone.quick import given
 from isotone.quick.aligned import Aligned
 
@@ -36,7 +36,7 @@ def align_one(
     recording = given.recording(audio, rate, sample_rate)
     noted: list[str] = []
     passages = given.passages(text, recording, len(recording.samples) / sample_rate, noted.append)
-    result, transcript = align_transcript(
+    result, transcript = align_text(
         pipeline, recording.id, recording.samples, passages, slack_s, recording.path, channels
     )
     notes = transcript.notes if isinstance(result, Result) else ()
