@@ -12,6 +12,7 @@ from isotone.audio import AudioError, channels_of, load
 from isotone.pipeline import Pipeline
 from isotone.pipeline import channels as module
 from isotone.pipeline.given import align_text
+from isotone.pipeline.passage_times import timed
 from isotone.pipeline.passages import Passages
 from isotone.transcripts import Passage
 
@@ -41,8 +42,7 @@ def record(
 
 
 def found(path: Path, way: str = "auto", passages: list[Passage] = TALK) -> dict[str | None, int] | None:
-    speakers = list(dict.fromkeys(p.speaker for p in passages))
-    channels = module.channels_of(path, passages, speakers, RATE, way)
+    channels = module.channels_of(path, passages, RATE, way)
     return None if channels is None else dict(channels.of)
 
 
@@ -76,7 +76,7 @@ def test_another_way_is_an_error(tmp_path: Path) -> None:
 
 def test_the_order_of_speakers_as_in_mfa_and_levels_that_contradict(tmp_path: Path) -> None:
     path = record(tmp_path, {"Ann": 1, "Bob": 0})
-    channels = module.channels_of(path, TALK, ["Ann", "Bob"], RATE, "order")
+    channels = module.channels_of(path, TALK, RATE, "order")
     assert channels is not None
     assert channels.of == {"Ann": 0, "Bob": 1}
     assert channels.notes == (
@@ -87,6 +87,12 @@ def test_the_order_of_speakers_as_in_mfa_and_levels_that_contradict(tmp_path: Pa
     assert found(path, "order", four) == {"a": 0, "b": 0, "c": 1, "d": 1}, "halves, as in MFA"
     wide = record(tmp_path, {"Ann": 0, "Bob": 1}, count=4)
     assert found(wide, "order") == {"Ann": 0, "Bob": 1}
+
+
+def test_the_order_of_speakers_is_that_of_the_transcript_and_not_of_time(tmp_path: Path) -> None:
+    passages = timed([TALK[1], TALK[0], TALK[2]], 6.0)
+    assert [p.speaker for p in passages] == ["Ann", "Bob", "Ann"]
+    assert found(record(tmp_path, {"Ann": 0, "Bob": 1}), "order", passages) == {"Bob": 0, "Ann": 1}
 
 
 def test_every_speaker_is_aligned_with_the_samples_of_their_channel(

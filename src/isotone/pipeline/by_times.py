@@ -22,42 +22,33 @@ from isotone.text.normalize import TextError
 from isotone.transcripts import Passage
 
 
-def align_by_times(
-    pipeline: ForcedPipeline,
-    id: str,
-    samples: np.ndarray,
-    passages: Sequence[Passage],
-    slack_s: float,
-    path: Path | None = None,
-    way: str = "auto",
-) -> Passages:
-    """Align passages some of which have times; see :func:`isotone.pipeline.given.align_text`.
+@dataclass(frozen=True)
+class Recording:
+    """A recording and the way its passages are aligned; see :func:`isotone.pipeline.given.align_text`."""
+
+    pipeline: ForcedPipeline
+    id: str
+    samples: np.ndarray
+    slack_s: float
+    path: Path | None
+    way: str
+
+
+def align_by_times(recording: Recording, passages: Sequence[Passage]) -> Passages:
+    """Align passages some of which have times, or by other times where these are off (:mod:`isotone.pipeline.moved`).
+
+    Args:
+        recording: The recording.
+        passages: The passages, in order of the source.
+
+    Returns:
+        The alignment. Its text may be that of one channel: the caller has the whole one.
 
     Raises:
         TextError: there is nothing to align in any of the passages.
         AlignmentError: none of the passages can be aligned, with their times or with others.
     """
-    speakers = tuple(dict.fromkeys(p.speaker for p in passages))  # in order of the source, not of time
-    recording = _Recording(pipeline, id, samples, path, speakers, slack_s, way)
-    found = _by_given_or_other(recording, timed(passages, pipeline.emitter.seconds(samples)))
-    return replace(found, text="\n".join(p.text for p in passages))
-
-
-@dataclass(frozen=True)
-class _Recording:
-    """A recording and the way its passages are aligned; the attributes are arguments of :func:`align_by_times`."""
-
-    pipeline: ForcedPipeline
-    id: str
-    samples: np.ndarray
-    path: Path | None
-    speakers: tuple[str | None, ...]
-    slack_s: float
-    way: str
-
-
-def _by_given_or_other(recording: _Recording, passages: Sequence[Passage]) -> Passages:
-    """Align passages by their times, or by other times where these are off (:mod:`isotone.pipeline.moved`)."""
+    passages = timed(passages, recording.pipeline.emitter.seconds(recording.samples))
     check = usable(recording.pipeline.model.check)
     try:
         first = _align(recording, passages)
@@ -72,7 +63,7 @@ def _by_given_or_other(recording: _Recording, passages: Sequence[Passage]) -> Pa
     return first if found is None or (found.agreement or 0.0) <= first.agreement else found
 
 
-def _by_other(recording: _Recording, passages: Sequence[Passage]) -> Passages | None:
+def _by_other(recording: Recording, passages: Sequence[Passage]) -> Passages | None:
     """Align passages by the times at which their words are heard, if these explain the words better."""
     try:
         better = _moved(recording, passages)
@@ -82,24 +73,24 @@ def _by_other(recording: _Recording, passages: Sequence[Passage]) -> Passages | 
     return replace(found, warnings=(better.note, *found.warnings)) if better and found else None
 
 
-def _moved(recording: _Recording, passages: Sequence[Passage]) -> Moved | None:
+def _moved(recording: Recording, passages: Sequence[Passage]) -> Moved | None:
     pipeline = recording.pipeline
     transcript = pipeline.encode("\n".join(p.text for p in passages))
     whole = align_whole(pipeline, recording.id, recording.samples, transcript)
     return moved(passages, whole.alignment.tiers[0].segments, recording.slack_s) if whole.words else None
 
 
-def _align(recording: _Recording, passages: Sequence[Passage]) -> Passages:
+def _align(recording: Recording, passages: Sequence[Passage]) -> Passages:
     """Align passages by their times: on their speakers' channels where these are known."""
     r, rate = recording, recording.pipeline.model.encoder.sample_rate
-    channels = None if r.path is None else channels_of(r.path, passages, r.speakers, rate, r.way)
+    channels = None if r.path is None else channels_of(r.path, passages, rate, r.way)
     if channels is None:
         return align_passages(r.pipeline, r.id, r.samples, passages, r.slack_s)
     return _joined(*_by_channel(r, passages, channels))
 
 
 def _by_channel(
-    recording: _Recording, passages: Sequence[Passage], channels: Channels
+    recording: Recording, passages: Sequence[Passage], channels: Channels
 ) -> tuple[list[Passages], list[str]]:
     """Align the passages of every channel with its samples, one channel after the other; return them with notes."""
     pipeline, id = recording.pipeline, recording.id
@@ -124,12 +115,11 @@ def _joined(parts: Sequence[Passages], notes: Sequence[str]) -> Passages:
     weights = [sum(s.label not in SILENCE for t in p.alignment.tiers for s in t) for p in parts]
     score = mean_of([(part.score, weight) for part, weight in zip(parts, weights)])
     verdict = next((p.alignment.verdict for p in parts if p.alignment.verdict), "")
-    whole = replace(parts[0].alignment, tiers=tiers, score=score, verdict=verdict)
-    return Passages(
-        whole,
-        "\n".join(part.text for part in parts),
-        score,
-        mean_of_known((part.agreement, weight) for part, weight in zip(parts, weights)),
-        tuple(dict.fromkeys([*notes, *(note for part in parts for note in part.warnings)])),
-        mean_of([(part.outside, weight) for part, weight in zip(parts, weights)]),
+    return replace(
+        parts[0],
+        alignment=replace(parts[0].alignment, tiers=tiers, score=score, verdict=verdict),
+        score=score,
+        agreement=mean_of_known((part.agreement, weight) for part, weight in zip(parts, weights)),
+        warnings=tuple(dict.fromkeys([*notes, *(note for part in parts for note in part.warnings)])),
+        outside=mean_of([(part.outside, weight) for part, weight in zip(parts, weights)]),
     )

@@ -46,15 +46,12 @@ class Channels:
         return sound.load(self.path, sample_rate, channel=channel)
 
 
-def channels_of(
-    path: Path, passages: Sequence[Passage], speakers: Sequence[str | None], sample_rate: int, way: str
-) -> Channels | None:
+def channels_of(path: Path, passages: Sequence[Passage], sample_rate: int, way: str) -> Channels | None:
     """Find the channel of every speaker of a recording.
 
     Args:
         path: The recording.
-        passages: Its passages, with times.
-        speakers: Their speakers, in order of the transcript.
+        passages: Its passages, with times. The order of speakers is that of the passages' numbers.
         sample_rate: Hz at which it is read: one channel after the other, so that memory holds one of them.
         way: One of :data:`WAYS`.
 
@@ -68,6 +65,7 @@ def channels_of(
     """
     if way not in WAYS:
         raise ValueError(f"The channels are used in one of the ways {', '.join(WAYS)}; got {way!r}.")
+    speakers = list(dict.fromkeys(p.speaker for p in sorted(passages, key=lambda p: p.number or 0)))
     if way == "mix" or len(speakers) < 2 or (count := sound.channels_of(path)) < 2:
         return None
     shares = _levels(path, passages, speakers, count, sample_rate)

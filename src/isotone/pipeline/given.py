@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from isotone.alignment import AlignmentError
-from isotone.pipeline.by_times import align_by_times
+from isotone.pipeline.by_times import Recording, align_by_times
 from isotone.pipeline.forced import ForcedPipeline
 from isotone.pipeline.passages import Passages
 from isotone.pipeline.result import Result
@@ -58,7 +58,7 @@ def align_text(
     keeps = pipeline.text.keep_markup
     spoken, left_out = (list(passages), []) if keeps else without_descriptions(passages)
     transcript = pipeline.encode(_text(spoken))
-    found = align_by_times(pipeline, id, samples, spoken, slack_s, path, way)
+    found = align_by_times(Recording(pipeline, id, samples, slack_s, path, way), spoken)
     notes = [descriptions_note(left_out)] if left_out else []
     found = replace(found, text=_text(passages), warnings=(*notes, *found.warnings))
     return _with(passages, found), transcript
