@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from isotone.types import mask_rows
+from isotone.types import check_integers, mask_rows
 
 
 def all_lengths(values: Tensor, lengths: Tensor | None) -> Tensor:
@@ -54,6 +54,7 @@ def check_embeddings(
 
 def _check_side(name: str, values: Tensor, lengths: Tensor | None) -> None:
     if lengths is not None:
+        check_integers(lengths)
         if lengths.shape != (len(values),):
             raise ValueError(f"Expected {len(values)} {name} lengths; got shape {tuple(lengths.shape)}.")
         wrong = ((lengths < 1) | (lengths > values.shape[1])).nonzero()

@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from isotone.kernels.threads import each_task
-from isotone.types import length_mask
+from isotone.types import check_integers, length_mask
 
 # Log-score of a forbidden pair: its exponential is 0 beside any other.
 _FLOOR = -1e30
@@ -35,6 +35,7 @@ def check_lengths(
     for name, given, size in zip(("row", "column"), (row_lengths, column_lengths), reward.shape[1:]):
         if given is None:
             given = torch.full((len(reward),), size, device=reward.device)
+        check_integers(given)
         if given.shape != (len(reward),):
             raise ValueError(f"Expected {name} lengths of shape ({len(reward)},); got {tuple(given.shape)}.")
         outside = ((given < 0) | (given > size)).nonzero()

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from isotone.kernels.softdtw import check_sequences, squared_distances
-from isotone.types import length_mask
+from isotone.types import check_integers, length_mask
 
 #: Names of costs.
 CostName = Literal["sqeuclidean", "cosine"]
@@ -70,6 +70,7 @@ def label_costs(logits: Tensor, labels: Tensor, frame_lengths: Tensor, label_len
         ``(B, T, U)`` nats, float32 at least. Its gradient is the one other tensor of the size of the logits: no
         log-softmax is stored. Differentiable once.
     """
+    check_integers(frame_lengths)
     known = length_mask(label_lengths, labels.shape[1])
     return _LabelCosts.apply(logits, torch.where(known, labels, 0), frame_lengths)
 

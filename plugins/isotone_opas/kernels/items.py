@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from isotone.kernels.native.lanes import LANES
-from isotone.types import mask_rows
+from isotone.types import check_integers, mask_rows
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ def masked(vectors: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
     size = vectors.shape[1]
     if lengths is None:
         return vectors, torch.full((len(vectors),), size)
+    check_integers(lengths)
     if int(lengths.min()) == size:
         return vectors, lengths
     return mask_rows(vectors, lengths), lengths

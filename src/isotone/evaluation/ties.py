@@ -10,6 +10,7 @@ from torch import Tensor
 
 from isotone.evaluation.tracks import Floats, Ints
 from isotone.kernels.hamming import check_affinity
+from isotone.types import check_integers
 
 # From here on the series of the harmonic numbers is exact in double precision.
 _SERIES_FROM = 24
@@ -68,6 +69,7 @@ def check_scores(scores: Any, affinity: Any, lengths: Any) -> tuple[np.ndarray, 
     levels = check_affinity(affinity, values.shape)
     if lengths is not None:
         sizes = np.asarray(lengths.cpu() if isinstance(lengths, Tensor) else lengths)
+        check_integers(sizes)
         if sizes.shape != values.shape[:1] or (sizes < 0).any() or (sizes > values.shape[1]).any():
             raise ValueError(
                 f"Expected {len(values)} lengths from 0 to {values.shape[1]}; got {sizes.tolist()}."

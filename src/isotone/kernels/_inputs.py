@@ -9,6 +9,7 @@ import numpy as np
 
 from isotone.alignment import AlignmentError
 from isotone.kernels.threads import each_run, each_task
+from isotone.types import check_integers
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -184,11 +185,18 @@ def as_arrays(log_probs: Any, labels: Any, frame_lengths: Any, label_lengths: An
         raise ValueError(f"Expected labels of shape ({len(lp)}, U); got {y.shape}.")
     out = []
     for name, values, size in (("frame", frame_lengths, lp.shape[1]), ("label", label_lengths, y.shape[1])):
-        n = np.ascontiguousarray(to_numpy(values), np.int64)
+        n = as_lengths(values)
         if n.shape != (len(lp),) or ((n < 0) | (n > size)).any():
             raise ValueError(f"Expected {len(lp)} {name} lengths from 0 to {size}; got {n.tolist()}.")
         out.append(n)
     return lp, y, *out
+
+
+def as_lengths(values: Any) -> np.ndarray:
+    """Convert lengths to a contiguous array of int64; ValueError where they are no integers."""
+    given = to_numpy(values)
+    check_integers(given)
+    return np.ascontiguousarray(given, np.int64)
 
 
 def each_row(loop: Callable[..., None], cells: np.ndarray, *arguments: Any) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from isotone.kernels._assignment import assignment_row, minimum_row
 from isotone.kernels.threads import each_task
-from isotone.types import length_mask
+from isotone.types import check_integers, length_mask
 
 #: An index past the end of a row.
 PADDING = -1
@@ -131,6 +131,7 @@ def _scores(scores: Tensor) -> Tensor:
 def _lengths(lengths: Tensor | None, rows: int, size: int, like: Tensor) -> Tensor:
     if lengths is None:
         return torch.full((rows,), size, device=like.device)
+    check_integers(lengths)
     if lengths.shape != (rows,):
         raise ValueError(f"Expected lengths of shape ({rows},), one per row; got {tuple(lengths.shape)}.")
     outside = ((lengths < 0) | (lengths > size)).nonzero()

@@ -13,7 +13,7 @@ from isotone.kernels._coupling import merge_row, merge_row_backward, softmax_row
 from isotone.kernels._operations import Operation, differentiable
 from isotone.kernels.backends import has_kernels
 from isotone.kernels.threads import each_task
-from isotone.types import Coupling, length_mask
+from isotone.types import Coupling, check_integers, length_mask
 
 # Work per entry, in the half nanoseconds of each_task.
 _CELLS = 10
@@ -48,7 +48,7 @@ def couple(
         all zeros) has mass 0 throughout.
 
     Raises:
-        ValueError: alpha and beta are not two matrices with the same number of rows.
+        ValueError: alpha and beta are not two matrices with the same number of rows, or lengths are no integers.
         IndexError: a length outside the weights (on the CPU).
 
     Numerics: prefix sums and differences are float64 inside: a mass has an error of about 1e-16 n of the total.
@@ -63,6 +63,7 @@ def couple(
             f"couple expects weights (B, n) and (B, m); got {tuple(alpha.shape)} and {tuple(beta.shape)}. "
             "For a single pair use alpha[None] and beta[None]."
         )
+    check_integers(source_lengths, target_lengths)
     if source_lengths is None:
         source_lengths = torch.full((len(alpha),), alpha.shape[1], device=alpha.device)
     if target_lengths is None:
@@ -88,8 +89,10 @@ def frame_weights(logits: Tensor, lengths: Tensor) -> Tensor:
         ``(B, T)``, 0 beyond the lengths; float64 for float64, else float32. Differentiable once.
 
     Raises:
+        ValueError: lengths that are no integers.
         IndexError: a length outside the logits (on the CPU).
     """
+    check_integers(lengths)
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     if has_kernels(logits.device):
         return softmax_operation(logits, lengths)

@@ -13,7 +13,7 @@ from isotone.kernels._cross_entropy import block_gradients, block_losses
 from isotone.kernels._operations import Operation, differentiable
 from isotone.kernels.backends import has_kernels
 from isotone.kernels.threads import each_task
-from isotone.types import length_mask
+from isotone.types import check_integers, length_mask
 
 #: Scores that tensor operations handle at a time: a bound on their temporary tensors.
 BLOCK_SCORES = 1 << 22
@@ -40,6 +40,7 @@ def pair_cross_entropy(
         ``(B,)`` nats; float64 for float64 logits, else float32. Differentiable once in logits and mass.
 
     Raises:
+        ValueError: lengths that are no integers.
         IndexError: a label outside the vocabulary, or a length above T (RuntimeError for other types than float32).
             On CUDA, where nothing waits for the device, the row's value is NaN instead.
 
@@ -49,6 +50,7 @@ def pair_cross_entropy(
     compiled pass each way, on ``torch.get_num_threads()`` threads; CUDA takes two launches each way, without
     synchronisation with the host, and its results are the same each time. All else is tensor operations.
     """
+    check_integers(lengths)
     loops = logits.device.type != "cpu" or logits.dtype == torch.float32
     if loops and has_kernels(logits.device):
         wide = torch.promote_types(logits.dtype, torch.float32)

@@ -12,7 +12,7 @@ import numpy as np
 from isotone.kernels._subframe import MOST, subframe_row
 from isotone.kernels.threads import each_task
 from isotone.tensors import Tensor, torch
-from isotone.types import Coupling, length_mask
+from isotone.types import Coupling, check_integers, length_mask
 
 #: Rules for blank frames between tokens, and for those before the first and after the last.
 BlankRule = Literal["leave", "previous", "split"]
@@ -75,6 +75,7 @@ def coupling_from_paths(
     Returns:
         K is the largest number of frames with tokens in a row, at least 1.
     """
+    check_integers(frame_lengths, target_lengths)
     carried = paths >= 0
     count = carried.sum(1)
     size = max(1, int(count.max()) if len(count) else 1)
@@ -116,6 +117,7 @@ def subframe_coupling(
         Mass 1 per frame that carries a token. Hardening gives the path back, except for tokens of one frame that lose
         most of it.
     """
+    check_integers(frame_lengths, target_lengths)
     if paths.shape[1] == 0:
         return coupling_from_paths(paths, frame_lengths, target_lengths, scores)
     moved = _moved_by_loops if paths.device.type == "cpu" else _moved_by_tensors

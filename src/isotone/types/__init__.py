@@ -4,7 +4,7 @@ One alphabet everywhere: B batch, T frames, U target tokens, V vocabulary, D fea
 Borders between parts carry lengths, never masks. Times stay frame numbers until :meth:`Grid.seconds`.
 """
 
-from isotone.types.batch import Batch, length_mask, marks, mask_rows, row_index, widened
+from isotone.types.batch import Batch, check_integers, length_mask, marks, mask_rows, row_index, widened
 from isotone.types.coupling import Coupling
 from isotone.types.emissions import Emissions, Encoded, Frames, Grid
 from isotone.types.graph import TokenGraph
@@ -13,5 +13,5 @@ from isotone.types.warp import Warp, Window
 
 __all__ = [
     "NO_TOKEN", "PAST_END", "Batch", "Coupling", "Emissions", "Encoded", "FramePath", "Frames", "Grid", "Targets",
-    "TokenGraph", "Warp", "Window", "length_mask", "marks", "mask_rows", "row_index", "widened",
+    "TokenGraph", "Warp", "Window", "check_integers", "length_mask", "marks", "mask_rows", "row_index", "widened",
 ]  # fmt: skip

@@ -9,8 +9,33 @@ from typing import Any, ClassVar, Self
 from isotone.tensors import Tensor, torch
 
 
+def check_integers(*lengths: Any) -> None:
+    """Raise ValueError for lengths of another type than integers: some readers round their fractions up, others down.
+
+    Args:
+        lengths: Arrays or tensors ``(B,)``; None is skipped. Without rows the type is not looked at.
+    """
+    for given in lengths:
+        if given is not None and not _counts(given.dtype) and 0 not in given.shape:
+            raise ValueError(
+                f"Expected lengths as integers, such as int64; got {given.dtype}. Round and convert them first."
+            )
+
+
+def _counts(dtype: Any) -> bool:
+    kind = getattr(dtype, "kind", None)  # of numpy; torch has no kinds
+    if kind is not None:
+        return kind in "iu"
+    return not (dtype.is_floating_point or dtype.is_complex or dtype == torch.bool)
+
+
 def length_mask(lengths: Tensor, size: int) -> Tensor:
-    """Mask of the valid positions: ``(B, size)`` bool, true where position < length."""
+    """Mask of the valid positions: ``(B, size)`` bool, true where position < length.
+
+    Raises:
+        ValueError: lengths that are no integers.
+    """
+    check_integers(lengths)
     return torch.arange(size, device=lengths.device) < lengths[:, None]
 
 

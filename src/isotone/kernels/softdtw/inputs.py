@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from isotone.kernels.softdtw.plan import Plan, dense
+from isotone.types import check_integers
 
 
 def prepare(
@@ -56,6 +57,7 @@ def lengths_of(lengths: Tensor | None, batch: int, size: int) -> np.ndarray:
     """Return the lengths as an array, ``size`` where none are given; ValueError for those outside 1 to ``size``."""
     if lengths is None:
         return np.full(batch, size)
+    check_integers(lengths)
     values = lengths.detach().cpu().numpy().astype(np.int64)
     if values.shape != (batch,) or ((values < 1) | (values > size)).any():
         raise ValueError(f"Expected {batch} lengths from 1 to {size}; got {values.tolist()}.")

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from isotone.kernels._lattice import PADDING
 from isotone.kernels.viterbi._trellis import GROUP, forward_kernel, trace_kernel
+from isotone.types import check_integers
 
 #: Types of scores that are read as they are.
 TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
@@ -37,10 +38,9 @@ def best_paths(
     None where the input is wrong, a row has no path, or is too large.
     The only wait for the device is for the answer to whether all rows have paths.
     """
-    y, n, m = (
-        torch.as_tensor(x, device=log_probs.device).to(torch.int64).contiguous()
-        for x in (labels, frame_lengths, label_lengths)
-    )
+    given = [torch.as_tensor(x, device=log_probs.device) for x in (labels, frame_lengths, label_lengths)]
+    check_integers(*given[1:])
+    y, n, m = (x.to(torch.int64).contiguous() for x in given)
     if not _fit(log_probs, y, n, m, blank):
         return None
     per_row = -(-log_probs.shape[1] // GROUP.value) * _width(y) * 2

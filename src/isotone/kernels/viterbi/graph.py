@@ -10,6 +10,7 @@ from isotone.alignment import AlignmentError
 from isotone.kernels._inputs import (
     Array,
     as_arrays,
+    as_lengths,
     check_labels,
     check_scores,
     each_row,
@@ -117,7 +118,7 @@ def fewest_frames(arcs: Arcs[Array], label_lengths: Array, least: Array) -> Arra
     Returns:
         ``(B,)`` int64; 2^60 or more where no path leads to the end.
     """
-    tokens = np.ascontiguousarray(to_numpy(label_lengths), np.int64)
+    tokens = as_lengths(label_lengths)
     shape = to_numpy(least).shape
     ways = _checked_arcs(arcs, shape, tokens)
     return like(label_lengths, _fewest(ways, tokens, _frames("least", least, 1, shape, tokens)))
