@@ -68,7 +68,7 @@ def test_an_index_that_grew_is_the_one_built_at_once(folder: Path, grown: Path, 
     first, second = (search(SearchIndex.open(path), LOG_MEL, query) for path in (grown, tmp_path / "once"))
     assert first == second
     assert sorted(p.name.split("-")[0].split(".")[0] for p in grown.iterdir()) == [
-        "files", "index", "items", "stage", "vectors"
+        "checks", "files", "index", "items", "stage", "vectors"
     ]  # fmt: skip
     assert not store.unfinished(grown).exists()
 

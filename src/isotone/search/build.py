@@ -28,9 +28,6 @@ from isotone.search.unfinished import DONE, EMBEDDED, SETTINGS, Part, Unfinished
 
 log = logging.getLogger(__name__)
 
-# Items per block when copying.
-_BLOCK_ITEMS = 4096
-
 Progress = Callable[[str, float], None]
 
 
@@ -268,9 +265,8 @@ def _gather(parts: Sequence[Part], embedded: Path, out: Path) -> None:
             pass
     with out.open("wb") as file:
         for part in parts:
-            end = part.first + len(part.spans)
-            for first in range(part.first, end, _BLOCK_ITEMS):
-                file.write(part.vectors[first : min(first + _BLOCK_ITEMS, end)].tobytes())
+            for block in part.blocks():
+                file.write(block.tobytes())
 
 
 def _placed(base: store.SearchIndex | None) -> Iterator[Part]:

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from isotone.files import atomic_write
 from isotone.search.candidates import DEFAULT, Spec, build_stage
+from isotone.search.checks import checks_of
 from isotone.search.store import (
+    CHECKS,
     ERRORS,
     FILES,
     FILES_OF,
@@ -59,6 +61,7 @@ def finish(
     count = len(items)
     vectors = np.memmap(folder / VECTORS, np.float16, "r", shape=(count, n, d))
     items.tofile(folder / ITEMS)
+    checks_of(vectors).tofile(folder / CHECKS)
     contextual = model.get("contextual", True)
     for share, built in build_stage(
         spec, vectors, items, contextual=contextual, fingerprint=model["fingerprint"]
@@ -74,6 +77,7 @@ def finish(
         if name != VECTORS:
             files[name]["sha256"] = digest_of(folder / name)
     about = {"version": VERSION, "model": model, "shape": [count, n, d], "stage": spec, "files": files}
+    about["stage_sha256"] = digest_of(folder / STAGE / METADATA)
     _write_metadata(folder, about)
 
 

@@ -17,6 +17,7 @@ from isotone.interfaces import Index, Searcher
 from isotone.registries import indexes
 from isotone.search.candidates import DEFAULT, Candidates, Spec
 from isotone.search.centroids import CentroidIndex
+from isotone.search.checks import Checks
 from isotone.search.folder import CorruptIndex, IndexMismatch
 
 #: Version of the layout, and versions that can be read. Version 1 has no threshold, and no digests of recordings; 1 and
@@ -25,10 +26,12 @@ VERSION = 3
 READ = (1, 2, 3)
 METADATA, VECTORS, ITEMS = "index.json", "vectors.f16", "items.i32"
 FILES, ERRORS = "files.jsonl", "errors.jsonl"
+#: Checksums of the vectors, item by item; indexes made before there were any have none.
+CHECKS = "checks.u32"
 #: Folder of the first stage, an index of :data:`isotone.registries.indexes`.
 STAGE = "stage"
 #: Files whose sizes and digests are in :data:`METADATA`, and everything that a new generation replaces.
-FILES_OF = (VECTORS, ITEMS, FILES)
+FILES_OF = (VECTORS, ITEMS, FILES, CHECKS)
 CODES, CENTROIDS = "codes.u16", "centroids.f32"
 PARTS = (*FILES_OF, STAGE, CODES, CENTROIDS)
 
@@ -104,6 +107,7 @@ class SearchIndex:
         spec: Name of the first stage's index, or a mapping with its options.
         candidates: The first stage.
         threshold: Threshold of matches; None in indexes of version 1.
+        checks: Checksums of the vectors; None in indexes that were made before there were any.
     """
 
     folder: Path
@@ -115,6 +119,7 @@ class SearchIndex:
     spec: Spec
     candidates: Candidates
     threshold: Threshold | None = None
+    checks: Checks | None = None
 
     def __len__(self) -> int:
         return len(self.items)
@@ -123,9 +128,12 @@ class SearchIndex:
         """Read vectors ``(C, n, d)`` float32 and lengths ``(C,)`` int64 of items from disk.
 
         Raises:
-            CorruptIndex: vectors that are not finite.
+            CorruptIndex: vectors that are not those that were saved, or not finite.
         """
-        vectors = torch.from_numpy(self.vectors[items]).float()
+        read = self.vectors[items]
+        if self.checks is not None:
+            self.checks.compare(read, items)
+        vectors = torch.from_numpy(read).float()
         if not torch.isfinite(vectors.sum()):  # one sum for all: numbers of half precision cannot overflow it
             raise CorruptIndex(f"{self.folder / VECTORS} is damaged: it holds NaN. Build the index anew.")
         return vectors, torch.from_numpy(self.lengths[items].astype(np.int64))
@@ -148,8 +156,9 @@ class SearchIndex:
     def open(cls, folder: Path | str) -> Self:
         """Open an index; the vectors stay on disk.
 
-        The sizes of all files are checked, and the SHA-256 of all but the vectors, which may be larger than memory. If
-        another process replaces the index meanwhile, the new one is opened.
+        The sizes of all files are checked, and the SHA-256 of all but the vectors, which may be larger than memory:
+        those have a checksum per item, for :meth:`take`. If another process replaces the index meanwhile, the new one
+        is opened.
 
         Raises:
             FileNotFoundError: there is no index, or it is not finished.
@@ -181,30 +190,39 @@ class SearchIndex:
             recordings = [recording_of(json.loads(line)) for line in lines if line]
             items = np.fromfile(paths[ITEMS], np.int32).reshape(count, 3)
             vectors = np.memmap(paths[VECTORS], np.float16, "r", shape=(count, n, d))
+            checks = None
+            if CHECKS in about["files"]:
+                checks = Checks(paths[VECTORS], np.fromfile(paths[CHECKS], np.uint32).reshape(count))
             threshold = _threshold_of(about.get("threshold"))
         except (KeyError, TypeError, ValueError, OverflowError, OSError) as error:
             raise CorruptIndex(f"The index at {folder} is damaged: {error}. Build it anew.") from error
         lengths = items[:, 2].astype(np.uint16)
         spec = about.get("stage", DEFAULT)
-        stage = _stage(paths, spec, model["fingerprint"], (count, n, d), lengths)
+        stage = _stage(paths, spec, about.get("stage_sha256"), model["fingerprint"], (count, n, d), lengths)
         candidates = Candidates(stage, items, model.get("contextual", True))
-        return cls(folder, model, recordings, items, vectors, lengths, spec, candidates, threshold)
+        return cls(folder, model, recordings, items, vectors, lengths, spec, candidates, threshold, checks)
 
 
 def _stage(
     paths: dict[str, Path],
     spec: Spec,
+    digest: str | None,
     fingerprint: str,
     shape: tuple[int, int, int],
     lengths: NDArray[np.uint16],
 ) -> Index:
-    """Open the first stage, also of the versions that have files of codes."""
+    """Open the first stage, also of the versions that have files of codes.
+
+    Its own description has the digests of its other files; ``digest`` is that of the description.
+    """
     if paths[CODES].is_file():
         codes = np.fromfile(paths[CODES], np.uint16).reshape(shape[:2])
         centroids = torch.from_numpy(np.fromfile(paths[CENTROIDS], np.float32).reshape(-1, shape[2]))
         return CentroidIndex.of_codes(centroids, codes, lengths, fingerprint)
     kind: Any = indexes.get(spec if isinstance(spec, str) else spec["name"])
     try:
+        if digest is not None and digest_of(paths[STAGE] / METADATA) != digest:
+            raise CorruptIndex(f"{paths[STAGE] / METADATA} is not what was saved.")
         stage: Index = kind.load(paths[STAGE], fingerprint=fingerprint, memory_map=True)
     except (ValueError, OSError) as error:
         raise CorruptIndex(

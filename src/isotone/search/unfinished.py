@@ -14,10 +14,14 @@ from torch import Tensor
 
 from isotone.files import atomic_write
 from isotone.search import saving, store
+from isotone.search.checks import Checks
 
 #: Files of an unfinished index, besides those of a complete one.
 SETTINGS, DONE, EMBEDDED = "search-settings.json", "done.jsonl", "embedded.f16"
 _OURS = (SETTINGS, DONE, EMBEDDED, store.METADATA, *store.PARTS)
+
+# Items per block when copying.
+_BLOCK_ITEMS = 4096
 
 
 @dataclass(frozen=True)
@@ -29,23 +33,35 @@ class Part:
         spans: ``(I, 2)`` int32: first window and number of windows of each item.
         vectors: ``(N, n, d)`` float16.
         first: Row of the first item.
+        checks: Checksums of the vectors, where they have any.
     """
 
     recording: store.Recording
     spans: NDArray[np.int32]
     vectors: NDArray[np.float16]
     first: int
+    checks: Checks | None = None
 
     def renamed(self, recording: store.Recording) -> Part:
         """Return the part with another description of the recording."""
         return replace(self, recording=recording)
+
+    def blocks(self) -> Iterator[NDArray[np.float16]]:
+        """Iterate over the vectors of its items, some of them at a time; CorruptIndex where they are damaged."""
+        end = self.first + len(self.spans)
+        for first in range(self.first, end, _BLOCK_ITEMS):
+            rows = slice(first, min(first + _BLOCK_ITEMS, end))
+            if self.checks is not None:
+                self.checks.compare(self.vectors[rows], rows)
+            yield self.vectors[rows]
 
 
 def parts_of(index: store.SearchIndex) -> Iterator[Part]:
     """Iterate over the recordings of an index."""
     first = 0
     for recording in index.recordings:
-        yield Part(recording, index.items[first : first + recording.items, 1:], index.vectors, first)
+        spans = index.items[first : first + recording.items, 1:]
+        yield Part(recording, spans, index.vectors, first, index.checks)
         first += recording.items
 
 
