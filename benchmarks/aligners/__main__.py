@@ -34,6 +34,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--unrefined", action="store_true", help="rows of the models without the last step, too"
     )
+    parser.add_argument(
+        "--judged",
+        action="store_true",
+        help="rows of the models as they are by default, too: recordings\n"
+        "of which a word is left out are not aligned",
+    )
     # cut labels lie on no frames
     labels = parser.add_mutually_exclusive_group()
     labels.add_argument(
@@ -59,10 +65,11 @@ def main() -> None:
     systems: dict[str, System] = {
         f"isotone, {Path(model).name if short else model}": isotone_system(model) for model in models
     }
+    own = list(zip(systems, models))
+    if arguments.judged:
+        systems |= {f"{name}, judged": isotone_system(m, judged=True) for name, m in own}
     if arguments.unrefined:
-        systems |= {
-            f"{name}, unrefined": isotone_system(m, refined=False) for name, m in zip(systems, models)
-        }
+        systems |= {f"{name}, unrefined": isotone_system(m, refined=False) for name, m in own}
     if importlib.util.find_spec("pocketsphinx"):
         systems[f"pocketsphinx {version('pocketsphinx')}"] = PocketSphinx()
     recordings = list(labelled(arguments.folder, arguments.cut))

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.aligners.recordings import RATE
-from isotone.alignment import SILENCE, Segment
+from isotone.alignment import SILENCE, AlignmentError, Segment
+from isotone.text.given import STAR
 
 
 class Times(NamedTuple):
@@ -22,23 +23,29 @@ class Times(NamedTuple):
 System = Callable[[NDArray[np.float32], str], Times]
 
 
-def isotone_system(model: str, *, refined: bool = True, **options: Any) -> System:
-    """Load a model of isotone; options are those of :class:`isotone.pipeline.Pipeline`.
+def isotone_system(model: str, *, refined: bool = True, judged: bool = False, **options: Any) -> System:
+    """Load a model of isotone.
 
-    Unrefined, boundaries stay where the aligner placed them (:mod:`isotone.audio.boundaries`).
+    Args:
+        model: Its folder or its name.
+        refined: False: boundaries stay where the aligner placed them (:mod:`isotone.audio.boundaries`).
+        judged: True: as by default, words that were not said get no times. It raises AlignmentError where there are
+            any. False: every word gets times, as from the others.
+        options: Those of :class:`isotone.pipeline.Pipeline`.
     """
     from isotone.model import Model
     from isotone.pipeline import Pipeline
 
-    # every word gets times, as from the others
-    pipeline = Pipeline(Model.load(model), check=False, presence=False, **options)
+    pipeline = Pipeline(Model.load(model), check=judged, presence=judged, **options)
     if not refined:
         pipeline.refine = 0.0
 
     def align(samples: NDArray[np.float32], text: str) -> Times:
         found = pipeline.align("", samples, pipeline.encode(text)).alignment
+        if found.absent:
+            raise AlignmentError(f"{len(found.absent)} words have no times")
         words, phones = (found.tier(name).segments for name in ("words", "phones"))
-        return Times(tuple(w for w in words if w.label not in SILENCE), tuple(phones))
+        return Times(tuple(w for w in words if w.label not in (*SILENCE, STAR)), tuple(phones))
 
     return align
 
