@@ -9,6 +9,8 @@ from pathlib import Path
 
 import soundfile
 
+from isotone import formats
+from isotone.alignment import Alignment, Segment, Tier
 from isotone.text.espeak import SAMPLE_RATE, Engine
 from tests import doc_blocks
 from tests.paths import ROOT
@@ -81,6 +83,9 @@ def _transcripts(folder: Path) -> None:
     (folder / "film.srt").write_text(
         f"1\n00:00:00,000 --> 00:00:0{seconds:.3f}\n{LINES[0]}\n".replace(".", ",", 1)
     )
+    tiers = (Tier("Ann", (Segment("She washed", 0, seconds / 2),)), Tier("Ben", ()), Tier("gestures", ()))
+    rough = formats.build("textgrid").dumps(Alignment("interview", seconds, tiers))
+    (folder / "interview.TextGrid").write_text(rough)
     passage = {"start": 0.0, "end": seconds, "text": LINES[0]}
     (folder / "whisper.json").write_text(json.dumps({"segments": [passage]}))
 

@@ -110,7 +110,7 @@ def adapt_files(
     run = out.with_name(f"{out.name}.run")
     claim = _claim(model_key(pipeline.model), given, options, text_dir, settings)
     _check_run(run, claim)
-    found, errors = _aligned(given, pipeline, text_dir)
+    found, errors = _aligned(given, pipeline, text_dir, options.tiers)
     written = [one for one in found if _is_written(one.alignment)]
     held_out, train = ([_row(one, pipeline.model) for one in part] for part in _split(written, found, errors))
     with atomic_write(run / _CLAIM) as file:
@@ -176,7 +176,7 @@ def _before(said: Path, claim: str) -> Adapted | None:
 
 
 def _aligned(
-    given: Given, pipeline: Pipeline, text_dir: Path | None
+    given: Given, pipeline: Pipeline, text_dir: Path | None, tiers: Sequence[str]
 ) -> tuple[list[_Recording], list[dict[str, str]]]:
     """Align all recordings; list those that cannot be."""
     found: list[_Recording] = []
@@ -184,8 +184,8 @@ def _aligned(
     recordings = [(recording.path, recording.id) for recording in find_recordings(given.audio)]
     for path, id in progress_of(recordings, pipeline.watch):
         try:
-            source = transcript_of(path, given.transcripts, text_dir)
-            text = read_text(source.path, sound.info(path).seconds, path)
+            source = transcript_of(path, given.transcripts, text_dir, tiers=tiers)
+            text = read_text(source.path, sound.info(path).seconds, path, tiers=tiers)
             found.append(_align(pipeline, id, path, text))
         except Exception as error:  # of any kind: the other files go on
             log.debug("%s", path, exc_info=True)
@@ -283,8 +283,8 @@ def _claim(model: str, given: Given, options: Options, text_dir: Path | None, se
     files: list[list[str]] = []
     for recording in find_recordings(given.audio):
         try:
-            texts = transcript_of(recording.path, given.transcripts, text_dir).files.values()
-            files.append([recording.id, digest_of(recording.path), *map(digest_of, texts)])
+            texts = transcript_of(recording.path, given.transcripts, text_dir, tiers=options.tiers)
+            files.append([recording.id, digest_of(recording.path), *map(digest_of, texts.files.values())])
         except OSError as error:
             files.append([recording.id, explain(error, recording.path)])
     whole = [model, options.values(), asdict(settings), files, __version__, _REVISION]

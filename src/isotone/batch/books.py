@@ -34,11 +34,13 @@ BOOK = "book.json"
 _READING = "book"
 
 
-def check_book(book: Path, audio: Sequence[Path], others: Sequence[Path | None]) -> None:
+def check_book(
+    book: Path, audio: Sequence[Path], others: Sequence[Path | None], tiers: Sequence[str] = ()
+) -> None:
     """Check that a book is the only text, before a model is loaded.
 
     Raises:
-        ValueError: there are other transcripts, or it is empty or no plain text.
+        ValueError: there are other transcripts, it is empty or no plain text, or tiers are asked for.
         FileNotFoundError: there is no such file.
     """
     texts = [path for path in others if path is not None] + [path for path in audio if is_transcript(path)]
@@ -48,12 +50,12 @@ def check_book(book: Path, audio: Sequence[Path], others: Sequence[Path | None])
         )
     if not book.is_file():
         raise FileNotFoundError(f"No book {book}: --book names a file with the text of the whole book.")
-    _text(book)
+    _text(book, tiers)
 
 
-def _text(book: Path) -> tuple[str, str]:
+def _text(book: Path, tiers: Sequence[str] = ()) -> tuple[str, str]:
     """Read a book: its text, and a warning or nothing."""
-    source = open_source(book)
+    source = open_source(book, tiers)
     if not source.plain:
         raise TranscriptError(f"{book} is no plain text: save the words of the book as a .txt file in UTF-8.")
     if not source.passages[0].text.strip():

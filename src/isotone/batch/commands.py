@@ -64,7 +64,7 @@ def align_files(
     workers = _checked(workers, options)
     check_places(text, text_dir)
     if book is not None:
-        check_book(book, audio, [text, text_dir])
+        check_book(book, audio, [text, text_dir], options.tiers)
     given = paired(_without_results(audio, target.out), text)
     if min_score is not None and not min_score <= 0:
         raise ValueError(

@@ -13,7 +13,7 @@ from isotone.batch.tagged import tagged
 from isotone.transcripts import Passage, TranscriptError, open_source, sources_of
 from isotone.transcripts.kaldi import is_data_folder
 from isotone.transcripts.kinds import KINDS
-from isotone.transcripts.reading import TIMED
+from isotone.transcripts.reading import TIERED, TIMED
 
 TEXT_SUFFIXES = (".txt", ".lab", ".TXT", ".LAB")
 
@@ -153,17 +153,22 @@ class TranscriptFile:
 
 
 def find_transcript(
-    audio: Path, folder: Path | None, own: Callable[[Path], bool] = lambda path: False
+    audio: Path,
+    folder: Path | None,
+    own: Callable[[Path], bool] = lambda path: False,
+    tiers: Sequence[str] = (),
 ) -> TranscriptFile:
     """Find the transcript of an audio file, in a folder or beside the audio.
 
     Plain text comes before transcripts with times, and these before such with a language in their name, as
-    ``film.en.srt``. A data folder of Kaldi holds the transcripts itself.
+    ``film.en.srt``. Where tiers are asked for, TextGrids and ELAN's files come first. A data folder of Kaldi holds the
+    transcripts itself.
 
     Args:
         audio: The audio file.
         folder: The folder of transcripts; None: beside the audio.
         own: Tells of files that are results themselves, and no transcripts.
+        tiers: The tiers that are asked for.
 
     Raises:
         FileNotFoundError: there is no transcript of that name, or there are several with languages.
@@ -176,12 +181,13 @@ def find_transcript(
         # in subfolders like those of the audio, the longest common path first, or in the folder itself
         parents = absolute(audio).parent.parts[1:]
         folders = [folder.joinpath(*parents[start:]) for start in range(len(parents) + 1)]
+    if tiers and (first := _first(folders, audio.stem, TIERED, own)):
+        return TranscriptFile(first)
     for one in folders:
         if texts := [path for path in _siblings(one, audio.stem) if not own(path)]:
             return TranscriptFile(texts[0], tuple(p for p in texts if not p.samefile(texts[0])))
-    for path in (one / f"{audio.stem}{suffix}" for one in folders for suffix in TIMED):
-        if path.is_file() and not own(path):
-            return TranscriptFile(path)
+    if first := _first(folders, audio.stem, TIMED, own):
+        return TranscriptFile(first)
     found = [path for one in folders for path in tagged(one, audio.stem) if path.is_file() and not own(path)]
     if len(found) == 1:
         return TranscriptFile(found[0])
@@ -201,10 +207,19 @@ def transcript_of(
     given: Mapping[Path, Path] | None,
     folder: Path | None,
     own: Callable[[Path], bool] = lambda path: False,
+    tiers: Sequence[str] = (),
 ) -> TranscriptFile:
     """Return the transcript that a recording was given (:class:`isotone.batch.pairs.Given`), or find it."""
     path = given.get(absolute(audio)) if given else None
-    return TranscriptFile(path) if path else find_transcript(audio, folder, own)
+    return TranscriptFile(path) if path else find_transcript(audio, folder, own, tiers)
+
+
+def _first(
+    folders: Sequence[Path], stem: str, suffixes: Sequence[str], own: Callable[[Path], bool]
+) -> Path | None:
+    """Find the first file of a name, in folders in order; None if there is none."""
+    paths = (one / f"{stem}{suffix}" for one in folders for suffix in suffixes)
+    return next((path for path in paths if path.is_file() and not own(path)), None)
 
 
 def _siblings(folder: Path, stem: str) -> Iterator[Path]:
@@ -230,6 +245,7 @@ def read_passages(
     recording: Path | None = None,
     only: bool = True,
     note: Callable[[str], None] = lambda warning: None,
+    tiers: Sequence[str] = (),
 ) -> list[Passage]:
     """Read a transcript.
 
@@ -241,12 +257,13 @@ def read_passages(
         seconds: Duration of the audio, which such a prompt must match.
         recording: The audio, which a transcript of several recordings must name.
         only: See :meth:`isotone.transcripts.Source.of`.
-        note: Is told of an encoding that was guessed, and of times that cannot be right.
+        note: Is told of an encoding that was guessed, of tiers that are left out, and of times that cannot be right.
+        tiers: See :func:`isotone.transcripts.open_source`.
 
     Raises:
-        TranscriptError: the transcript cannot be read, is empty, or is not of this recording.
+        TranscriptError: the transcript cannot be read, is empty, is not of this recording, or has no such tier.
     """
-    source = open_source(path)
+    source = open_source(path, tiers)
     found = source.of(recording, only) if recording else list(source.passages)
     if (
         source.plain
@@ -269,6 +286,8 @@ def read_text(
     seconds: float,
     recording: Path | None = None,
     note: Callable[[str], None] = lambda warning: None,
+    tiers: Sequence[str] = (),
 ) -> str:
     """Read the text of a transcript, a line for every passage; see :func:`read_passages`."""
-    return "\n".join(passage.text for passage in read_passages(path, seconds, recording, note=note))
+    found = read_passages(path, seconds, recording, note=note, tiers=tiers)
+    return "\n".join(passage.text for passage in found)

@@ -49,6 +49,7 @@ class Options:
         channels: One of :data:`isotone.pipeline.channels.WAYS`. ``auto``: each speaker of a transcript with times is
             aligned on a channel of their own where the levels tell clearly whose it is. ``order``: the first speakers
             are on the first channel, and so on. ``mix``: the mean of the channels.
+        tiers: The tiers of transcripts that hold speech, see :func:`isotone.transcripts.open_source`.
     """
 
     model: str
@@ -68,6 +69,7 @@ class Options:
     slack_s: float = SLACK_S
     channels: str = "auto"
     margins: bool = False
+    tiers: tuple[str, ...] = ()
 
     def check(self) -> None:
         """Check the options before a model is loaded.

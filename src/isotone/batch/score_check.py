@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -130,7 +130,8 @@ def check_scores(
     if json_file is not None:
         check_target(json_file, json_with("right", "wrong"))
     found = find_audio(audio)
-    texts, errors = _texts(found, text_dir)
+    texts, errors = _texts(found, text_dir, options.tiers)
+    _check_any(texts, errors)
     others = strangers({path: normalize(text) for path, text in texts.items()}, seed)
     compiling.announce()
     pipeline = options.pipeline()
@@ -146,14 +147,19 @@ def check_scores(
             continue
         right.append(own)
         wrong.append(stranger)
-    if not right:
-        first = errors[0]
-        raise ValueError(f"None of the files could be aligned; first: {first['file']}: {first['error']}")
+    _check_any(right, errors)
     check = _check(right, wrong, errors, usable(pipeline.model.check))
     if json_file is not None:
         with atomic_write(json_file) as file:
             file.write(check.to_json())
     return check
+
+
+def _check_any(found: Collection[object], errors: Sequence[dict[str, str]]) -> None:
+    """Raise ValueError where nothing was found, and there are errors."""
+    if errors and not found:
+        first = errors[0]
+        raise ValueError(f"None of the files could be aligned; first: {first['file']}: {first['error']}")
 
 
 def _pair(
@@ -183,12 +189,15 @@ def _check(right: list[Pair], wrong: list[Pair], errors: list[dict[str, str]], d
     )
 
 
-def _texts(found: Sequence[Path], folder: Path | None) -> tuple[dict[Path, str], list[dict[str, str]]]:
+def _texts(
+    found: Sequence[Path], folder: Path | None, tiers: Sequence[str]
+) -> tuple[dict[Path, str], list[dict[str, str]]]:
     """Read the transcripts, by audio file; return errors for those that cannot be read."""
     texts, errors = {}, []
     for path in found:
         try:
-            texts[path] = read_text(find_transcript(path, folder).path, sound.info(path).seconds, path)
+            source = find_transcript(path, folder, tiers=tiers).path
+            texts[path] = read_text(source, sound.info(path).seconds, path, tiers=tiers)
         except (OSError, ValueError) as error:
             errors.append({"file": readable(path), "error": explain(error, path)})
     return texts, errors

@@ -97,7 +97,7 @@ class Aligning(_Speech):
     ) -> None:
         super().__init__(options, target, given_text=True)
         self.further = further
-        self.slack_s, self.channels = options.slack_s, options.channels
+        self.slack_s, self.channels, self.tiers = options.slack_s, options.channels, options.tiers
         self.texts = texts or {}
         self._owners = Counter(self.texts.values())
         self.text_dir = text_dir
@@ -108,7 +108,7 @@ class Aligning(_Speech):
 
     def inputs(self, recording: Path, own: Own) -> Inputs:
         """Find the transcript, and the alignments that stand beside in the page."""
-        source = transcript_of(recording, self.texts, self.text_dir, own)
+        source = transcript_of(recording, self.texts, self.text_dir, own, self.tiers)
         return Inputs({**source.files, **self.further.inputs(recording)}, source.notes)
 
     def key(self, digests: Mapping[str, str]) -> str:
@@ -181,7 +181,8 @@ class Aligning(_Speech):
         """Read the passages of a recording's transcript, and note warnings."""
         source = source_in(job.inputs.files)
         shared = source.is_dir() or self._owners[source] > 1
-        return read_passages(source, len(samples) / self.sample_rate, job.path, not shared, noted.append)
+        seconds = len(samples) / self.sample_rate
+        return read_passages(source, seconds, job.path, not shared, noted.append, self.tiers)
 
     def doubt(self, score: float | None, agreement: float | None) -> str:
         """See :meth:`Work.doubt`."""

@@ -22,6 +22,7 @@ def adapt(
     model: opt.Model = None,
     text: opt.Text = None,
     text_dir: opt.TextDir = None,
+    tier: opt.Tier = [],  # noqa: B006 - typer copies it
     language: opt.Language = None,
     dictionary: opt.Dictionary = None,
     device: opt.Device = "cpu",
@@ -50,7 +51,7 @@ def adapt(
     from isotone.training.adapt import Settings
 
     with explained(), interrupted(out_dir):
-        options = Options(model, device=device, text=opt.texts(language, dictionary))
+        options = Options(model, device=device, text=opt.texts(language, dictionary), tiers=(*tier,))
         settings = Settings(steps, batch_size, lr, seed=seed)
         outcome = adapt_files(
             audio, options, out_dir, text=text, text_dir=text_dir, settings=settings, overwrite=overwrite

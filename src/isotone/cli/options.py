@@ -168,6 +168,15 @@ Book = Annotated[
         "nobody reads has no times. OUT/book.json has chapters, parts and other speech."
     ),
 ]
+Tier = Annotated[
+    list[str],
+    typer.Option(
+        help="Tier of the transcripts (TextGrid, ELAN ...) that holds speech; repeat for several speakers. Other tiers "
+        "are not read. A name; a kind, as words for 'Ann - words' and 'Bob - words'; or a pattern, as 'tx@*'. Default: "
+        "the tiers of utterances, else of words, else all but phones and notes.",
+        show_default=False,
+    ),
+]
 Slack = Annotated[
     float,
     typer.Option(

@@ -19,6 +19,7 @@ def score_check(
     audio: AudioArgument,
     model: opt.Model = None,
     text_dir: opt.TextDir = None,
+    tier: opt.Tier = [],  # noqa: B006 - typer copies it
     aligner: opt.Aligner = None,
     times: opt.Times = None,
     language: opt.Language = None,
@@ -45,7 +46,7 @@ def score_check(
     with explained():
         options = Options(
             model, aligner=plugin(aligner), times=times, device=device, window_s=window,
-            guided=guide, text=opt.texts(language),
+            guided=guide, text=opt.texts(language), tiers=(*tier,),
         )  # fmt: skip
         file = None if is_standard(json_file) else json_file
         check = check_scores(audio, options, text_dir=text_dir, seed=seed, json_file=file)

@@ -37,7 +37,7 @@ def align(
     text: opt.Text = None,
     text_dir: opt.TextDir = None,
     book: opt.Book = None,
-    slack: opt.Slack = 1.0,
+    tier: opt.Tier = [], slack: opt.Slack = 1.0,  # noqa: B006
     channels: _Channels = "auto",
     aligner: opt.Aligner = None,
     times: opt.Times = None,
@@ -94,7 +94,8 @@ def align(
     with explained(), interrupted(out_dir):
         texts = opt.texts(language, dictionary, keep_markup, rules)
         options = batch.Options(opt.chosen(model, language), plugin(aligner), None, times, device, engine, window,
-            guide, edges, extra_speech, star_cost, texts, closures, presence, slack, channels, margins)  # fmt: skip
+            guide, edges, extra_speech, star_cost, texts, closures, presence, slack, channels, margins,
+            (*tier,))  # fmt: skip
         target = batch.Target(out_dir, (*format,), overwrite, redo, prune, analysis, speaker_characters, page,
             keep_edited)  # fmt: skip
         options = _adapted(audio, options, out_dir, text, text_dir, book) if adapt else options

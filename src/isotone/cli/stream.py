@@ -38,6 +38,7 @@ def stream(
     rate: _Rate = 16_000,
     channels: _Channels = 1,
     sample: _Sample = "s16",
+    tier: opt.Tier = [],  # noqa: B006 - typer copies it
     language: opt.Language = None,
     dictionary: opt.Dictionary = None,
     rules: opt.Rules = None,
@@ -65,7 +66,7 @@ def stream(
                 f"--sample is one of {', '.join(_KINDS)}, --channels 1 or more, --rate above 0; "
                 f"got {sample}, {channels} and {rate:g}."
             )
-        source = open_source(text)
+        source = open_source(text, tier)
         aligner = StreamingAligner(
             source.text(described=keep_markup), model, rate=rate, language=language,
             dictionaries=tuple(dictionary or ()), rules=tuple(rules or ()), keep_markup=keep_markup, device=device,

@@ -43,6 +43,7 @@ def align(
     slack_s: float = SLACK_S,
     channels: str = "auto",
     margins: bool = False,
+    tiers: str | Sequence[str] = (),
 ) -> Aligned:
     """Find the time of each word and phone of a text in a recording.
 
@@ -63,6 +64,9 @@ def align(
         slack_s: Seconds by which the times of passages may be wrong.
         channels: ``auto``, ``order`` or ``mix``: see :class:`isotone.batch.options.Options`; an array is mixed.
         margins: Say how sure every boundary is: see :class:`isotone.alignment.Margin`.
+        tiers: The tiers of a TextGrid or another annotation that hold speech, of several speakers perhaps; other tiers
+            are not read. A name; a kind, as ``words`` for ``Ann - words`` and ``Bob - words``; or a pattern with ``*``.
+            Default: those of utterances, else of words, else all but those of phones and notes.
 
     Raises:
         LookupError: no pack has the language, or there is no such aligner or head.
@@ -78,10 +82,10 @@ def align(
     options = options_of(
         model, language, dictionaries, keep_markup, rules, aligner=aligner, times=times, device=device,
         engine=engine, window_s=window_s, guided=guided, edges=edges, extra_speech=extra_speech, star_cost=star_cost,
-        closures=closures, slack_s=slack_s, channels=channels, margins=margins,
+        closures=closures, slack_s=slack_s, channels=channels, margins=margins, tiers=tiers,
     )  # fmt: skip
     pipeline = kept.pipeline(options)
-    return align_one(pipeline, options.model, audio, text, rate, slack_s, channels)
+    return align_one(pipeline, options.model, audio, text, rate, slack_s, channels, options.tiers)
 
 
 def options_of(
@@ -90,9 +94,10 @@ def options_of(
     dictionaries: Sequence[str | Path] = (),
     keep_markup: bool = False,
     rules: Sequence[str | Path] = (),
+    tiers: str | Sequence[str] = (),
     **others: Any,
 ) -> Options:
     """Make the options of :func:`align`, with the pack of the language where no model is given."""
     name = str(model) if model is not None else pack_for(language).name
     text = TextOptions(language, tuple(map(Path, dictionaries)), keep_markup, tuple(map(Path, rules)))
-    return Options(name, text=text, **others)
+    return Options(name, text=text, tiers=(tiers,) if isinstance(tiers, str) else tuple(tiers), **others)

@@ -96,7 +96,8 @@ def _aligned(
     for i, (sound, text) in enumerate(zip(audio, texts)):
         try:
             recording = _recording(sound, rate, folder / str(i))
-            read[i] = recording, given.passages(text, recording, len(recording.samples) / rate)
+            seconds = len(recording.samples) / rate
+            read[i] = recording, given.passages(text, recording, seconds, tiers=options.tiers)
         except Exception as error:  # of any kind: the other rows go on
             log.warning("A row is not aligned: %s", error)
     plain = [i for i, (_, passages) in read.items() if not has_times(passages)]

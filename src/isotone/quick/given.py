@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from isotone import audio as sound
 from isotone.batch.inputs import read_passages, readable
 from isotone.transcripts import Passage, documents
+from isotone.transcripts.tiers import check_without
 
 
 class Recording(NamedTuple):
@@ -73,7 +74,11 @@ Text = str | Path | Mapping[str, Any] | list[Mapping[str, Any]]
 
 
 def passages(
-    text: Text, recording: Recording, seconds: float, note: Callable[[str], None] = lambda warning: None
+    text: Text,
+    recording: Recording,
+    seconds: float,
+    note: Callable[[str], None] = lambda warning: None,
+    tiers: Sequence[str] = (),
 ) -> list[Passage]:
     """Return the passages of a text as it is given, of a transcript file, or of a recogniser's result.
 
@@ -82,21 +87,23 @@ def passages(
             a ``Path`` is a file; a name in a string is a text, with a warning.
         recording: The recording.
         seconds: Its duration.
-        note: Is told of an encoding that was guessed.
+        note: Is told of an encoding that was guessed, and of tiers that are left out.
+        tiers: See :func:`isotone.transcripts.open_source`.
 
     Raises:
         TypeError: something else.
         OSError, ValueError: the transcript cannot be read.
     """
     if isinstance(text, Path):
-        return read_passages(text, seconds, recording.path or Path(recording.id), note=note)
+        return read_passages(text, seconds, recording.path or Path(recording.id), note=note, tiers=tiers)
     if isinstance(text, Mapping) or (isinstance(text, list) and all(isinstance(r, Mapping) for r in text)):
-        return list(documents.of(text))
+        return list(documents.of(text, tiers, note))
     if not isinstance(text, str):
         raise TypeError(
             "A text is a string, a pathlib.Path of a transcript, or the result of a recogniser; got "
             f"{type(text).__name__}."
         )
+    check_without(tiers)
     # a longer text is no name: asking for such a file is an error
     if 0 < len(text.encode(errors="replace")) < 256 and Path(text).is_file():
         warnings.warn(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,18 +25,20 @@ def align_one(
     rate: float | None = None,
     slack_s: float = SLACK_S,
     channels: str = "auto",
+    tiers: Sequence[str] = (),
 ) -> Aligned:
     """Align one recording.
 
     Args:
         pipeline: The model and its use.
         model: Name of the model.
-        audio, text, rate, slack_s, channels: As of :func:`isotone.align`, with its errors.
+        audio, text, rate, slack_s, channels, tiers: As of :func:`isotone.align`, with its errors.
     """
     sample_rate = pipeline.model.encoder.sample_rate
     recording = given.recording(audio, rate, sample_rate)
     noted: list[str] = []
-    passages = given.passages(text, recording, len(recording.samples) / sample_rate, noted.append)
+    seconds = len(recording.samples) / sample_rate
+    passages = given.passages(text, recording, seconds, noted.append, tiers)
     result, transcript = align_text(
         pipeline, recording.id, recording.samples, passages, slack_s, recording.path, channels
     )

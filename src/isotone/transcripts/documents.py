@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from isotone.format.json import JSONFormat
@@ -12,6 +12,7 @@ from isotone.format.reading import FormatError
 from isotone.passage import Passage
 from isotone.transcripts.passages import of_alignment, passage
 from isotone.transcripts.subtitles import clock
+from isotone.transcripts.tiers import check_without
 
 _KNOWN = (
     "of Whisper, faster-whisper, WhisperX, whisper.cpp, transformers, NeMo, lhotse, the Montreal Forced Aligner or "
@@ -19,18 +20,25 @@ _KNOWN = (
 )
 
 
-def read(text: str) -> Iterator[Passage]:
+def read(
+    text: str, tiers: Sequence[str] = (), note: Callable[[str], None] = lambda warning: None
+) -> Iterator[Passage]:
     """Read a document of JSON, or one per line; its keys tell what wrote it.
 
+    Args:
+        text: The text of the file.
+        tiers, note: See :func:`isotone.transcripts.tiers.spoken`, for alignments.
+
     Raises:
-        FormatError: it is not JSON, or of nothing that is known here; the message names the place.
+        FormatError: it is not JSON, or of nothing that is known here, or lacks a tier; the message names the place.
     """
     try:
-        yield from of(json.loads(text))
+        yield from of(json.loads(text), tiers, note)
     except json.JSONDecodeError as error:
         lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
         if len(lines) < 2 or error.lineno == lines[0][0]:
             raise FormatError(f"line {error.lineno}: expected JSON; {error.msg}.") from None
+        check_without(tiers)
         yield from _rows((f"line {number}", _line(line, number)) for number, line in lines)
     except RecursionError:
         raise FormatError("expected a transcript; got JSON that is nested too deeply to read.") from None
@@ -43,16 +51,18 @@ def _line(line: str, number: int) -> Any:
         raise FormatError(f"line {number}: expected JSON; {error.msg}.") from None
 
 
-def of(found: Any) -> Iterator[Passage]:
+def of(
+    found: Any, tiers: Sequence[str] = (), note: Callable[[str], None] = lambda warning: None
+) -> Iterator[Passage]:
     """Iterate over the passages of a document that was read, as :func:`read` does, or of a recogniser's result."""
+    kept = found if isinstance(found, Mapping) else {}
+    if "tiers" in kept:
+        kind = JSONFormat if "format" in kept else MFAJSONFormat
+        yield from of_alignment(kind().loads(json.dumps(found), ""), tiers, note)
+        return
+    check_without(tiers)
     if isinstance(found, list):
         yield from _rows((f"item {i + 1}", row) for i, row in enumerate(found))
-        return
-    kept = found if isinstance(found, Mapping) else {}
-    if "format" in kept and "tiers" in kept:
-        yield from of_alignment(JSONFormat().loads(json.dumps(found), ""))
-    elif "tiers" in kept:
-        yield from of_alignment(MFAJSONFormat().loads(json.dumps(found), ""))
     elif isinstance(kept.get("transcription"), list):  # whisper.cpp
         yield from _whisper_cpp(kept["transcription"])
     elif isinstance(kept.get("chunks"), list):  # transformers

@@ -1,4 +1,4 @@
-"""Reading of XML: ELAN's annotations and TTML subtitles."""
+"""Reading of TTML subtitles."""
 
 from __future__ import annotations
 
@@ -7,20 +7,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from isotone.format.elan import ELANFormat
 from isotone.format.reading import FormatError, parse_xml
 from isotone.passage import MARK, Cued, Passage, Sheet
-from isotone.transcripts.passages import of_alignment, passage
+from isotone.transcripts.passages import passage
 from isotone.transcripts.subtitles import clock
 
 _OFFSET = re.compile(r"(\d+(?:\.\d+)?)(h|m|s|ms|f|t)")
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _FRAMES = re.compile(r"(\d+:\d\d:\d\d):(\d+)")
-
-
-def elan(text: str) -> Iterator[Passage]:
-    """Read ELAN's annotations; a tier is a speaker, or of one."""
-    yield from of_alignment(ELANFormat().loads(text, ""))
 
 
 def ttml(text: str) -> Iterator[Passage]:

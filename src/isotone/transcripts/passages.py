@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from isotone.alignment import SILENCE, Alignment
 from isotone.format.reading import FormatError
-from isotone.format.tier_names import parse_name, speaker_of
 from isotone.passage import Cued, Passage
-
-#: Kinds of tiers that hold utterances, as :func:`isotone.format.tier_names.parse_name` gives them.
-_UTTERANCES = frozenset({"utterance", "sentence", "segment", "text", "transcript", "transcription"})
+from isotone.transcripts.tiers import spoken
 
 # By how much an end before its start is a rounding error, in seconds.
 _ROUNDED_S = 0.001
@@ -73,19 +70,13 @@ def seconds(value: Any, where: str) -> float | None:
     return max(0.0, number)
 
 
-def of_alignment(alignment: Alignment) -> Iterator[Passage]:
-    """Iterate over the passages of tiers.
-
-    Tiers of utterances count if there are any, else those of words, else all but those of phones: their names are then
-    those of the speakers.
-    """
-    kinds = [parse_name(tier.name).kind for tier in alignment.tiers]
-    wanted = _UTTERANCES & set(kinds) or {"words"} & set(kinds) or set(kinds) - {"phones"}
-    for tier, kind in zip(alignment.tiers, kinds):
-        if kind not in wanted:
-            continue
-        named = kind in _UTTERANCES or kind == "words"
-        speaker = speaker_of(tier.name) if named else tier.name
-        for number, s in enumerate(tier, 1):
+def of_alignment(
+    alignment: Alignment, tiers: Sequence[str] = (), note: Callable[[str], None] = lambda warning: None
+) -> Iterator[Passage]:
+    """Iterate over the passages of the tiers that hold speech; see :func:`isotone.transcripts.tiers.spoken`."""
+    speakers = spoken([tier.name for tier in alignment.tiers], tiers, note)
+    for tier in alignment.tiers:
+        for number, s in enumerate(tier if tier.name in speakers else (), 1):
             if s.label.strip() not in SILENCE:
-                yield passage(s.label, s.start, s.end, f"tier {tier.name!r}, interval {number}", speaker)
+                where = f"tier {tier.name!r}, interval {number}"
+                yield passage(s.label, s.start, s.end, where, speakers[tier.name])

@@ -6,23 +6,19 @@ import codecs
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path, PurePath
 
 from isotone.audio import is_audio
-from isotone.format.audacity import AudacityFormat
-from isotone.format.csv import CSVFormat
-from isotone.format.mfa import MFACSVFormat
-from isotone.format.reading import ForeignFileError
-from isotone.format.textgrid import TextGridFormat
 from isotone.passage import MARK, Passage
 from isotone.text.encodings import EncodingError, decode_text
-from isotone.transcripts import documents, kaldi, lines, markup, subtitles
+from isotone.transcripts import kaldi
 from isotone.transcripts.descriptions import without_descriptions
-from isotone.transcripts.kinds import KINDS, LABELS, kind_of_bytes, kind_of_name, kind_of_text
-from isotone.transcripts.passages import of_alignment
+from isotone.transcripts.kinds import KINDS, kind_of_bytes, kind_of_name, kind_of_text
+from isotone.transcripts.readers import READ, passages_of
+from isotone.transcripts.tiers import check_without
 
 # Most bytes of a compressed file's content.
 _MOST = 2**31
@@ -33,33 +29,6 @@ _CONVERT = "save the words alone, without times and formatting, as a .txt file i
 class TranscriptError(ValueError):
     """A transcript cannot be read, or does not name the recording; the message names the file."""
 
-
-def _tables(text: str) -> Iterable[Passage]:
-    """Read a table of segments: isotone's or the Montreal Forced Aligner's."""
-    try:
-        return of_alignment(MFACSVFormat().loads(text, ""))
-    except ForeignFileError:
-        return of_alignment(CSVFormat().loads(text, ""))
-
-
-_READERS: dict[str, Callable[[str], Iterable[Passage]]] = {
-    KINDS[".srt"]: subtitles.srt,
-    KINDS[".vtt"]: subtitles.vtt,
-    KINDS[".sbv"]: subtitles.sbv,
-    KINDS[".ass"]: subtitles.ass,
-    KINDS[".ssa"]: subtitles.ass,
-    KINDS[".tsv"]: subtitles.tsv,
-    KINDS[".ttml"]: markup.ttml,
-    KINDS[".xml"]: markup.ttml,
-    KINDS[".eaf"]: markup.elan,
-    KINDS[".ctm"]: lines.ctm,
-    KINDS[".stm"]: lines.stm,
-    KINDS[".json"]: documents.read,
-    KINDS[".jsonl"]: documents.read,
-    KINDS[".csv"]: _tables,
-    KINDS[".textgrid"]: lambda text: of_alignment(TextGridFormat().loads(text, "")),
-    LABELS: lambda text: of_alignment(AudacityFormat().loads(text, "")),
-}
 
 #: Kinds of subtitles: they come back as they were, with their line breaks and byte order mark.
 _SHEETS = frozenset(KINDS[suffix] for suffix in (".srt", ".vtt", ".sbv", ".ass", ".ssa", ".ttml", ".xml"))
@@ -80,6 +49,9 @@ TIMED = (
     ".json",
 )
 
+#: Suffixes of those that people annotate by tiers.
+TIERED = (".TextGrid", ".eaf")
+
 #: Suffixes of files that can hold the transcripts of many recordings.
 MANY = (".jsonl", ".jsonl.gz", ".json.gz", ".json", ".ctm", ".stm")
 
@@ -91,7 +63,7 @@ class Source:
         path: The file or folder.
         passages: All its passages, in order.
         plain: True for plain text, which is one passage without times.
-        warning: A sentence on an encoding that was guessed; empty where none was.
+        warning: A sentence on an encoding that was guessed, and on tiers that were left out; empty where none was.
     """
 
     def __init__(
@@ -176,21 +148,24 @@ def _likeness(name: str, recording: Path) -> tuple[int, bool]:
     return 1 + shared, PurePath(name).name == recording.name
 
 
-def open_source(path: Path) -> Source:
+def open_source(path: Path, tiers: Sequence[str] = ()) -> Source:
     """Read a transcript; that of the last call is kept while its files do not change.
 
     Args:
         path: A file, in UTF-8, UTF-16 or Windows-1252, perhaps compressed (``.gz``); or a data folder of
             Kaldi.
+        tiers: The tiers to read, see :func:`isotone.transcripts.tiers.spoken`. Default: those that hold speech by their
+            names.
 
     Raises:
-        TranscriptError: another encoding or kind of file, or one that is not as its kind should be.
+        TranscriptError: another encoding or kind of file, one that is not as its kind should be, or one without such a
+            tier.
         OSError: it cannot be read.
     """
     stamps = tuple(
         (p.name, (about := p.stat()).st_mtime_ns, about.st_size) for p in sources_of(path).values()
     )
-    return _open(path, stamps)
+    return _open(path, stamps, tuple(tiers))
 
 
 def sources_of(path: Path) -> dict[str, Path]:
@@ -206,17 +181,18 @@ def source_in(files: Mapping[str, Path]) -> Path:
 
 
 @lru_cache(maxsize=2)
-def _open(path: Path, stamps: tuple[tuple[str, int, int], ...]) -> Source:
+def _open(path: Path, stamps: tuple[tuple[str, int, int], ...], tiers: tuple[str, ...]) -> Source:
     if path.is_dir() and not kaldi.is_data_folder(path):
         raise TranscriptError(
             f"{path} is a folder, and no data folder of Kaldi: expected text, and wav.scp or segments."
         )
     try:
         if path.is_dir():
+            check_without(tiers)
             noted: list[str] = []
             passages = list(kaldi.read(path, noted.append))
             return Source(path, passages, warning="; ".join(noted))
-        return _of_file(path, _content(path))
+        return _of_file(path, _content(path), tiers)
     except TranscriptError:
         raise
     except ValueError as error:
@@ -238,10 +214,10 @@ def _content(path: Path) -> bytes:
     return data
 
 
-def _of_file(path: Path, data: bytes) -> Source:
+def _of_file(path: Path, data: bytes, tiers: tuple[str, ...]) -> Source:
     plain_name = Path(path.name.removesuffix(".gz"))
     kind = kind_of_bytes(data) or kind_of_name(plain_name)
-    if kind is not None and kind not in _READERS:
+    if kind is not None and kind not in READ:
         raise _not_read(path, kind)
     try:
         text, warning = decode_text(data, path.name)
@@ -254,13 +230,15 @@ def _of_file(path: Path, data: bytes) -> Source:
             raise TranscriptError(
                 f"{path} is not text that can be read, it has zero bytes: save it as UTF-8."
             )
+        check_without(tiers)
         return Source(path, [Passage(text, where=path.name)], True, warning)
-    if kind not in _READERS:
+    if kind not in READ:
         raise _not_read(path, kind)
-    source = Source(path, _READERS[kind](whole if kind in _SHEETS else text), warning=warning)
-    if not source.passages and text.strip():
+    noted = [warning] if warning else []
+    passages = tuple(passages_of(kind, whole if kind in _SHEETS else text, tiers, noted.append))
+    if not passages and text.strip():
         raise TranscriptError(f"{path}: no passages were found in it; expected {kind}.")
-    return source
+    return Source(path, passages, warning="; ".join(noted))
 
 
 def _kind(named: str | None, text: str) -> str | None:
