@@ -74,7 +74,8 @@ def check_times(found, duration):
 
 
 def shown(alignment):
-    return [" ".join(s.label.split()) for s in alignment.tier("words") if s.label.split()]
+    """Return the words that subtitles show: speech that is not in the text (*) is not among them."""
+    return [" ".join(s.label.split()) for s in alignment.tier("words") if s.label.split() and s.label != "*"]
 
 
 OPTIONS = {
