@@ -7,10 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from isotone.alignment import AlignmentError
+from isotone.alignment import AlignmentError, Segment
 from isotone.format.json import JSONFormat
 from isotone.pipeline import Pipeline
 from isotone.pipeline.passage_times import timed
+from isotone.pipeline.passage_words import Found, with_stars
 from isotone.pipeline.passages import align_passages
 from isotone.text.normalize import TextError
 from isotone.transcripts import Passage
@@ -74,6 +75,37 @@ def test_passages_that_cannot_be_aligned_are_reported_and_the_others_are_there(c
     assert "left out, for there is nothing to align in it: cue 2" in notes
     assert "not aligned: cue 3: " in notes
     assert "left out, after the recording's end: cue 5" in notes
+
+
+def test_unknown_speech_keeps_its_time(characters: Pipeline) -> None:
+    """Beside words it competes with them; away from them it has the time that was given, as far as there is room."""
+    given = [
+        Passage("so it", 0.5, 1.5, "Ann", "cue 1"),
+        Passage("*", 1.5, 3.0, "Ann", "cue 2"),
+        Passage("<unk>", 3.0, 4.0, "Ben", "cue 3"),
+        Passage("\u4f60", 6.5, 7.0, "Ben", "cue 4"),
+        Passage("*", 9.0, 9.5, "Ann", "cue 5"),
+    ]
+    found = align_passages(characters, "u", NOISE, given, slack_s=0.5)
+    assert words(found, "Ann - words") == ["so", "it", "*", "*"]
+    assert words(found, "Ben - words") == ["<unk>", "*"]
+    ann, ben = (found.alignment.tier(f"{name} - words") for name in ("Ann", "Ben"))
+    assert (ann[-1].start, ann[-1].end) == (9.0, 9.5)
+    assert (ben[-1].start, ben[-1].end) == (6.5, 7.0)
+    assert ann[1].end <= ann[2].start < ann[2].end <= ben[0].start
+    assert not any("left out" in note or "not aligned" in note for note in found.warnings)
+
+
+def test_unknown_speech_takes_no_time_of_words() -> None:
+    passages = {
+        0: Passage("so", 1, 2),
+        1: Passage("*", 1.5, 4),
+        2: Passage("it", 3, 5),
+        3: Passage("*", 3, 5),
+    }
+    found = {0: Found([Segment("so", 1.0, 2.0)]), 2: Found([Segment("it", 3.0, 5.0)])}
+    stars = with_stars(found, passages, [3, 1])
+    assert stars == {1: Found([Segment("*", 2.0, 3.0)]), 3: Found()}
 
 
 def test_nothing_at_all_is_an_error(characters: Pipeline) -> None:

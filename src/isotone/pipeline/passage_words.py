@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from isotone.alignment import Segment, Tier, tier_from_spans
+from isotone.pipeline.passage_times import end_of, start_of
 from isotone.pipeline.stars import STAR
 from isotone.text.tokenizer import Transcript
 from isotone.transcripts import Passage
@@ -82,6 +83,33 @@ def in_passages(
     return out
 
 
+def with_stars(
+    found: Mapping[int, Found], passages: Mapping[int, Passage], numbers: Iterable[int]
+) -> dict[int, Found]:
+    """Give passages that have nothing but unknown speech a star at their own times, beside the words of their speakers.
+
+    Args:
+        found: The segments of the other passages.
+        passages: All passages, in order of their starts, by their numbers.
+        numbers: Those with nothing but unknown speech.
+    """
+    said: dict[str | None, list[tuple[float, float]]] = {}
+    for number, own in found.items():
+        said.setdefault(passages[number].speaker, []).extend((s.start, s.end) for s in own.words)
+    for spans in said.values():
+        spans.sort()
+    out = {}
+    for number in sorted(numbers):
+        passage = passages[number]
+        start, end = start_of(passage), end_of(passage)
+        spans = said.get(passage.speaker, [])
+        after = bisect_right(spans, ((start + end) / 2, 0.0))
+        first = max([start, *(last for _, last in spans[after - 1 : after])])
+        last = min([end, *(following for following, _ in spans[after : after + 1])])
+        out[number] = Found([Segment(STAR, first, last)] if last > first else [])
+    return out
+
+
 def share_out(
     own: dict[int, Found], owners: Sequence[int | None], words: Sequence[Segment], units: Sequence[Segment]
 ) -> None:
@@ -106,6 +134,14 @@ def _middle(segment: Segment) -> float:
 def within(unit: Segment, word: Segment) -> bool:
     """Tell if the middle of a unit lies in a word."""
     return word.start <= _middle(unit) < word.end
+
+
+def sizes(found: Found, pieces: bool) -> Iterator[tuple[str, float, int]]:
+    """Iterate over words with units: label, seconds, and number of units, or of characters where these are pieces."""
+    for word in found.words:
+        units = [len(u.label) if pieces else 1 for u in found.units if within(u, word)]
+        if units:
+            yield word.label, word.duration, sum(units)
 
 
 def tier_of(name: str, segments: Sequence[Segment], seconds: float) -> Tier:

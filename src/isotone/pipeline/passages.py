@@ -24,13 +24,15 @@ from isotone.pipeline.passage_words import (
     later,
     owners_of,
     share_out,
+    sizes,
     tier_of,
-    within,
+    with_stars,
 )
 from isotone.pipeline.plausible import long_words
 from isotone.pipeline.stretches import Span, Stretch, stretches
 from isotone.pipeline.unsaid import runs, told, unlikely, with_presence
 from isotone.pipeline.verdict import PARTLY, WRONG
+from isotone.text.given import OnlyStars
 from isotone.text.normalize import TextError
 from isotone.transcripts import Passage
 
@@ -106,6 +108,7 @@ class _Run:
         passages: Those that are aligned, in order of time.
         found: Segments of those that could be aligned, by their number.
         failed: Those that could not, with the reason.
+        unknown: Numbers of those that have nothing but unknown speech, away from words.
         fits: Number of words, score and agreement of every stretch.
     """
 
@@ -129,6 +132,7 @@ class _Run:
         self.passages = self._sifted(timed(passages, self.seconds))
         self.found: dict[int, Found] = {}
         self.failed: list[tuple[Passage, str]] = []
+        self.unknown: list[int] = []
         self.fits: list[tuple[int, float, float | None]] = []
 
     def result(self) -> Passages:
@@ -140,6 +144,7 @@ class _Run:
         if not self.found:
             reason = self.failed[0][1] if self.failed else "no passage is within the recording."
             raise AlignmentError(reason, id=self.id)
+        self.found |= with_stars(self.found, dict(enumerate(self.passages)), self.unknown)
         score = mean_of((fit, words) for words, fit, _ in self.fits)
         agreement = mean_of_known((agreement, words) for words, _, agreement in self.fits)
         note = another_language(self.signs, agreement, self.pipeline.model.check)
@@ -165,6 +170,8 @@ class _Run:
     def _speaks(self, passage: Passage) -> bool:
         try:
             return bool(self.pipeline.encode(passage.text).tokens)
+        except OnlyStars:
+            return True
         except TextError:
             return False
 
@@ -189,7 +196,11 @@ class _Run:
         except (AlignmentError, TextError) as error:
             reason = error.reason if isinstance(error, AlignmentError) else str(error)
             if len(stretch.passages) == 1:
-                self.failed.append((self.passages[stretch.passages[0]], reason))
+                (number,) = stretch.passages
+                if isinstance(error, OnlyStars):
+                    self.unknown.append(number)
+                else:
+                    self.failed.append((self.passages[number], reason))
                 return
             log.debug("%s: %.1f to %.1f s: %s", self.id, stretch.start, stretch.end, reason)
             for number in sorted(stretch.own):
@@ -258,13 +269,7 @@ class _Run:
             shown = ", ".join(off[:_NAMED]) + (f" and {len(off) - _NAMED} more" if off[_NAMED:] else "")
             yield f"words outside of the time of their passage by more than {self.slack_s:g} s (--slack): {shown}"
         pieces = self.pipeline.tokenizer.unit == "pieces"
-        spans = []
-        for found in self.found.values():
-            for word in found.words:
-                units = [len(u.label) if pieces else 1 for u in found.units if within(u, word)]
-                if units:
-                    spans.append((word.label, word.duration, sum(units)))
-        yield from long_words(spans)
+        yield from long_words([span for found in self.found.values() for span in sizes(found, pieces)])
 
     def _unsaid(self) -> list[tuple[str, list[Segment]]]:
         """List words that were likely not said, with the places of their passages."""

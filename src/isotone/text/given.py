@@ -18,12 +18,16 @@ from isotone.text.word_graph import WordGraph
 _STAR = re.compile(r"(?<!\S)(?:\*|<star>)(?!\S)")
 
 
+class OnlyStars(TextError):
+    """A text has unknown speech, and nothing else that can be aligned."""
+
+
 def encode(tokenizer: Tokenizer, text: str, *, keep_markup: bool = False) -> Transcript:
     """Return the labels of a text that is to be aligned.
 
     These become stars (:mod:`isotone.pipeline.stars`), which match any speech:
 
-    - ``*`` and ``<star>`` as words of their own; neighbours make one star;
+    - ``*`` and ``<star>`` as words of their own; neighbours on a line make one star;
     - marks of unclear speech such as ``[inaudible]``;
     - words without labels: without pronunciation, without a character in the vocabulary, or with digits that are not
       spelled out in the tokenizer's language. They remain words of the transcript.
@@ -40,7 +44,8 @@ def encode(tokenizer: Tokenizer, text: str, *, keep_markup: bool = False) -> Tra
         Its notes list what is not aligned as written.
 
     Raises:
-        TextError: there is nothing but stars to align; without a pronouncer, labels that are not in the vocabulary.
+        OnlyStars: there is nothing but stars to align.
+        TextError: there is nothing at all to align; without a pronouncer, labels that are not in the vocabulary.
     """
     source = clean(text, keep=keep_markup)
     given = _Given(tokenizer, source)
@@ -77,12 +82,12 @@ class _Given:
     unlabelled: list[str] = field(default_factory=list)
 
     def add_star(self, start: int, end: int, written: bool) -> None:
-        """Add the star at a span of the text; a written star beside another one adds nothing."""
+        """Add the star at a span of the text; a written star beside another one on its line adds nothing."""
         text = STAR if written else self.source.text[start:end]
         if not written:
             self.unclear.append(text)
-        elif self.spelled and self.spelled[-1][1] == (STAR_NUMBER,) and self.words[-1].text == STAR:
-            return
+        elif self._after_star() and "\n" not in self.source.text[self.words[-1].end : start]:
+            return  # another line may be another passage
         self._add(Word(text, text, start, end), (STAR_NUMBER,))
 
     def add_text(self, start: int, end: int) -> None:
@@ -103,12 +108,17 @@ class _Given:
         """Return the transcript of everything added."""
         tokens = self.tokenizer.join(self.spelled)
         if all(token == STAR_NUMBER for token, _ in tokens):
-            raise TextError(f"The text has nothing to align: {self._why_nothing()}.")
+            kind = OnlyStars if tokens else TextError
+            raise kind(f"The text has nothing to align: {self._why_nothing()}.")
         return Transcript(
             tuple(self._placed()), tuple(t for t, _ in tokens), tuple(w for _, w in tokens),
             tuple(dict.fromkeys(self.unknown)), tuple(self._notes(keep_markup)), known_graphs(self.graphs),
             familiar=self.tokenizer.familiar([*self.spoken, *self.unread]), unread=len(self.unread),
         )  # fmt: skip
+
+    def _after_star(self) -> bool:
+        """Tell if the last word is a written star."""
+        return bool(self.spelled) and self.spelled[-1][1] == (STAR_NUMBER,) and self.words[-1].text == STAR
 
     def _problem(self, word: Word, spelling: Spelling) -> list[str] | None:
         """Return the list that collects words with the same problem; None for a word with labels."""
