@@ -115,6 +115,8 @@ def test_plain_words_are_what_models_are_trained_on(tokenizer: Tokenizer, words:
         (PHONES, "bad zoo-bed cab", "sil b a d * c a b sil", "pronunciation (--dictionary gives them one): 'zoo'"),
         (PHONES, "zoo bad", "* b a d sil", "'zoo'"),
         (PHONES, "xy bad", "* b a d sil", "words without a character of the model's vocabulary: 'xy'"),
+        (ENGLISH, "so xxx, it", "s o * i t", "what is marked as not understood: 'xxx'"),
+        (ENGLISH, "so [ xxx ] it", "s o * i t", "what is marked as not understood: '[ xxx ]'"),
         (ENGLISH, "so [inaudible 00:12] it", "s o * i t", "what is marked as not understood: '[inaudible 00:12]'"),
         (ENGLISH, "so ٣ it", "s o * i t", "numbers that are not spelled out in en: '٣'"),
         (UNKNOWN, "so 21 it", "s o * i t", "not spelled out in a language that is not known (--language): '21'"),

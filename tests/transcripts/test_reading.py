@@ -26,7 +26,7 @@ UTTERANCES = {
     "whisper.json": False, "whisper.srt": False, "whisper.vtt": False, "whisper.tsv": False, "srt.srt": False,
     "webvtt.vtt": True, "lhotse.jsonl": True, "lhotse.jsonl.gz": True, "pympi.eaf": True, "pympi.TextGrid": True,
     "praatio.TextGrid": True, "whisper_cpp.json": False, "whisperx.json": True, "faster_whisper.json": False,
-    "nemo.jsonl": True, "sclite.stm": True, "kaldi": True, "aegisub.ass": True, "youtube.sbv": False,
+    "nemo.jsonl": True, "sclite.stm": True, "kaldi": True, "aegisub.ass": True, "youtube.sbv": False, "chat.cha": True,
 }  # fmt: skip
 WORDS = ["sclite.ctm", "mfa.json", "mfa.csv"]
 OTHERS = ["transformers.json", "espnet", "w3c.ttml", "README.md"]

@@ -40,17 +40,17 @@ def test_names_tell_what_holds_speech(names: tuple[str, ...], expected: dict[str
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
-        (("Ann",), {"Ann": ""}),
+        (("Ann",), {"Ann": "Ann"}),
         (("Ben", "Ann"), {"Ann": "Ann", "Ben": "Ben"}),
-        (("notes",), {"notes": ""}),
+        (("notes",), {"notes": "notes"}),
         (("words",), {"A - words": "A", "B/word": "B"}),
         (("B - Words",), {"B/word": "B"}),
         (("tx@*",), {"tx@A": "tx@A", "tx@B": "tx@B"}),
-        (("tx@A",), {"tx@A": ""}),
+        (("tx@A",), {"tx@A": "tx@A"}),
         (("tx?A",), {"tx@A": "tx@A"}),
         (("gloss",), {"A - gloss": "A", "B - Gloss": "B"}),
         (("Group - Eve", "Group - Dan"), {"Group - Eve": "Group - Eve", "Group - Dan": "Group - Dan"}),
-        (("what?",), {"what?": ""}),
+        (("what?",), {"what?": "what?"}),
     ],
 )
 def test_tiers_that_are_asked_for(asked: tuple[str, ...], expected: dict[str, str]) -> None:
@@ -76,7 +76,7 @@ def test_notes_that_are_left_out_are_told(tmp_path: Path) -> None:
 def test_every_annotation_has_tiers_to_choose(tmp_path: Path, suffix: str) -> None:
     path = annotation(tmp_path / f"a{suffix}", "Ann", "orth", "phones")
     (found,) = open_source(path, ["orth"]).passages
-    assert (found.text, found.speaker) == ("in orth", None)
+    assert (found.text, found.speaker) == ("in orth", "orth")
     with pytest.raises(
         TranscriptError, match=r"a tier of intervals 'Eve' \(--tier\); got 'Ann', 'orth', 'phones'"
     ):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from isotone.alignment import STAR
 from isotone.text.base import Tokenizer
-from isotone.text.markup import Cleaned, bracketed, clean, is_tag, unclear
+from isotone.text.markup import Cleaned, bracketed, clean, is_tag, unclear, unheard
 from isotone.text.normalize import TextError, Word
 from isotone.text.transcript import STAR_NUMBER, Spelling, Transcript, known_graphs
 from isotone.text.word_graph import WordGraph
@@ -28,7 +28,7 @@ def encode(tokenizer: Tokenizer, text: str, *, keep_markup: bool = False) -> Tra
     These become stars (:mod:`isotone.pipeline.stars`), which match any speech:
 
     - ``*`` and ``<star>`` as words of their own; neighbours on a line make one star;
-    - marks of unclear speech such as ``[inaudible]``;
+    - marks of unclear speech such as ``[inaudible]`` and ``xxx``;
     - words without labels: without pronunciation, without a character in the vocabulary, or with digits that are not
       spelled out in the tokenizer's language. They remain words of the transcript.
 
@@ -61,7 +61,13 @@ def encode(tokenizer: Tokenizer, text: str, *, keep_markup: bool = False) -> Tra
 def _stars(text: str, keep_markup: bool) -> Iterator[tuple[int, int, bool]]:
     """Iterate over the spans of stars in order: (start, end, True for ``*`` and ``<star>``)."""
     found = [(*m.span(), True) for m in _STAR.finditer(text)]
-    return iter(sorted(found + ([] if keep_markup else [(*span, False) for span in unclear(text)])))
+    if not keep_markup:
+        found += [(*span, False) for span in (*unclear(text), *unheard(text))]
+    now = 0
+    for start, end, starred in sorted(found):
+        if start >= now:  # not inside of another one
+            yield start, end, starred
+            now = end
 
 
 @dataclass

@@ -4,7 +4,7 @@ Only known markup counts. Outside of subtitles any other bracket may be speech, 
 
 - Events: brackets (``[]``, ``()``, ``{}``, ``<>``, ``**``) whose words all name an audible event or its manner:
   ``[laughs]``, ``(coughs softly)``, ``[music playing]``, ``*sighs*``, ``<noise>``, ``[Musik]``. Musical notes (♪).
-- Speech that the writer could not understand: ``[inaudible]``, ``[crosstalk 00:04:10]``, ``<unk>``.
+- Speech that the writer could not understand: ``[inaudible]``, ``[crosstalk 00:04:10]``, ``<unk>``, ``xxx``.
 - Tags of HTML and of subtitles: ``<b>``, ``</i>``, ``<v Name>``, ``<00:01.000>``, ``{\\an8}``.
 - In subtitles all brackets that describe a sound or a speaker (:func:`described`): ``[door slams]``.
 - Times at the start of a line (``[00:12]``, ``00:01:23.450``) or in square brackets anywhere; ``>>`` at the start of a
@@ -33,9 +33,9 @@ a and audience background breathy briefly clearing clears continues crowd deep d
 her his in intro light lightly lip long loud loudly nervous nervously of off on outro playing plays short slow soft
 softly speaker starts stops sudden suddenly the theme upbeat vocal with sich
 """
-_NOT_UNDERSTOOD = (
-    "crosstalk inaudible incomprehensible indecipherable indiscernible indistinct unclear unintelligible unk"
-)
+_NOT_UNDERSTOOD = """
+crosstalk inaudible incomprehensible indecipherable indiscernible indistinct unclear unintelligible unk xxx
+"""
 _SPEECH = "audio chatter conversation phrase speech talking word words"
 
 _STAMP = r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,3})?"
@@ -66,6 +66,8 @@ _BESIDE, _ALONE = (
     re.compile(r"(?:^|[\n:])[\s>\u266a\u266b#\u2013\u2014-]*$"),
     re.compile(r"[ .!\u266a\u266b#]*(?:\n|$)"),
 )
+# as ELAN's and CHAT's transcribers write; XXX may be a number
+_UNHEARD = re.compile(r"(?<!\S)xxx(?=[.,;:?!]*(?:\s|$))")
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 _EVENTS, _UNCLEAR = frozenset(_SOUNDS.split()), frozenset(_NOT_UNDERSTOOD.split())
@@ -121,11 +123,16 @@ def clean(text: str, *, keep: bool = False) -> Cleaned:
 
 
 def unclear(text: str) -> Iterator[tuple[int, int]]:
-    """Iterate over the spans of marks for speech that was not understood, such as ``[inaudible]``."""
+    """Iterate over the spans of brackets for speech that was not understood, such as ``[inaudible]``."""
     for match in _BRACKETED.finditer(text):
         words = _words(match[0])
         if words & _UNCLEAR and words <= _UNCLEAR_WORDS:
             yield match.span()
+
+
+def unheard(text: str) -> Iterator[tuple[int, int]]:
+    """Iterate over the spans of ``xxx``, a word for speech that was not understood."""
+    return (match.span() for match in _UNHEARD.finditer(text))
 
 
 def is_tag(markup: str) -> bool:

@@ -12,7 +12,7 @@ from isotone.format.mfa import MFACSVFormat
 from isotone.format.reading import ForeignFileError
 from isotone.format.textgrid import TextGridFormat
 from isotone.passage import Passage
-from isotone.transcripts import documents, lines, markup, subtitles
+from isotone.transcripts import chat, documents, lines, markup, subtitles
 from isotone.transcripts.kinds import KINDS, LABELS
 from isotone.transcripts.passages import of_alignment
 from isotone.transcripts.tiers import check_without
@@ -44,10 +44,11 @@ _OF_TIERS: dict[str, Callable[[str], Alignment]] = {
     KINDS[".textgrid"]: lambda text: TextGridFormat().loads(text, ""),
     LABELS: lambda text: AudacityFormat().loads(text, ""),
 }
+_CHAT = KINDS[".cha"]
 _DOCUMENTS = (KINDS[".json"], KINDS[".jsonl"])
 
 #: Kinds of files that are read.
-READ = frozenset({*_PLAIN, *_OF_TIERS, *_DOCUMENTS})
+READ = frozenset({*_PLAIN, *_OF_TIERS, *_DOCUMENTS, _CHAT})
 
 
 def passages_of(
@@ -67,5 +68,7 @@ def passages_of(
         return of_alignment(_OF_TIERS[kind](text), tiers, note)
     if kind in _DOCUMENTS:
         return documents.read(text, tiers, note)
+    if kind == _CHAT:
+        return chat.read(text, tiers)
     check_without(tiers)
     return _PLAIN[kind](text)

@@ -39,6 +39,7 @@ TIMED = (
     ".vtt",
     ".TextGrid",
     ".eaf",
+    ".cha",
     ".ctm",
     ".stm",
     ".ttml",
@@ -50,7 +51,7 @@ TIMED = (
 )
 
 #: Suffixes of those that people annotate by tiers.
-TIERED = (".TextGrid", ".eaf")
+TIERED = (".TextGrid", ".eaf", ".cha")
 
 #: Suffixes of files that can hold the transcripts of many recordings.
 MANY = (".jsonl", ".jsonl.gz", ".json.gz", ".json", ".ctm", ".stm")

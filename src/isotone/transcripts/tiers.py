@@ -63,10 +63,8 @@ def _asked(names: Sequence[str], asked: Sequence[str]) -> dict[str, str]:
     """Return the tiers that are asked for, with their speakers."""
     found = {name for one in asked for name in _matching(names, one)}
     chosen = [name for name in names if name in found]
-    alone = len(asked) == len(chosen) == 1 and not _is_pattern(asked[0], names)
     speakers = {
-        name: speaker_of(name) or ("" if alone or parse_name(name).kind in _NAMED else name)
-        for name in chosen
+        name: speaker_of(name) or ("" if parse_name(name).kind in _NAMED else name) for name in chosen
     }
     # tiers such as "Group 1 - Ann" and "Group 1 - Bob" are of different speakers
     return speakers if len({*speakers.values()}) == len(chosen) else {name: name for name in chosen}
@@ -76,7 +74,7 @@ def _matching(names: Sequence[str], asked: str) -> list[str]:
     """Return the tiers that a name, a kind or a pattern means."""
     if asked in names:
         return [asked]
-    if _is_pattern(asked, names):
+    if any(sign in asked for sign in "*?"):
         found = [name for name in names if fnmatchcase(name, asked)]
     else:
         kind, speaker = parse_name(asked)
@@ -87,7 +85,3 @@ def _matching(names: Sequence[str], asked: str) -> list[str]:
             f"expected a tier of intervals {asked!r} (--tier); got {listed(names) or 'no tiers'}."
         )
     return found
-
-
-def _is_pattern(asked: str, names: Sequence[str]) -> bool:
-    return asked not in names and any(sign in asked for sign in "*?")
