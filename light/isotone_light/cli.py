@@ -33,8 +33,8 @@ aligner for this processor, which takes about half a minute; --prepare does so, 
 """
 
 FORMATS = (
-    "textgrid", "json", "csv", "ctm", "srt", "vtt", "ass", "ttml", "audacity", "elan", "timit", "rttm", "mfa-json",
-    "mfa-csv", "whisperx", "lhotse", "nemo-ctm",
+    "textgrid", "json", "csv", "ctm", "srt", "vtt", "ass", "ttml", "lrc", "audacity", "elan", "timit", "rttm",
+    "mfa-json", "mfa-csv", "whisperx", "lhotse", "nemo-ctm",
 )  # fmt: skip
 
 

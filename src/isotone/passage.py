@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 #: The byte order mark, with which some programs begin a file.
 MARK = "\ufeff"
 
+#: The suffix of lyrics, whose round brackets are sung by others.
+LYRICS = ".lrc"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sheet:
     """A file of subtitles.
 
     Attributes:
-        suffix: Its kind: ``.srt``, ``.vtt``, ``.sbv``, ``.ass`` or ``.ttml``.
+        suffix: Its kind: ``.srt``, ``.vtt``, ``.sbv``, ``.ass``, ``.ttml`` or :data:`LYRICS`.
         text: Its text, with its line breaks, and with a byte order mark if it has one.
     """
 

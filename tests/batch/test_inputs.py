@@ -90,7 +90,7 @@ def test_the_text_of_subtitles_is_their_lines(tmp_path: Path, name: str) -> None
         ("a.docx", b"PK\x03\x04\x14", "a zip file, as documents (DOCX, ODT) are"),
         ("a.docx", b"no zip", "Word's (DOCX), a document with formatting"),
         ("a.txt", b"%PDF-1.7 \xff", "PDF"),
-        ("a.lrc", b"[00:12.00] so", "lyrics with times (LRC)"),
+        ("a.html", b"<html>so</html>", "HTML"),
     ],
 )
 def test_files_of_other_kinds_are_refused_by_kind(

@@ -39,7 +39,8 @@ def test_speakers_are_tiers(model: Path, tmp_path: Path, name: str) -> None:
 def test_every_format_takes_several_speakers(model: Path, tmp_path: Path) -> None:
     speech = save_noise(tmp_path / "talk.wav", 4.0)
     groups = (
-        ("textgrid", "json", "csv", "ctm", "audacity", "srt", "vtt", "ass", "ttml", "elan", "lhotse", "rttm"),
+        ("textgrid", "json", "csv", "ctm", "audacity", "srt", "vtt", "ass", "ttml", "lrc", "elan", "lhotse",
+         "rttm"),
         ("whisperx", "mfa-csv", "nemo-ctm"), ("mfa-json",),
     )  # fmt: skip
     for number, names in enumerate(groups):
@@ -107,3 +108,29 @@ def test_passages_that_fail_are_warnings_and_a_bad_slack_is_an_error(model: Path
     assert "left out, after the recording's end: cue 2" in row["warning"]
     said = error_of("align", speech, "-m", model, "--slack", "-1", "-o", tmp_path / "other")
     assert "--slack expects seconds of 0 or more" in said
+
+
+def test_lyrics_have_the_lines_of_their_texts(model: Path, tmp_path: Path) -> None:
+    """Of a plain text, in one of several recordings that are aligned at once, and of a file of lyrics."""
+    for name in "ab":
+        save_noise(tmp_path / f"speech/{name}.wav", text="so it\nis on\n")
+    save_noise(tmp_path / "speech/c.wav")
+    (tmp_path / "speech/c.lrc").write_text("[ti:Song]\n[00:00.00]so it (is)\n[00:00.70]on\n")
+    isotone(
+        "align",
+        tmp_path / "speech",
+        "-m",
+        model,
+        "-f",
+        "lrc",
+        "-o",
+        tmp_path / "out",
+        "--no-check",
+        "--no-edges",
+    )
+    lines = {n: (tmp_path / f"out/{n}.lrc").read_text().split("\n") for n in "abc"}
+    assert (
+        [line[10:] for line in lines["a"]] == [line[10:] for line in lines["b"]] == ["so it", "is on", "", ""]
+    )
+    assert lines["c"][0] == "[ti:Song]"
+    assert [line[10:] for line in lines["c"][1:3]] == ["so it (is)", "on"]

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from isotone.alignment import AlignmentError
 from isotone.interfaces import Aligner
 from isotone.pipeline import Pipeline
+from isotone.pipeline.given import align_texts
 from isotone.pipeline.rows import alignable
+from isotone.transcripts import Passage
 from isotone.types import Coupling, Emissions, Targets
 from tests.pipeline.test_pipeline import model_of_characters, noise
 
@@ -86,3 +88,10 @@ def test_one_recognised_text_that_cannot_be_aligned_leaves_the_others_their_time
         assert result.text == before.text
         starts, alone = ([s.start for s in r.alignment.tier("words")] for r in (result, before))
         assert (starts == pytest.approx(alone)) == (name != "short")
+
+
+def test_texts_that_are_aligned_at_once_keep_their_passages(characters: Pipeline) -> None:
+    """Lyrics are written by their lines."""
+    texts = ["so it\nis on", "on it"]
+    found = align_texts(characters, ["a", "b"], [noise(2.0), noise(2.0)], [[Passage(text)] for text in texts])
+    assert [[p.text for p in one[0].alignment.passages] for one in found if one] == [[text] for text in texts]

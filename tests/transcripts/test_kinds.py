@@ -18,8 +18,8 @@ ALIGNMENT = Alignment("u", 1.5, (Tier("words", WORDS), Tier("phones", WORDS)))
 
 @pytest.mark.parametrize("name", [n for n in formats.names() if n != "timit"])
 def test_every_format_written_here_is_told_from_text(name: str) -> None:
-    """CSV is recognised by its name alone, since a text may have commas."""
-    assert (kind_of_text(formats.build(name).dumps(ALIGNMENT)) is None) == (name in ("csv", "mfa-csv"))
+    """CSV and LRC are recognised by their names alone, since texts may have commas, and times of their lines."""
+    assert (kind_of_text(formats.build(name).dumps(ALIGNMENT)) is None) == (name in ("csv", "mfa-csv", "lrc"))
 
 
 @pytest.mark.parametrize(

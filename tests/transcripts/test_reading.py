@@ -224,7 +224,7 @@ def test_tiers_of_utterances_come_before_words_and_phones(tmp_path: Path) -> Non
     assert [p.speaker for p in tiers("Ann", "Bob", "phones")] == ["Ann", "Bob"]
 
 
-ROUND_TRIPS = {name: 0.0011 for name in formats.names() if name != "timit"} | {"ass": 0.0051}
+ROUND_TRIPS = {name: 0.0011 for name in formats.names() if name not in ("timit", "lrc")} | {"ass": 0.0051}
 
 
 @pytest.mark.parametrize("name", ROUND_TRIPS)

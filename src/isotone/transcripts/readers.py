@@ -12,7 +12,7 @@ from isotone.format.mfa import MFACSVFormat
 from isotone.format.reading import ForeignFileError
 from isotone.format.textgrid import TextGridFormat
 from isotone.passage import Passage
-from isotone.transcripts import chat, documents, lines, markup, subtitles
+from isotone.transcripts import chat, documents, lines, lyrics, markup, subtitles
 from isotone.transcripts.kinds import KINDS, LABELS
 from isotone.transcripts.passages import of_alignment
 from isotone.transcripts.tiers import check_without
@@ -33,6 +33,7 @@ _PLAIN: dict[str, Callable[[str], Iterable[Passage]]] = {
     KINDS[".ass"]: subtitles.ass,
     KINDS[".ssa"]: subtitles.ass,
     KINDS[".tsv"]: subtitles.tsv,
+    KINDS[".lrc"]: lyrics.lrc,
     KINDS[".ttml"]: markup.ttml,
     KINDS[".xml"]: markup.ttml,
     KINDS[".ctm"]: lines.ctm,

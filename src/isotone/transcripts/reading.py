@@ -46,6 +46,7 @@ TIMED = (
     ".ass",
     ".ssa",
     ".sbv",
+    ".lrc",
     ".tsv",
     ".json",
 )
