@@ -156,9 +156,30 @@ def test_tiers_of_speakers_are_scored_as_one_or_by_name(tmp_path: Path) -> None:
         evaluate_paths(tmp_path / "hyp", tmp_path / "ref", "C - words")
     write(of_speakers(A=(0.1, 1.5, "one"), B=(1.1, 2.0, "two")), tmp_path / "ref", "textgrid")
     with pytest.raises(
-        ValueError, match=r"ref has no alignment that can be read: .*overlap.* by its whole name"
+        ValueError,
+        match=r"can be scored: u: tiers .*overlap.* by its whole name. Its speakers .*: none and 'a', 'b'.$",
     ):
         evaluate_paths(tmp_path / "hyp", tmp_path / "ref", "words")
+
+
+def test_speakers_who_talk_at_once_are_scored_one_after_the_other(tmp_path: Path) -> None:
+    """Whatever the order of their tiers, and as their scores would be alone; other recordings have their own way."""
+    said = {"A": (0.1, 1.5, "one"), "B": (1.1, 2.0, "two")}
+    write(of_speakers(**said), tmp_path / "ref", "textgrid")
+    write(of_speakers(B=(1.12, 2.05, "two"), A=(0.1, 1.5, "one")), tmp_path / "hyp", "textgrid")
+    single = Alignment("v", 3.0, (Tier("words", (Segment("one", 0.1, 1.0),)),))
+    for side in ("hyp", "ref"):
+        write(single, tmp_path / side, "textgrid")
+    found = evaluate_paths(tmp_path / "hyp", tmp_path / "ref", "words")
+    assert found.skipped == ()
+    assert (found.report["wer"].value, found.report["matched"].value) == (0.0, 100.0)
+    assert found.report["error_mean"].value == pytest.approx((20 + 50) / 6)
+    alone = evaluate_paths(tmp_path / "hyp", tmp_path / "ref", "B - words").report
+    assert alone["error_mean"].value == pytest.approx((20 + 50) / 4), "v's tier is of any speaker"
+    write(of_speakers(B=(1.1, 2.0, "two"), C=(0.1, 1.5, "one")), tmp_path / "hyp", "textgrid")
+    ((id, why),) = evaluate_paths(tmp_path / "hyp", tmp_path / "ref", "words").skipped
+    assert id == "u"
+    assert "speakers are not those of the other side: 'b', 'c' and 'a', 'b'" in why
 
 
 def test_of_several_files_of_an_utterance_the_one_with_the_tier_is_scored(tmp_path: Path) -> None:

@@ -9,18 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from isotone.alignment import SILENCE, Alignment
+from isotone.alignment import SILENCE, Alignment, AlignmentError
 from isotone.evaluation.comparison import Comparison, compare
 from isotone.evaluation.ids import key, match_ids
 from isotone.evaluation.peakiness import QuietFrames
 from isotone.evaluation.report import Report
 from isotone.evaluation.scoring import score
 from isotone.evaluation.sides import (
+    both_with_tier,
     check_speaker,
     describe_lack,
     describe_nothing,
     read_side,
-    with_tier,
 )
 from isotone.evaluation.tracks import Relabel
 from isotone.files import atomic_write, check_target, json_with
@@ -90,7 +90,8 @@ def evaluate_paths(
 
     Utterances are matched by id, ignoring case: the path below the folder, or the file's name, without its
     suffix. Of the rest, an id that ends like exactly one id of the other side is matched with it
-    (``fvmh0_sa1`` with ``dr1-fvmh0/sa1``), and reported. Two single files are a pair whatever their names.
+    (``fvmh0_sa1`` with ``dr1-fvmh0/sa1``), and reported. Two single files are a pair whatever their names. Tiers of
+    speakers who talk at once are compared one after the other, by their names.
 
     Args:
         hyp: A file, a folder of them, or the folder of a run: its ``alignments`` are read, and the quiet
@@ -118,7 +119,7 @@ def evaluate_paths(
     pairs, without = _with_tier(sides, matches, tier)
     skipped += without
     if not pairs:
-        raise ValueError(describe_nothing((hyp, ref), sides, tier, matches))
+        raise ValueError(describe_nothing((hyp, ref), sides, tier, matches, without))
     report = score(
         pairs, standard_name(tier), collar_s, strict, _quiet_frames(hyp, pairs), seed,
         silence=silence, relabel=relabel, classes=classes, tolerance_s=tolerance_s, resamples=resamples,
@@ -146,7 +147,11 @@ def _with_tier(
     predicted, references = sides
     pairs, skipped = [], []
     for a, b in matches:
-        hyp, ref = with_tier(predicted.alignments[a], tier), with_tier(references.alignments[b], tier)
+        try:
+            hyp, ref = both_with_tier(predicted.alignments[a], references.alignments[b], tier)
+        except AlignmentError as error:
+            skipped.append((b, f"{error}."))
+            continue
         if hyp and ref:
             pairs.append((hyp, ref))
             continue

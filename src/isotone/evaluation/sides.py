@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from isotone.alignment import Alignment
+from isotone.alignment import Alignment, AlignmentError, Segment, Tier
 from isotone.evaluation.ids import ambiguous
 from isotone.format.folder import Folder, read_file, read_folder
-from isotone.format.tier_names import find_tier, parse_name
+from isotone.format.tier_names import OverlapError, find_tier, parse_name, standard_name
+
+# Seconds between speakers who are compared one after the other, so that no collar reaches across.
+_APART_S = 100.0
 
 #: Folder of alignments that a run writes.
 RUN_ALIGNMENTS = "alignments"
@@ -40,6 +44,46 @@ def read_side(path: Path, tier: str) -> Folder:
     return read_file(path, tier)
 
 
+def both_with_tier(
+    predicted: Alignment, reference: Alignment, tier: str
+) -> tuple[Alignment | None, Alignment | None]:
+    """Reduce two alignments to one tier, see :func:`with_tier`; speakers who talk at once come one after the other.
+
+    Raises:
+        AlignmentError: speakers talk at once, and the two have different ones.
+    """
+    try:
+        return with_tier(predicted, tier), with_tier(reference, tier)
+    except OverlapError as error:
+        sides = [_by_speaker(alignment, tier) for alignment in (predicted, reference)]
+        if sides[0].keys() != sides[1].keys():
+            names = " and ".join(", ".join(map(repr, side)) or "none" for side in sides)
+            raise AlignmentError(f"{error} Its speakers are not those of the other side: {names}") from None
+    apart = max(predicted.duration, reference.duration) + _APART_S
+    pair = [
+        Alignment(
+            alignment.id,
+            apart * len(side),
+            (Tier(standard_name(tier), tuple(_in_turn([side[name] for name in sorted(side)], apart))),),
+        )
+        for alignment, side in zip((predicted, reference), sides)
+    ]
+    return pair[0], pair[1]
+
+
+def _by_speaker(alignment: Alignment, tier: str) -> dict[str, Tier]:
+    """Return the tiers of a kind by their speakers, in lower case."""
+    named = [(parse_name(one.name), one) for one in alignment.tiers]
+    return {name.speaker: one for name, one in named if name.kind == parse_name(tier).kind and name.speaker}
+
+
+def _in_turn(tiers: Sequence[Tier], apart: float) -> Iterator[Segment]:
+    """Iterate over the segments of tiers, each so many seconds later than the one before."""
+    for number, tier in enumerate(tiers):
+        for segment in tier:
+            yield replace(segment, start=segment.start + number * apart, end=segment.end + number * apart)
+
+
 def with_tier(alignment: Alignment, tier: str) -> Alignment | None:
     """Reduce an alignment to one tier, under its standard name; None where it has no such tier."""
     found = find_tier(alignment, tier)
@@ -67,7 +111,11 @@ def describe_lack(name: str, side: Folder, id: str, tier: str) -> str:
 
 
 def describe_nothing(
-    paths: tuple[Path, Path], sides: tuple[Folder, Folder], tier: str, matches: Collection[tuple[str, str]]
+    paths: tuple[Path, Path],
+    sides: tuple[Folder, Folder],
+    tier: str,
+    matches: Collection[tuple[str, str]],
+    skipped: Sequence[tuple[str, str]],
 ) -> str:
     """Explain why two sides share no utterance that can be scored, and what to do."""
     for path, side in zip(paths, sides):
@@ -86,6 +134,8 @@ def describe_nothing(
             f"paths without suffix, or where one ends like the other (fvmh0_sa1, dr1-fvmh0/sa1)."
             f"{_describe_ambiguous(hyp, ref)}"
         )
+    if skipped and not any(side.lacking for side in sides):
+        return f"{paths[0]} and {paths[1]} share no utterance that can be scored: {': '.join(skipped[0])}"
     tiers = "; ".join(f"{path} has {_tiers_of(side)}" for path, side in zip(paths, sides) if side.lacking)
     broken = [str(error) for side in sides for _, error in side.errors]
     return (

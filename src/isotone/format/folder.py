@@ -9,7 +9,7 @@ from pathlib import Path
 from isotone.alignment import Alignment, AlignmentError
 from isotone.format.files import for_suffix, load, reader
 from isotone.format.reading import ForeignFileError, FormatError, decode
-from isotone.format.tier_names import find_tier
+from isotone.format.tier_names import OverlapError, find_tier
 from isotone.interfaces import Format
 
 #: Suffixes from the most exact format; all others follow.
@@ -83,11 +83,15 @@ def read_file(path: Path, tier: str | None = None) -> Folder:
     Raises:
         FormatError: the file is not of its format, or no format has its suffix.
         NotImplementedError: the format is write-only.
-        AlignmentError: several of its tiers match the requested one.
+        AlignmentError: several of its tiers match the requested one, and are not of speakers who talk at once.
         OSError: the file cannot be read.
     """
     found = _load([path], reader(path), path.stem, tier if path.suffix.lower() in _UNNAMED else None)
-    missing = {} if _has(found, tier, path) else {a.id: {path: _names(found)} for a in found}
+    try:
+        has = _has(found, tier, path)
+    except OverlapError:
+        has = True
+    missing = {} if has else {a.id: {path: _names(found)} for a in found}
     return Folder({a.id: a for a in found}, lacking=missing)
 
 
@@ -121,12 +125,13 @@ def read_named(id: str, files: list[Path]) -> Alignment | None:
 def _read_group(
     contents: Folder, id: str, files: list[Path], readers: dict[str, Format | None], tier: str | None
 ) -> None:
-    """Read the files of one name: the first with the tier, else the first that can be read."""
+    """Read the files of one name: the first with the tier, else with speakers who overlap, else that can be read."""
     timit = [f for f in files if f.suffix.lower() in _TIMIT]
     others = [f for f in files if f not in timit and (f.suffix.lower() != ".txt" or len(files) == 1)]
     candidates = [*([timit] if timit else []), *([f] for f in sorted(others, key=_rank))]
     named = timit or any(f.suffix.lower() not in _UNNAMED for f in others)
     without: list[tuple[Path, list[Alignment]]] = []
+    overlapping: list[tuple[Path, list[Alignment], OverlapError]] = []
     for members in candidates:
         format = readers[members[0].suffix.lower()]
         try:
@@ -137,13 +142,20 @@ def _read_group(
         except ForeignFileError as error:
             contents.foreign.append((members[0], error))
             continue
+        except OverlapError as error:
+            overlapping.append((members[0], found, error))
+            continue
         except (ValueError, OSError) as error:
             contents.errors.append((members[0], error))
             continue
         if has:
             _add(contents, members[0], found)
+            contents.errors.extend((file, error) for file, _, error in overlapping)
             return
         without.append((members[0], found))
+    for file, found, _ in overlapping[:1]:
+        _add(contents, file, found)
+        return
     for file, found in without[:1]:
         _add(contents, file, found)
         contents.lacking.update({a.id: {f: _names(tiers) for f, tiers in without} for a in found})
@@ -160,7 +172,7 @@ def _has(found: list[Alignment], tier: str | None, file: Path) -> bool:
     try:
         tiers = [] if tier is None else [find_tier(alignment, tier) for alignment in found]
     except AlignmentError as error:
-        raise AlignmentError(f"{file}: {error}") from None
+        raise type(error)(f"{file}: {error}") from None
     return tier is None or any(one is not None for one in tiers)
 
 

@@ -20,6 +20,10 @@ SYNONYMS = {
 _NOISE_S = 1e-6
 
 
+class OverlapError(AlignmentError):
+    """Tiers of several speakers overlap, and cannot be read as one."""
+
+
 class TierName(NamedTuple):
     """The parts of a tier's name.
 
@@ -99,7 +103,8 @@ def find_tier(alignment: Alignment, name: str) -> Tier | None:
     4. If the name has a speaker and no tier of the kind has one, that tier is returned.
 
     Raises:
-        AlignmentError: several tiers mean the same, or tiers to be merged overlap.
+        OverlapError: tiers to be merged overlap.
+        AlignmentError: several tiers mean the same.
     """
     if alignment.has(name):
         return Tier(standard_name(name), alignment.tier(name).segments)
@@ -125,7 +130,7 @@ def _merge(name: str, tiers: Sequence[Tier]) -> Tier:
     spoken.sort(key=lambda one: (one[0].start, one[0].end))
     for (a, first), (b, second) in pairwise(spoken):
         if b.start < a.end - _NOISE_S:
-            raise AlignmentError(
+            raise OverlapError(
                 f"tiers {first!r} and {second!r} overlap ({a.label!r} ends at {a.end:g} s, {b.label!r} starts at "
                 f"{b.start:g} s) and cannot be read as one tier {name!r}: choose one by its whole name."
             )
