@@ -30,6 +30,7 @@ def align(
     dictionaries: Sequence[str | Path] = (),
     rules: Sequence[str | Path] = (),
     slack_s: float = SLACK_S,
+    tiers: str | Sequence[str] = (),
     **options: Any,
 ) -> Aligned:
     """Find the time of each word and phone of a text in a recording, as ``isotone.align`` does.
@@ -42,6 +43,7 @@ def align(
         model: Folder that ``isotone export --onnx`` wrote, or added to. Default: English.
         dictionaries, rules: Pronunciation dictionaries, and tables of readings of written forms.
         slack_s: Seconds by which the times of passages may be wrong.
+        tiers: The tiers of an annotation that hold speech; other tiers are not read.
         options: Of :class:`isotone.pipeline.forced.ForcedPipeline`, such as ``extra_speech`` or ``closures``.
 
     Raises:
@@ -51,7 +53,8 @@ def align(
         TypeError: an array without a rate, or an argument of another kind.
     """
     words = TextOptions(None, tuple(map(Path, dictionaries)), False, tuple(map(Path, rules)))
-    return align_one(pipeline(model, words, **options), Path(model).name, audio, text, rate, slack_s)
+    aligner, chosen = pipeline(model, words, **options), (tiers,) if isinstance(tiers, str) else tuple(tiers)
+    return align_one(aligner, Path(model).name, audio, text, rate, slack_s, tiers=chosen)
 
 
 def pipeline(model: Path | str = ENGLISH, text: TextOptions | None = None, **options: Any) -> ForcedPipeline:

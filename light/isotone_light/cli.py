@@ -61,6 +61,12 @@ def parser() -> argparse.ArgumentParser:
         help="format of the files, may be repeated (default: textgrid)",
     )
     add("--text-dir", type=Path, help="folder of the transcripts (default: beside the recordings)")
+    add(
+        "--tier",
+        action="append",
+        default=[],
+        help="tier of the transcripts that holds speech, may be repeated",
+    )
     add("--model", type=Path, help="folder that isotone export --onnx wrote (default: English)")
     add("--dictionary", type=Path, action="append", default=[], help="pronunciations, may be repeated")
     add("--rules", type=Path, action="append", default=[], help="readings of written forms, may be repeated")
@@ -203,7 +209,11 @@ def _transcript(task: _Task, options: argparse.Namespace) -> TranscriptFile:
     """Return the transcript that a recording was given, or find it."""
     from isotone.batch.inputs import TranscriptFile, find_transcript
 
-    return TranscriptFile(task.text) if task.text else find_transcript(task.recording.path, options.text_dir)
+    return (
+        TranscriptFile(task.text)
+        if task.text
+        else find_transcript(task.recording.path, options.text_dir, tiers=options.tier)
+    )
 
 
 def _run(task: _Task, aligner: ForcedPipeline, options: argparse.Namespace) -> tuple[str, ...]:
@@ -213,7 +223,7 @@ def _run(task: _Task, aligner: ForcedPipeline, options: argparse.Namespace) -> t
 
     path = task.recording.path
     source = _transcript(task, options)
-    result = align_one(aligner, "", path, source.path, slack_s=options.slack)
+    result = align_one(aligner, "", path, source.path, slack_s=options.slack, tiers=options.tier)
     contents = {file: writer.dumps(result.alignment) for file, writer in task.files.items()}
     shown = dict.fromkeys(note for writer in task.files.values() for note in writer.notes(result.alignment))
     for file, content in contents.items():

@@ -17,7 +17,7 @@ import soundfile
 from benchmarks.light import TOLERANCE_S, difference
 from isotone import audio
 from isotone import format as formats
-from isotone.alignment import AlignmentError
+from isotone.alignment import Alignment, AlignmentError, Segment, Tier
 from isotone.model import Model
 from isotone.model.onnx import export_onnx
 from isotone.pipeline import Pipeline
@@ -345,3 +345,16 @@ def test_the_version_is_isotones(without_torch: Run, bare: Path) -> None:
 
     assert command(without_torch, bare, "--version").stdout.split() == ["isotone-light", isotone.__version__]
     assert sys.version_info >= (3, 11)
+
+
+def test_tiers_of_a_textgrid_are_chosen(
+    without_torch: Run, built: Path, speech: Path, tmp_path: Path
+) -> None:
+    """As in isotone, they come before plain text of the same name; a file without such a tier is an error."""
+    tiers = (Tier("orth", (Segment("the dog", 0.2, 1.8),)), Tier("marks", (Segment("loud", 0.2, 1.8),)))
+    formats.write(Alignment("b", 2.0, tiers), speech, "textgrid")
+    options = ("-o", tmp_path / "out", "--format", "json", "--tier")
+    command(without_torch, built, speech / "b.wav", *options, "orth")
+    assert [w["label"] for w in tiers_of(tmp_path / "out/b.json")["words"] if w["label"]] == ["the", "dog"]
+    done = command(without_torch, built, speech / "b.wav", *options, "ann", "--overwrite", code=1)
+    assert "expected a tier of intervals 'ann' (--tier); got 'orth', 'marks'" in done.stderr
