@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from isotone import formats, testing
 from isotone.alignment import Alignment, Segment, Tier
 from isotone.format.elan import ELANFormat
+from isotone.transcripts import open_source
 from tests.format.strategies import alignments
 
 # the used elements of EAFv3.0.xsd: required attributes, optional attributes, and children in order
@@ -246,6 +247,45 @@ def test_times_that_elan_leaves_open_are_spread_and_references_are_left_out():
         "u",
     )
     assert found == Alignment("u", 0.9, (Tier("Ann", (Segment("so", 0, 0.45), Segment("it", 0.45, 0.9))),))
+
+
+def toolbox() -> str:
+    """A document as Toolbox's and FLEx's users have it: numbered utterances, their text below, its words below that."""
+    slots = "".join(f'<TIME_SLOT TIME_SLOT_ID="t{i}" TIME_VALUE="{i * 1000}"/>' for i in range(3))
+
+    def annotation(id: str, label: str, above: str = "") -> str:
+        n = int(id[-1]) - 1
+        place = f'ANNOTATION_REF="{above}"' if above else f'TIME_SLOT_REF1="t{n}" TIME_SLOT_REF2="t{n + 1}"'
+        kind = "REF_ANNOTATION" if above else "ALIGNABLE_ANNOTATION"
+        value = f"<ANNOTATION_VALUE>{label}</ANNOTATION_VALUE>"
+        return f'<ANNOTATION><{kind} ANNOTATION_ID="{id}" {place}>{value}</{kind}></ANNOTATION>'
+
+    tiers = {
+        ("wd@A", "tx@A"): annotation("w1", "so", "x1")
+        + annotation("w2", "it", "x1")
+        + annotation("w3", "on", "x2"),
+        ("tx@A", "ref@A"): annotation("x1", "So it.", "r1") + annotation("x2", "On.", "r2"),
+        ("ref@A", ""): annotation("r1", "001") + annotation("r2", "002"),
+    }
+    body = "".join(
+        f'<TIER TIER_ID="{name}" PARENT_REF="{parent}">{rows}</TIER>'
+        for (name, parent), rows in tiers.items()
+    )
+    return f"<ANNOTATION_DOCUMENT><TIME_ORDER>{slots}</TIME_ORDER>{body}</ANNOTATION_DOCUMENT>"
+
+
+def test_tiers_that_refer_to_others_are_read_where_they_are_asked_for(tmp_path):
+    assert [tier.name for tier in ELANFormat().loads(toolbox(), "u").tiers] == ["ref@A"]
+    words, text, numbers = ELANFormat(dependent=True).loads(toolbox(), "u").tiers
+    assert [(s.label, s.start, s.end) for s in words] == [("so", 0, 0.5), ("it", 0.5, 1), ("on", 1, 2)]
+    assert [(s.label, s.start, s.end) for s in text] == [("So it.", 0, 1), ("On.", 1, 2)]
+    assert numbers.labels == ["001", "002"]
+    (tmp_path / "a.eaf").write_text(toolbox())
+    assert [p.text for p in open_source(tmp_path / "a.eaf", ["tx@*"]).passages] == ["So it.", "On."]
+    with pytest.raises(ValueError, match="got 'wd@A', 'tx@A', 'ref@A'"):
+        open_source(tmp_path / "a.eaf", ["gl@A"])
+    with pytest.raises(ValueError, match="tier 'wd@A', annotation 3: it refers to none with times"):
+        ELANFormat(dependent=True).loads(toolbox().replace('REF="x2"', 'REF="x9"'), "u")
 
 
 @pytest.mark.parametrize(

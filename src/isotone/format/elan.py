@@ -6,6 +6,7 @@ import logging
 import mimetypes
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import PurePosixPath
 from urllib.parse import quote
 from xml.etree import ElementTree
@@ -22,7 +23,7 @@ logger = logging.getLogger(__name__)
 _XSI = "http://www.w3.org/2001/XMLSchema-instance"
 _SCHEMA = "http://www.mpi.nl/tools/elan/EAFv3.0.xsd"
 _TYPE = "default-lt"
-_ALIGNED = "ALIGNABLE_ANNOTATION"
+_ALIGNED, _REFERRING = "ALIGNABLE_ANNOTATION", "REF_ANNOTATION"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -32,8 +33,9 @@ class ELANFormat(Format):
     The resolution is 1 ms. ELAN's annotations need a duration, so a labelled segment without one gets 1 ms, with a
     warning. Silence (empty labels) is not annotated. Characters that XML forbids become U+FFFD.
 
-    When read, tiers of aligned annotations are kept; those that only refer to others are left out. Times that
-    ELAN leaves open are spread evenly between the known ones of their tier and its parent. The length of the audio is
+    When read, tiers of aligned annotations are kept; those that only refer to others are left out, unless they are
+    asked for. Then their annotations have the times of those that they refer to, and share them evenly. Times that ELAN
+    leaves open are spread evenly between the known ones of their tier and its parent. The length of the audio is
     not kept: it ends with the last annotation.
 
     The recording is linked if the alignment has its file (:class:`isotone.alignment.Alignment`): by its absolute path,
@@ -44,16 +46,23 @@ class ELANFormat(Format):
             in ``"file:///corpus/{id}.wav"``.
         author: Author of the annotation.
         date: Date of the document, ISO 8601; constant, so that equal alignments give equal files.
+        dependent: Read tiers whose annotations refer to others, too.
     """
 
     suffix = ".eaf"
 
     def __init__(
-        self, *, media: str | None = None, author: str = "isotone", date: str = "1970-01-01T00:00:00+00:00"
+        self,
+        *,
+        media: str | None = None,
+        author: str = "isotone",
+        date: str = "1970-01-01T00:00:00+00:00",
+        dependent: bool = False,
     ) -> None:
         self.media = media
         self.author = author
         self.date = date
+        self.dependent = dependent
 
     def dumps(self, alignment: Alignment) -> str:
         """Return the text of the file."""
@@ -109,7 +118,8 @@ class ELANFormat(Format):
         if root.tag != "ANNOTATION_DOCUMENT":
             raise FormatError(f"expected ELAN's ANNOTATION_DOCUMENT; got XML with <{root.tag}>.")
         slots = _slots(root)
-        tiers = [tier for element in root.iter("TIER") if (tier := _tier(element, slots)) is not None]
+        spans = _spans(root, slots) if self.dependent else {}
+        tiers = [tier for element in root.iter("TIER") if (tier := _tier(element, slots, spans)) is not None]
         try:
             return Alignment(
                 id, max((t.segments[-1].end for t in tiers if t.segments), default=0.0), tuple(tiers)
@@ -170,8 +180,29 @@ def _between(slots: Mapping[str, float], outside: float | None = None) -> dict[s
     return dict(zip(slots, values.tolist()))
 
 
-def _tier(element: ElementTree.Element, slots: Mapping[str, float]) -> Tier | None:
-    """Read a tier; None for one that depends on others."""
+def _spans(root: ElementTree.Element, slots: Mapping[str, float]) -> dict[str, tuple[float, float]]:
+    """Return start and end of every annotation by its id; those that refer to one share its time evenly."""
+    spans = {
+        a.get("ANNOTATION_ID", ""): (
+            slots.get(a.get("TIME_SLOT_REF1", ""), np.nan), slots.get(a.get("TIME_SLOT_REF2", ""), np.nan)
+        )
+        for a in root.iter(_ALIGNED)
+    }  # fmt: skip
+    tiers = {tier.get("TIER_ID", ""): tier for tier in root.iter("TIER")}
+    for tier in sorted(tiers.values(), key=lambda tier: len(_lineage(tier, tiers))):
+        sharing: dict[str, list[str]] = {}
+        for found in tier.iter(_REFERRING):
+            sharing.setdefault(found.get("ANNOTATION_REF", ""), []).append(found.get("ANNOTATION_ID", ""))
+        for above, ids in sharing.items():
+            edges = np.linspace(*spans.get(above, (np.nan, np.nan)), len(ids) + 1).tolist()
+            spans |= dict(zip(ids, pairwise(edges)))
+    return spans
+
+
+def _tier(
+    element: ElementTree.Element, slots: Mapping[str, float], spans: Mapping[str, tuple[float, float]]
+) -> Tier | None:
+    """Read a tier; None for one that depends on others, unless their annotations have spans."""
     name = element.get("TIER_ID", "")
     rows = []
     for number, found in enumerate(element.iter(_ALIGNED), 1):
@@ -180,8 +211,15 @@ def _tier(element: ElementTree.Element, slots: Mapping[str, float]) -> Tier | No
             raise FormatError(f"tier {name!r}, annotation {number}: expected two time slots with values.")
         if label := found.findtext("ANNOTATION_VALUE") or "":
             rows.append(Row(number, label, start, end))
-    if not rows and next(element.iter("REF_ANNOTATION"), None) is not None:
-        return None
+    if not rows and next(element.iter(_REFERRING), None) is not None:
+        if not spans:
+            return None
+        for number, found in enumerate(element.iter(_REFERRING), 1):
+            start, end = spans[found.get("ANNOTATION_ID", "")]
+            if np.isnan(start + end):
+                raise FormatError(f"tier {name!r}, annotation {number}: it refers to none with times.")
+            if label := found.findtext("ANNOTATION_VALUE") or "":
+                rows.append(Row(number, label, start, end))
     try:
         return build_tier(name, sorted(rows, key=lambda row: (row.start, row.end)))
     except FormatError as error:

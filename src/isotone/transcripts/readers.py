@@ -39,8 +39,9 @@ _PLAIN: dict[str, Callable[[str], Iterable[Passage]]] = {
     KINDS[".ctm"]: lines.ctm,
     KINDS[".stm"]: lines.stm,
 }
+_ELAN = KINDS[".eaf"]
 _OF_TIERS: dict[str, Callable[[str], Alignment]] = {
-    KINDS[".eaf"]: lambda text: ELANFormat().loads(text, ""),
+    _ELAN: lambda text: ELANFormat().loads(text, ""),
     KINDS[".csv"]: _table,
     KINDS[".textgrid"]: lambda text: TextGridFormat().loads(text, ""),
     LABELS: lambda text: AudacityFormat().loads(text, ""),
@@ -65,6 +66,8 @@ def passages_of(
     Raises:
         FormatError: it is not as its kind should be, or lacks a tier; the message names the place.
     """
+    if kind == _ELAN and tiers:
+        return of_alignment(ELANFormat(dependent=True).loads(text, ""), tiers, note)
     if kind in _OF_TIERS:
         return of_alignment(_OF_TIERS[kind](text), tiers, note)
     if kind in _DOCUMENTS:
