@@ -20,10 +20,12 @@ def words(*presence: float | None) -> list[Segment]:
     return [Segment(f"w{i}", i, i + 1, presence=p) for i, p in enumerate(presence)]
 
 
-def test_runs_are_of_one_passage_and_of_two_words() -> None:
+def test_runs_are_of_one_passage_and_of_two_words_one_of_which_is_sure() -> None:
     given = words(*[0.5] * 8)
-    found = list(runs(given, {1, 2, 4, 6, 7}, [0, 0, 0, 0, 1, 1, 1, None]))
-    assert found == [(0, given[1:3])]
+    sure = dict.fromkeys((1, 2, 4, 6, 7), True)
+    assert list(runs(given, sure, [0, 0, 0, 0, 1, 1, 1, None])) == [(0, given[1:3])]
+    assert list(runs(given, {1: False, 2: True}, [0] * 8)) == [(0, given[1:3])]
+    assert list(runs(given, {1: False, 2: False, 5: True}, [0] * 8)) == []
 
 
 def test_a_passage_is_unlikely_beside_the_best_ones() -> None:
@@ -32,6 +34,10 @@ def test_a_passage_is_unlikely_beside_the_best_ones() -> None:
     assert unlikely({**said, 7: words(*[0.7] * LEAST_WORDS)}) == {7}
     # also where most are
     assert unlikely({**said, **{n: words(*[0.7] * LEAST_WORDS) for n in range(7, 20)}}) == set(range(7, 20))
+    # what is likely by itself was said, however clear the others are
+    clear = {n: words(*[0.99999] * LEAST_WORDS) for n in range(5)}
+    assert unlikely({**clear, 7: words(*[0.875] * LEAST_WORDS)}) == frozenset()
+    assert unlikely({**clear, 7: words(*[0.865] * LEAST_WORDS)}) == {7}
     # all of them are as bad in noise
     noisy = {n: words(*[0.7] * LEAST_WORDS) for n in range(5)}
     assert unlikely({**noisy, 7: words(*[0.6] * LEAST_WORDS)}) == frozenset()

@@ -217,7 +217,7 @@ class _Run:
         result = self.pipeline.align(
             self.id, audio, transcript, star_cost=cost, judged=not stretch.apart, leaves_out=False
         )
-        result, absent = with_presence(self.pipeline.presence, result)
+        result, doubted = with_presence(self.pipeline.presence, result)
         *words, units = ([later(s, stretch.start) for s in tier] for tier in result.alignment.tiers)
         own = {number: Found() for number in stretch.own}
         if not words:
@@ -227,7 +227,7 @@ class _Run:
             texts = {n: self.passages[n] for n in stretch.passages}
             placed = in_passages(words[0], owners, texts, bounds)
             share_out(own, owners, placed, units)
-            for owner, some in runs(placed, absent, owners):
+            for owner, some in runs(placed, doubted, owners):
                 if owner in own:
                     own[owner].unsaid.append(some)
         self.found |= own
