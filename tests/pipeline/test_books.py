@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from isotone.pipeline.books import finding as module
 from isotone.pipeline.books.coverage import Reading, covered, summary
 from isotone.pipeline.books.finding import ENTRY, LONG, entry_of, find
 from isotone.pipeline.books.hearing import PER_NAT, Heard, hear
+from isotone.pipeline.books.tracks import Matched
 from isotone.text.normalize import TextError
 from tests.pipeline.parts import noise
 
@@ -162,3 +164,16 @@ def test_coverage_is_by_words() -> None:
     ]  # fmt: skip
     shown = readings["a"].shown([first, other])
     assert shown["parts"][0]["chapters"] == ["Preface"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "gain", "expected"),
+    [(8, 7.9, False), (8, 8.0, True), (40, 19.9, False), (40, 20.0, True), (4, 4.0, True)],
+)
+def test_a_short_sentence_such_as_a_heading_needs_more_to_be_said(
+    labels: int, gain: float, expected: bool
+) -> None:
+    sums = np.linspace(0, gain, labels + 1)
+    one = Matched(np.arange(labels), np.arange(labels), sums)
+    book = SimpleNamespace(labels_of=lambda begin, end: (0, labels))
+    assert one.said(book, 0, 1) is expected  # type: ignore[arg-type]

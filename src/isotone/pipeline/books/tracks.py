@@ -19,6 +19,10 @@ UNMATCHED = 1.5
 #: is said gains 1.6 on average.
 LEAST_GAIN = 0.5
 
+#: Least gain in nats of all labels of such a sentence, if it is longer than so many: short ones, such as headings, fit
+#: something else by chance. Shorter ones gain twice as much per label.
+LEAST_SUM = 8.0
+
 #: Least gain in nats of the words of a sentence of which the others were not said. They gain twice as much per label.
 PART_GAIN = 15.0
 
@@ -87,7 +91,8 @@ class Matched(NamedTuple):
     def said(self, book: Book, begin: int, end: int, least: float = LEAST_GAIN) -> bool:
         """Tell if words gain as much per label as what is said."""
         low, high = book.labels_of(begin, end)
-        return self.gain(book, begin, end) >= least * (high - low)
+        labels = high - low
+        return self.gain(book, begin, end) >= max(least * labels, min(2 * LEAST_GAIN * labels, LEAST_SUM))
 
     def said_partly(self, book: Book, begin: int, end: int) -> bool:
         """Tell if the words of a sentence that are matched gain so much that they alone were said."""
