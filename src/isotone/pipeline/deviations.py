@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -22,11 +23,13 @@ class Deviations(NamedTuple):
         missing: Words that were not said, and have no times.
         unlikely: Segments of words that may not have been said.
         extra: Segments of speech that is not in the text.
+        run: Most words in a row that are missing or unlikely, where one at least is missing.
     """
 
     missing: Sequence[Absent]
     unlikely: Sequence[Segment]
     extra: Sequence[Segment]
+    run: int
 
     @classmethod
     def among(
@@ -46,18 +49,23 @@ class Deviations(NamedTuple):
             unlikely: Numbers of words that may not have been said.
         """
         rows = list(zip(segments, numbers))
-        return cls(missing, [s for s, n in rows if n in unlikely], [s for s, n in rows if n >= given])
+        doubted, extra = [s for s, n in rows if n in unlikely], [s for s, n in rows if n >= given]
+        # a letter per word in order of the text: missing, unlikely, or likely; none for stars, which divide no row
+        letters = ["u" if n in unlikely else " " if n < given else "" for n in numbers]
+        counts = Counter(word.after for word in missing)
+        order = "".join("m" * counts[i] + letter for i, letter in enumerate([*letters, ""]))
+        run = max((len(row) for row in order.split() if "m" in row), default=0)
+        return cls(missing, doubted, extra, run)
 
     def of(self, words: int) -> bool:
         """Tell if a text of so many words is not what is said.
 
         In a hundred words one may be missing, for then it is mostly the judgement that errs.
         """
-        runs = [len(list(run)) for _, run in groupby(self.missing, lambda word: word.after)]
         longest_s = max((star.duration for star in self.extra), default=0.0)
-        if max(runs, default=0) >= LEAST_RUN or longest_s >= LONG_EXTRA_S:
+        if self.run >= LEAST_RUN or longest_s >= LONG_EXTRA_S:
             return True
-        found = sum(map(len, self))
+        found = len(self.missing) + len(self.unlikely) + len(self.extra)
         return found > 0 and found >= DOUBTED_SHARE * words
 
     def notes(self, segments: Sequence[Segment]) -> Iterator[str]:
