@@ -76,7 +76,7 @@ def test_options_of_formats_on_the_command_line(model: Path, talk: Path, tmp_pat
     isotone(*command, "-f", "{name: srt, level: word}")
     assert (tmp_path / "out/talk.srt").read_text().count("-->") == 4
     isotone(*command, "-f", "{name: srt, cues: new}")
-    assert "So it - is" in (tmp_path / "out/talk.srt").read_text(), "other options are another file"
+    assert (tmp_path / "out/talk.srt").read_text().count("-->") < 4, "other options are another file"
     assert "1 of them there before" in isotone(*command, "-f", "{cues: new, name: srt}").stdout
     for spec, message in {
         "{name: srt, levle: word}": "The format 'srt' has no option 'levle'. Did you mean 'level'?",

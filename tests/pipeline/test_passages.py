@@ -7,14 +7,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from isotone import audio
 from isotone.alignment import AlignmentError, Segment
 from isotone.format.json import JSONFormat
+from isotone.model import Model
 from isotone.pipeline import Pipeline
 from isotone.pipeline.passage_times import timed
 from isotone.pipeline.passage_words import Found, with_stars
 from isotone.pipeline.passages import align_passages
 from isotone.text.normalize import TextError
 from isotone.transcripts import Passage
+from tests.paths import DATA
 
 NOISE = np.random.default_rng(0).normal(0, 0.1, 10 * 16_000).astype(np.float32)
 
@@ -132,6 +135,26 @@ def test_words_outside_of_their_passage_are_reported(characters: Pipeline) -> No
     ]
     assert bool(off) == bool(beyond)
     assert all(repr(word) in off[0] for word in beyond[:3])
+
+
+@pytest.mark.skipif(not (DATA / "mfa_sample").is_dir(), reason="no sample data (ISOTONE_TEST_DATA)")
+def test_words_stay_at_their_times_where_speech_around_is_not_written_down() -> None:
+    pipeline = Pipeline(Model.load("english"))
+    samples = audio.load(DATA / "mfa_sample" / "acoustic_corpus.wav", pipeline.model.encoder.sample_rate)
+    given = [
+        Passage("this is the acoustic corpus", 1.0, 2.5),
+        Passage("going on we're just y'know there's some speech errors but who cares", 4.6, 7.6),
+        Passage("and that should be all thanks", 24.1, 25.3),
+    ]
+    found = align_passages(pipeline, "talk", samples, given)
+    spans = [
+        (round(own[0].start, 1), round(own[-1].end, 1))
+        for p in range(3)
+        if (own := [w for w in found.alignment.tier("words") if w.origin and w.origin.passage == p])
+    ]
+    assert np.array(spans) == pytest.approx(np.array([(p.start, p.end) for p in given]), abs=0.15)
+    assert all(word.presence is not None for word in found.alignment.tier("words"))
+    assert found.warnings == ()
 
 
 def test_phones_without_words_belong_to_their_passages(phones: Pipeline) -> None:

@@ -12,6 +12,9 @@ from isotone.pipeline.stars import STAR
 from isotone.text.tokenizer import Transcript
 from isotone.transcripts import Passage
 
+#: Name of the tiers of passages without a speaker, where others have one.
+UNKNOWN = "unknown"
+
 
 @dataclass
 class Found:
@@ -27,6 +30,33 @@ class Found:
         scored = [(word.score, word.duration) for word in self.words if word.score is not None]
         total = sum(duration for _, duration in scored)
         return sum(score * duration for score, duration in scored) / total if total else 0.0
+
+
+def tiers_of(
+    found: Mapping[int, Found],
+    speakers: Mapping[int, str | None],
+    names: Sequence[str],
+    seconds: float,
+    named: bool,
+) -> tuple[Tier, ...]:
+    """Join the segments of passages to tiers; every speaker has their own if there are several.
+
+    Args:
+        found: Segments of the passages by their numbers.
+        speakers: Speaker of every passage that is shown, in order.
+        names: Names of the tiers: of words, if there are any, and of units.
+        seconds: Duration of the recording.
+        named: Name tiers by their speaker also where there is only one.
+    """
+    tiers = []
+    different = dict.fromkeys(speakers.values())
+    for speaker in different:
+        own = [found[number] for number, other in speakers.items() if other == speaker]
+        before = f"{speaker or UNKNOWN} - " if len(different) > 1 or named else ""
+        for name in names:
+            segments = [s for one in own for s in (one.words if name == "words" else one.units)]
+            tiers.append(tier_of(before + name, segments, seconds))
+    return tuple(tiers)
 
 
 def joined(texts: Sequence[tuple[int, str]], apart: bool) -> tuple[str, list[tuple[int, int | None]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -16,6 +16,7 @@ from isotone.pipeline.edges import EDGE_COST
 from isotone.pipeline.forced import ForcedPipeline
 from isotone.pipeline.language import ANOTHER_LANGUAGE, Signs, another_language
 from isotone.pipeline.means import mean_of, mean_of_known
+from isotone.pipeline.passage_notes import named, notes_of
 from isotone.pipeline.passage_times import end_of, start_of, timed
 from isotone.pipeline.passage_words import (
     Found,
@@ -25,12 +26,12 @@ from isotone.pipeline.passage_words import (
     owners_of,
     share_out,
     sizes,
-    tier_of,
+    tiers_of,
     with_stars,
 )
 from isotone.pipeline.plausible import long_words
 from isotone.pipeline.stretches import Span, Stretch, stretches
-from isotone.pipeline.unsaid import runs, told, unlikely, with_presence
+from isotone.pipeline.unsaid import runs, unlikely, with_presence
 from isotone.pipeline.verdict import PARTLY, WRONG
 from isotone.text.given import OnlyStars
 from isotone.text.normalize import TextError
@@ -41,13 +42,12 @@ log = logging.getLogger(__name__)
 #: Seconds by which a word may be outside of the time of its passage before that is reported.
 SLACK_S = 1.0
 
+#: Seconds by which words are outside of the times of their passages where these are looked for with other speech around
+#: them, and by which they are nearer then.
+AWAY_S, NEARER_S = 0.3, 0.2
+
 #: Nats per second of words by which a passage may score less within its time than outside, and is there all the same.
 NEARLY = 1.0
-
-#: Name of the tiers of passages without a speaker, where others have one.
-UNKNOWN = "unknown"
-
-_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class _Run:
         found: Segments of those that could be aligned, by their number.
         failed: Those that could not, with the reason.
         unknown: Numbers of those that have nothing but unknown speech, away from words.
-        fits: Number of words, score and agreement of every stretch.
+        fits: Number of words, score and agreement by the passages that were aligned.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class _Run:
         self.found: dict[int, Found] = {}
         self.failed: list[tuple[Passage, str]] = []
         self.unknown: list[int] = []
-        self.fits: list[tuple[int, float, float | None]] = []
+        self.fits: dict[frozenset[int], tuple[int, float, float | None]] = {}
 
     def result(self) -> Passages:
         """Align the stretches, and join their results."""
@@ -145,8 +145,8 @@ class _Run:
             reason = self.failed[0][1] if self.failed else "no passage is within the recording."
             raise AlignmentError(reason, id=self.id)
         self.found |= with_stars(self.found, dict(enumerate(self.passages)), self.unknown)
-        score = mean_of((fit, words) for words, fit, _ in self.fits)
-        agreement = mean_of_known((agreement, words) for words, _, agreement in self.fits)
+        score = mean_of((fit, words) for words, fit, _ in self.fits.values())
+        agreement = mean_of_known((agreement, words) for words, _, agreement in self.fits.values())
         note = another_language(self.signs, agreement, self.pipeline.model.check)
         self.notes += [note] if note else []
         unsaid = self._unsaid()
@@ -155,16 +155,19 @@ class _Run:
         alignment = Alignment(self.id, self.seconds, self._tiers(), score, verdict=verdict)
         off = list(self._off())
         share = len(off) / max(1, sum(len(found.words) for found in self.found.values()))
-        return Passages(alignment, self.text, score, agreement, tuple(self._warnings(unsaid, off)), share)
+        notes = [*self.notes, *notes_of(self.failed, unsaid, off, self.slack_s)]
+        pieces = self.pipeline.tokenizer.unit == "pieces"
+        notes += long_words([span for found in self.found.values() for span in sizes(found, pieces)])
+        return Passages(alignment, self.text, score, agreement, tuple(notes), share)
 
     def _sifted(self, passages: Sequence[Passage]) -> list[Passage]:
         """Leave out passages that say nothing or are after the recording's end, and note them."""
         silent = [p for p in passages if not self._speaks(p)]
         late = [p for p in passages if p not in silent and start_of(p) - self.slack_s >= self.seconds]
         if silent:
-            self.notes.append(f"left out, for there is nothing to align in it: {_named(silent)}")
+            self.notes.append(f"left out, for there is nothing to align in it: {named(silent)}")
         if late:
-            self.notes.append(f"left out, after the recording's end: {_named(late)}")
+            self.notes.append(f"left out, after the recording's end: {named(late)}")
         return [p for p in passages if p not in silent and p not in late]
 
     def _speaks(self, passage: Passage) -> bool:
@@ -208,12 +211,13 @@ class _Run:
 
     def _keep(self, stretch: Stretch) -> None:
         """Align a stretch, and keep the segments of its own passages."""
-        text, bounds = joined([(n, self.passages[n].text) for n in stretch.passages], stretch.apart)
+        around = stretch.apart or stretch.around
+        text, bounds = joined([(n, self.passages[n].text) for n in stretch.passages], around)
         transcript = self.pipeline.encode(text)
         rate = self.pipeline.model.encoder.sample_rate
         audio = self.audio[round(stretch.start * rate) : round(stretch.end * rate)]
-        # other speakers are no extra speech that was left out by mistake: their stars cost as little as edges
-        cost = EDGE_COST if stretch.apart else None
+        # other speech is not there by mistake: its stars cost as little as edges
+        cost = EDGE_COST if around else None
         result = self.pipeline.align(
             self.id, audio, transcript, star_cost=cost, judged=not stretch.apart, leaves_out=False
         )
@@ -231,45 +235,46 @@ class _Run:
                 if owner in own:
                     own[owner].unsaid.append(some)
         self.found |= own
-        self.fits.append((sum(len(f.words or f.units) for f in own.values()), result.score, result.agreement))
+        count = sum(len(f.words or f.units) for f in own.values())
+        self.fits[stretch.own] = count, result.score, result.agreement
         if stretch.apart and len(stretch.passages) > 1:
-            self._again([number for number in sorted(stretch.own) if self._outside(number)])
+            for number in sorted(stretch.own):
+                if self._outside(number):
+                    self._again(number)
+        if not around and words:
+            self._around(stretch)
 
-    def _again(self, numbers: Sequence[int]) -> None:
-        """Align passages within their times, where their words may be those of a speaker who says the same."""
-        for number in numbers:
-            before, fits = self.found[number], list(self.fits)
-            with suppress(AlignmentError, TextError):
-                self._keep(replace(self._alone(number), apart=True))
-            if self.found[number].fit < before.fit - NEARLY:
-                self.found[number], self.fits = before, fits
+    def _around(self, stretch: Stretch) -> None:
+        """Align a stretch with other speech around its passages where their words leave their times without it.
+
+        Not all that is said near a passage has to be written down. The words that are nearer to their times are kept.
+        """
+        away = self._away(stretch.own)
+        if away >= AWAY_S:
+            self._try(replace(stretch, around=True), lambda: self._away(stretch.own) <= away - NEARER_S)
+
+    def _try(self, stretch: Stretch, better: Callable[[], bool]) -> None:
+        """Align a stretch again, and keep what was there before unless the new result is better."""
+        before, fits = dict(self.found), dict(self.fits)
+        with suppress(AlignmentError, TextError):
+            self._keep(stretch)
+        if not better():
+            self.found, self.fits = before, fits
+
+    def _away(self, numbers: Collection[int]) -> float:
+        """Return by how many seconds words are outside of the times of their passages, at most."""
+        return max((off for number in numbers for _, off in self._outside(number, 0.0)), default=0.0)
+
+    def _again(self, number: int) -> None:
+        """Align a passage within its time, where its words may be those of a speaker who says the same."""
+        least = self.found[number].fit - NEARLY
+        alone = replace(self._alone(number), apart=True)
+        self._try(alone, lambda: self.found[number].fit >= least)
 
     def _tiers(self) -> tuple[Tier, ...]:
-        """Join the segments to tiers; every speaker has two of them if there are several."""
-        numbers = sorted(self.found)
-        speakers = dict.fromkeys(self.passages[n].speaker for n in numbers)
-        tiers = []
-        for speaker in speakers:
-            own = [self.found[n] for n in numbers if self.passages[n].speaker == speaker]
-            before = f"{speaker or UNKNOWN} - " if len(speakers) > 1 or self.speakers_named else ""
-            rows = {"words": [s for f in own for s in f.words]} if self.with_words else {}
-            rows[self.pipeline.tokenizer.unit] = [s for f in own for s in f.units]
-            tiers += [tier_of(before + name, segments, self.seconds) for name, segments in rows.items()]
-        return tuple(tiers)
-
-    def _warnings(self, unsaid: Sequence[tuple[str, Sequence[Segment]]], off: Sequence[str]) -> Iterator[str]:
-        yield from self.notes
-        for passage, reason in self.failed[:_NAMED]:
-            yield f"not aligned: {_named([passage])}: {reason}"
-        if len(self.failed) > _NAMED:
-            yield f"{len(self.failed) - _NAMED} more passages could not be aligned"
-        if unsaid:
-            yield told(unsaid)
-        if off:
-            shown = ", ".join(off[:_NAMED]) + (f" and {len(off) - _NAMED} more" if off[_NAMED:] else "")
-            yield f"words outside of the time of their passage by more than {self.slack_s:g} s (--slack): {shown}"
-        pieces = self.pipeline.tokenizer.unit == "pieces"
-        yield from long_words([span for found in self.found.values() for span in sizes(found, pieces)])
+        speakers = {number: self.passages[number].speaker for number in sorted(self.found)}
+        names = ("words",) * self.with_words + (self.pipeline.tokenizer.unit,)
+        return tiers_of(self.found, speakers, names, self.seconds, self.speakers_named)
 
     def _unsaid(self) -> list[tuple[str, list[Segment]]]:
         """List words that were likely not said, with the places of their passages."""
@@ -286,15 +291,10 @@ class _Run:
             for word, off in self._outside(number):
                 yield f"{word.label!r} at {word.start:.1f} s by {off:.1f} s ({passage.where})"
 
-    def _outside(self, number: int) -> list[tuple[Segment, float]]:
+    def _outside(self, number: int, slack_s: float | None = None) -> list[tuple[Segment, float]]:
         """List the words of a passage that are outside of its time by more than the slack, with their seconds."""
+        slack_s = self.slack_s if slack_s is None else slack_s
         start, end = start_of(self.passages[number]), end_of(self.passages[number])
         words = self.found[number].words if number in self.found else []
         offs = ((word, max(start - word.start, word.end - end)) for word in words)
-        return [(word, off) for word, off in offs if off > self.slack_s + 1e-6]
-
-
-def _named(passages: Sequence[Passage]) -> str:
-    """Name passages by their places, for people."""
-    shown = ", ".join(p.where or repr(p.text[:30]) for p in passages[:_NAMED])
-    return shown + (f" and {len(passages) - _NAMED} more" if len(passages) > _NAMED else "")
+        return [(word, off) for word, off in offs if off > slack_s + 1e-6]

@@ -36,6 +36,7 @@ class Stretch:
         own: Those whose words are kept.
         start, end: Seconds of the audio.
         apart: True where other speakers talk at the same time: between the passages is other speech.
+        around: True where other speech may be before, between and after the passages.
     """
 
     passages: tuple[int, ...]
@@ -43,6 +44,7 @@ class Stretch:
     start: float
     end: float
     apart: bool = False
+    around: bool = False
 
 
 def stretches(spans: Sequence[Span], seconds: float, slack_s: float) -> Iterator[Stretch]:
