@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from isotone import audio as sound
 from isotone.batch.inputs import read_passages, readable
 from isotone.transcripts import Passage, documents
-from isotone.transcripts.tiers import check_without
 
 
 class Recording(NamedTuple):
@@ -103,7 +102,10 @@ def passages(
             "A text is a string, a pathlib.Path of a transcript, or the result of a recogniser; got "
             f"{type(text).__name__}."
         )
-    check_without(tiers)
+    if tiers:
+        raise ValueError(
+            f"A text in a string has no tiers {list(tiers)}; a transcript's file is a pathlib.Path."
+        )
     # a longer text is no name: asking for such a file is an error
     if 0 < len(text.encode(errors="replace")) < 256 and Path(text).is_file():
         warnings.warn(
