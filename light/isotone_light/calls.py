@@ -53,7 +53,7 @@ def align(
         TypeError: an array without a rate, or an argument of another kind.
     """
     words = TextOptions(None, tuple(map(Path, dictionaries)), False, tuple(map(Path, rules)))
-    aligner, chosen = pipeline(model, words, **options), (tiers,) if isinstance(tiers, str) else tuple(tiers)
+    aligner, chosen = pipeline(model, words, **options), given.chosen_tiers(tiers)
     return align_one(aligner, Path(model).name, audio, text, rate, slack_s, tiers=chosen)
 
 

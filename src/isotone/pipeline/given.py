@@ -79,8 +79,7 @@ def align_texts(
         passages: The passages of every recording, without times.
 
     Returns:
-        What :func:`align_text` gives of every recording; None where it has to be
-        asked, for it gives the error.
+        What :func:`align_text` gives of every recording; None where it has to be asked, for it gives the error.
     """
     texts = [_encoded(pipeline, own) for own in passages]
     firsts: list[Result | None] = [None] * len(ids)

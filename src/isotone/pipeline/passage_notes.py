@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from isotone.alignment import Segment
+from isotone.pipeline.deviations import listed
 from isotone.pipeline.unsaid import told
 from isotone.transcripts import Passage
 
@@ -32,11 +33,10 @@ def notes_of(
     if unsaid:
         yield told(unsaid)
     if off:
-        shown = ", ".join(off[:_NAMED]) + (f" and {len(off) - _NAMED} more" if off[_NAMED:] else "")
+        shown = listed(off, _NAMED)
         yield f"words outside of the time of their passage by more than {slack_s:g} s (--slack): {shown}"
 
 
 def named(passages: Sequence[Passage]) -> str:
     """Name passages by their places, of many the first."""
-    shown = ", ".join(p.where or repr(p.text[:30]) for p in passages[:_NAMED])
-    return shown + (f" and {len(passages) - _NAMED} more" if len(passages) > _NAMED else "")
+    return listed([p.where or repr(p.text[:30]) for p in passages], _NAMED)

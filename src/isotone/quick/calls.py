@@ -100,4 +100,4 @@ def options_of(
     """Make the options of :func:`align`, with the pack of the language where no model is given."""
     name = str(model) if model is not None else pack_for(language).name
     text = TextOptions(language, tuple(map(Path, dictionaries)), keep_markup, tuple(map(Path, rules)))
-    return Options(name, text=text, tiers=(tiers,) if isinstance(tiers, str) else tuple(tiers), **others)
+    return Options(name, text=text, tiers=given.chosen_tiers(tiers), **others)

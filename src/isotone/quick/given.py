@@ -72,6 +72,11 @@ def _pair(pair: tuple[Any, ...]) -> tuple[Any, float]:
 Text = str | Path | Mapping[str, Any] | list[Mapping[str, Any]]
 
 
+def chosen_tiers(tiers: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the tiers that are asked for; a name alone is one of them."""
+    return (tiers,) if isinstance(tiers, str) else tuple(tiers)
+
+
 def passages(
     text: Text,
     recording: Recording,

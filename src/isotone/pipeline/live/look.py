@@ -14,7 +14,7 @@ from isotone.pipeline.forced import ForcedPipeline
 from isotone.pipeline.hush import hushed
 from isotone.pipeline.lattices import chosen
 from isotone.pipeline.live.ahead import Ahead, Part, Words
-from isotone.pipeline.passage_words import within
+from isotone.pipeline.passage_words import later, within
 from isotone.pipeline.placing import Placer
 from isotone.pipeline.result import Result, results
 from isotone.pipeline.stars import with_star
@@ -188,10 +188,6 @@ def _words(result: Result, part: Ahead, start_s: float) -> list[Heard]:
     for place, (number, word) in enumerate(zip(result.words, words)):
         if number < part.count:
             closed = place + 1 < len(words) or word.end < result.alignment.duration - 1e-6
-            own = tuple(_later(unit, start_s) for unit in units if within(unit, word))
-            found.append(Heard(part.first + number, _later(word, start_s), own, closed))
+            own = tuple(later(unit, start_s) for unit in units if within(unit, word))
+            found.append(Heard(part.first + number, later(word, start_s), own, closed))
     return found
-
-
-def _later(segment: Segment, seconds: float) -> Segment:
-    return replace(segment, start=segment.start + seconds, end=segment.end + seconds)
